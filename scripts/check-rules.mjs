@@ -1,7 +1,4 @@
-/**
- * Rules of this project that no linter has, each with the place where it is explained.
- * Prints every violation and fails when there is one.
- */
+/** Rules of this project that no linter has, each with the place where it is explained. Prints every violation, and fails when there is one. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { strayVersions } from './package/versions.mjs';
@@ -10,13 +7,13 @@ import { arrowsOf } from './service-arrows.mjs';
 const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.mjs'], { encoding: 'utf8' })
   .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
 
-/** Services whose folder `dialect/` alone knows eras; elsewhere a dialect is asked for what it does, or for a feature. */
+/** Services in which only the folder `dialect/` distinguishes eras; other code asks a dialect for a behaviour or a feature. */
 const withDialects = ['backend', 'edge', 'session'];
 const outsideDialects = new RegExp(`^services/(${withDialects.join('|')})/src/(?!dialect/|.*\\.test\\.ts$)`);
 
 const dialects = new RegExp(`^services/(${withDialects.join('|')})/src/dialect/`);
 
-/** `only`: files the rule looks at; `except`: where the thing belongs. */
+/** `only`: files to which the rule applies; `except`: files that are exempt. */
 const rules = [
   { pattern: /\bcreateActor\(/, except: /^packages\/lifecycle\/src\/actor\.ts$/, message: 'actors are started by startActor() only, which observes their errors' },
   { pattern: /@nats-io\//, except: /^packages\/bus\//, message: 'only packages/bus knows NATS' },
@@ -50,7 +47,7 @@ for (const file of texts) {
   const lines = text.split('\n');
   const problems = lines.flatMap((line, index) => [
     ...(/^(<{7}|>{7}) /.test(line) ? [`${index + 1}: two changes met here, and nobody chose`] : []),
-    // Of what `.editorconfig` says, for files that no linter reads.
+    // Rules of `.editorconfig`, for files that no linter reads.
     ...(/[ \t\r]$/.test(line) ? [`${index + 1}: ends in a blank`] : []),
   ]);
   if (text !== '' && !text.endsWith('\n')) problems.push(`${lines.length}: the last line has no end`);
@@ -58,9 +55,9 @@ for (const file of texts) {
   for (const problem of problems) console.error(`${file}:${problem}`);
 }
 
-/** A file holds one idea. */
+/** Bound on the lines of a file, which should contain one idea. */
 const maxLines = 300;
-/** Longer still: scripted servers and lists of features, tests of one running gateway, the view, and the schema. None is to be added. */
+/** Longer files: scripted servers, lists of features, tests of one running gateway, the view, and the schema. No file is to be added. */
 const longOnes = new Set(['test/isolation/keeper.ts', 'test/matrix/era-server.ts', 'test/matrix/features.ts']);
 for (const file of files) {
   if (longOnes.has(file)) continue;
@@ -70,7 +67,7 @@ for (const file of files) {
   console.error(`${file}: ${lines} lines; a file holds one idea and at most ${maxLines} lines`);
 }
 
-/** Arrows between what stands at the top of a service (`service-arrows.mjs`): how many there may be at most. */
+/** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
 const maxArrows = { session: 22, backend: 18, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);

@@ -1,6 +1,6 @@
 /**
- * A Docker engine for the length of a test run, so that CI runs what only containers show. Where one answers already it is used;
- * where none can be started the tests do without, and say so.
+ * Starts a Docker engine for a test run, so that CI includes the tests that need containers. A running engine is used; where none can be started, those
+ * tests are left out, with a message.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -12,8 +12,9 @@ const startMs = 30_000;
 const stopMs = 20_000;
 
 /**
- * @param provide installs Debian's package of a program that is not there; false when it cannot.
- * @returns the variables that tell programs of the engine, and what ends it; undefined when there is one already or none can be had.
+ * @param provide installs the Debian package of a missing program; returns false when that fails.
+ * @returns the environment variables with the address of the engine, and a function that ends it; undefined when an engine runs already or none can be
+ * started.
  */
 export async function startDockerEngine(provide) {
   if (answers({})) return undefined;
@@ -32,7 +33,7 @@ export async function startDockerEngine(provide) {
     if (isRunning()) daemon.kill('SIGTERM');
     await Promise.race([ended, pause(stopMs, undefined, { ref: false })]);
     if (isRunning()) daemon.kill('SIGKILL');
-    // The engine leaves its own mounts behind, and a folder with something mounted in it cannot be removed.
+    // The engine leaves mounts behind, and a folder with a mount in it cannot be removed.
     const mounts = readFileSync('/proc/mounts', 'utf8').split('\n').map((line) => line.split(' ')[1]).filter((path) => path?.startsWith(`${folder}/`));
     for (const path of mounts.toReversed()) spawnSync('umount', ['--lazy', path]);
     rmSync(folder, { recursive: true, force: true });

@@ -1,6 +1,7 @@
 /**
- * What one NATS server of this machine passes on, and stores: `node scripts/nats-throughput.mjs`. Publishers write messages that are made before, as
- * fast as their subscribers hear them, which count bytes; both know of the protocol of NATS what that takes and nothing else, so that NATS is what is measured.
+ * Measures the throughput of one NATS server on this machine, for messages and for storage: `node scripts/nats-throughput.mjs`. Publishers send prepared
+ * messages as fast as subscribers receive them, and subscribers only count bytes. Both implement just as much of the NATS protocol as that needs, so that
+ * mainly NATS is measured.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 
-/** Of a call: 1,514 bytes in five messages. */
+/** The average message of a call, which has 1,514 bytes in five messages. */
 const bodyBytes = 300;
 const seconds = 3;
 
@@ -24,7 +25,7 @@ const greeted = async (port) => {
   return socket;
 };
 
-/** Messages that may be on their way: a subscriber that falls behind is closed by NATS. */
+/** Bound on messages in transit, since NATS disconnects a subscriber that is too slow. */
 const mostOnTheirWay = 20_000;
 
 if (!isMainThread && workerData?.isPair === true) {
@@ -50,7 +51,7 @@ if (!isMainThread && workerData?.isPair === true) {
   for (const socket of [to, from]) socket.destroy();
 }
 
-/** Messages a second that are passed from publishers to one subscriber each. */
+/** Messages a second from publishers to one subscriber each. */
 async function passed(port, pairs) {
   const rates = await Promise.all(Array.from({ length: pairs }, async (_, index) => {
     const worker = new Worker(fileURLToPath(import.meta.url), { workerData: { isPair: true, port, subject: `t.${index}` } });
@@ -61,7 +62,7 @@ async function passed(port, pairs) {
   return Math.round(rates.reduce((sum, rate) => sum + rate, 0));
 }
 
-/** Writes a second of a bucket's stream in a file, one node, with so many on their way. */
+/** Writes a second to the stream of a bucket, in a file on one node, with a number of writes in transit. */
 async function stored(port, inFlight) {
   const socket = await greeted(port);
   socket.write('SUB reply 1\r\n');

@@ -1,6 +1,6 @@
 /**
- * Measures what `docs/scale.md` calculates with, on three processes of the built gateway over a real NATS: `node scripts/scale-inputs.mjs 200`.
- * What is counted is counted by NATS itself, at its monitoring port.
+ * Measures the inputs for the calculations of `docs/scale.md`, with three processes of the built gateway over a real NATS: `node scripts/scale-inputs.mjs
+ * 200`. Messages are counted by NATS itself, at its monitoring port.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -70,7 +70,7 @@ const traffic = async () => {
   const { in_msgs: said, in_bytes: bytes } = await at('varz');
   return { said, bytes };
 };
-/** Messages and bytes said while something is done, less what is said all the time. */
+/** Messages and bytes during an activity, without those of an idle time of the same length. */
 const during = async (ms, work) => {
   const [idleFrom, idleAt] = [await traffic(), performance.now()];
   await pause(ms);

@@ -1,13 +1,13 @@
 /**
- * How entangled a service is: the number of arrows between what stands at the top of its `src` folder, where an arrow says that one folder
- * or file imports from another one, however often. Tests, and what only tests import, draw none.
+ * Measures the coupling within a service: the number of pairs of top-level folders or files of `src` of which one imports from the other. Tests, and
+ * modules that only tests import, are not counted.
  */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 
 const imports = /^(?:import|export)\b[^;'"]*?from\s+'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gms;
 
-/** @param files paths of the repository. @returns `from -> to`, in order, for one service. */
+/** @param files paths of the repository. @returns `from -> to` for each pair of one service, in order. */
 export function arrowsOf(service, files) {
   const src = `services/${service}/src/`;
   const top = (file) => file.slice(src.length).split('/')[0];

@@ -1,10 +1,10 @@
 /**
- * A reporter for vitest that says which file runs, how many are left, and at the end where the time went: the whole run takes
- * half an hour, and a reader of its log should not have to guess.
+ * A reporter for vitest that prints the running file, the number of remaining files, and at the end the slowest files, since the whole run takes half an
+ * hour.
  */
 import { relative } from 'node:path';
 
-/** How many of the slowest files are named at the end. */
+/** Number of the slowest files that are printed at the end. */
 const slowest = 10;
 
 export default class TestProgress {
@@ -25,7 +25,7 @@ export default class TestProgress {
   onTestModuleStart(module) {
     const file = nameOf(module);
     this.#running.add(file);
-    // Unit tests are over in a moment each: a line for every one of them would hide the others.
+    // Unit tests take moments, so they get no line of their own.
     if (module.project.name === 'system') console.log(`omnibus: ${minutes(Date.now() - this.#startedAt)}, ${this.#durations.size} of ${this.#total} files done; now ${file}`);
   }
 

@@ -1,7 +1,7 @@
 /**
- * Measures what docs/scale.md says of two regions: two NATS clusters joined by a gateway, with processes of Omnibus in each, and the way between them
- * made as long as one between continents: `node scripts/two-regions.mjs [MILLISECONDS ONE WAY] [CALLS]`. And what one NATS passes on, by a publisher
- * that does nothing else. What crosses is counted by NATS itself, at its monitoring port.
+ * Measures the figures of docs/scale.md for two regions: two NATS clusters joined by a gateway, with processes of Omnibus in each, and a link with the
+ * latency of one between continents: `node scripts/two-regions.mjs [MILLISECONDS ONE WAY] [CALLS]`. Also measures the throughput of one NATS with a
+ * publisher that does nothing else. Traffic between the regions is counted by NATS itself, at its monitoring port.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ const freePort = async () => {
   return port;
 };
 
-/** A long way to a port: bytes arrive in order, each so much later. */
+/** A proxy to a port with latency: bytes arrive in order, each delayed by the same time. */
 const farFrom = async (port) => {
   const pass = (from, to) => {
     from.on('data', (chunk) => setTimeout(() => to.write(chunk), oneWayMs));
@@ -54,7 +54,7 @@ const startNats = async (name) => {
   const { client, monitor, routes, gateway } = ports[name];
   const other = name === 'east' ? 'west' : 'east';
   const file = join(folder, `${name}.conf`);
-  // Each calls the other by the long way; what a gateway says of where it is must not be a short one.
+  // Each cluster is connected to the other by the slow link; a gateway must not advertise a direct address.
   writeFileSync(file, `server_name: ${name}-1\nlisten: 127.0.0.1:${client}\nhttp: 127.0.0.1:${monitor}\ncluster { name: ${name}, listen: 127.0.0.1:${routes}, routes: ["nats://127.0.0.1:${routes}"] }
 gateway { name: ${name}, listen: 127.0.0.1:${gateway}, advertise: "127.0.0.1:${farPorts[name]}", gateways: [{ name: ${other}, url: "nats://127.0.0.1:${farPorts[other]}" }] }
 jetstream { store_dir: ${JSON.stringify(join(folder, name))}, domain: hub }
@@ -77,7 +77,7 @@ const upstream = createHttpServer((request, response) => {
 });
 const url = `http://127.0.0.1:${await listening(upstream)}/mcp`;
 
-/** A process of one role in a region; `servers` as its configuration has them. */
+/** Starts a process of one role in a region; `servers` as in its configuration. */
 const start = async (region, role, mcpServers) => {
   const file = join(folder, `${region}-${role}-${children.length}.json`);
   writeFileSync(file, JSON.stringify({ log: { format: 'json' }, prefix: 'always', nats: { region }, mcpServers }));
@@ -147,7 +147,7 @@ const rows = {
   'the edge in the other region (a client that moved)': await measure(westEdge.endpoint, eastOne, 'both'),
   'the adapter in the other region (none in its own)': await measure(westEdge.endpoint, westOne, 'eastern'),
 };
-// The worker of the east is killed: its sessions go on in the west, asked by edges of either side.
+// The worker of the east region is killed: its sessions continue in the west, used through edges of both regions.
 const takenOver = {};
 const sessions = [];
 for (let index = 0; index < 20; index += 1) sessions.push(await open(eastEdge.endpoint));

@@ -1,7 +1,7 @@
 /**
- * A rule for oxlint: lists of MCP methods stand in `packages/protocol/src/method-table.ts` only. A list is an array, a record, a union of types, a chain
- * of comparisons or one branch of a `switch` with three methods or more: who asks for such a set asks for something that the table should tell.
- * A `switch` that does something of its own for each method is the place where these methods are served, and no list.
+ * A rule for oxlint: lists of MCP methods belong into `packages/protocol/src/method-table.ts`. A list is an array, a record, a union of types, a chain of
+ * comparisons or one branch of a `switch` with three methods or more: such a set has a common property, which should be a column of that table. A
+ * `switch` with separate code for each method serves these methods, and is not a list.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const isMethod = (node) => node?.type === 'Literal' && methods.has(node.value);
 const report = (context, node, count) => {
   if (count > maxListed) context.report({ node, message: `a list of ${count} methods: make it a column of packages/protocol/src/method-table.ts` });
 };
-/** The methods that a chain of comparisons joined by `||` or `&&` names. */
+/** Counts the methods in a chain of comparisons that is joined by `||` or `&&`. */
 const compared = (node) => (node.type === 'LogicalExpression' ? compared(node.left) + compared(node.right)
   : node.type === 'BinaryExpression' && /^[!=]==$/.test(node.operator) && (isMethod(node.right) || isMethod(node.left)) ? 1 : 0);
 

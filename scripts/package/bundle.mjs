@@ -1,11 +1,11 @@
 /**
- * The gateway and everything it runs with, as few files: one for each role, and one for what is loaded only where it is asked for
- * (NATS, Kubernetes, traces, the checks of schemas). Unused code is left out; names stay, so that stack traces can be read.
+ * Bundles the gateway with everything that it needs at run time into few files: one for each role, and one for each part that is loaded on demand (NATS,
+ * Kubernetes, traces, checks of schemas). Unused code is removed; names are kept, for readable stack traces.
  */
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
 
-/** Chunks that tests and people look for, by the module that begins them; the others are named after what is in them. */
+/** Chunks with fixed names, by their first module; the others are named after their contents. */
 const chunkNames = [
   [/services\/(edge|session|backend|authorization)\/src\/index\.ts$/, (match) => match[1]],
   [/packages\/bus\/src\/nats\/bus\.ts$/, () => 'nats'],
@@ -14,8 +14,8 @@ const chunkNames = [
 ];
 
 /**
- * Libraries that others use where they happen to be installed, and do without elsewhere (`ws`: two of C++, `debug`: colours). A package that
- * brings everything must not behave by what else lies around on a machine.
+ * Optional dependencies of libraries (`ws`: two in C++, `debug`: colours). A self-contained package must not behave differently when they happen to be
+ * installed.
  */
 const neverLookedFor = /^(bufferutil|utf-8-validate|supports-color)$/;
 const absent = '\0omnibus:absent';
@@ -29,21 +29,21 @@ const withoutOptional = {
  * Writes the bundle into a folder.
  * @param root the checkout, with its dependencies installed.
  * @returns the paths of all modules that are in it, in whole or in part.
- * @throws {Error} when something is neither of Node nor in the bundle.
+ * @throws {Error} when an import is neither a module of Node nor in the bundle.
  */
 export async function bundle(root, folder) {
   const build = await rolldown({
     input: { main: join(root, 'services/gateway/src/main.ts') },
     platform: 'node',
     resolve: { conditionNames: ['omnibus-source', 'import', 'node', 'default'] },
-    // The oldest Node that `engines` of the gateway names.
+    // The oldest version of Node in `engines` of the gateway.
     transform: { target: 'node22' },
-    // Modules of ours do nothing when they are loaded, other than the one that starts.
+    // Our modules have no side effects when they are loaded, except the main module.
     treeshake: { moduleSideEffects: [{ test: /\/(packages|services)\/\w+\/src\//, sideEffects: false }] },
     plugins: [withoutOptional],
     onLog(level, log, handle) {
       if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
-      // `depd` (of the authorization server) makes functions that way; names of variables stay, so it finds what it names.
+      // `depd` (of the authorization server) generates functions in this way; names of variables are kept, so the generated code still works.
       if (log.code === 'EVAL' && log.id?.includes('/node_modules/depd/')) return;
       handle(level, log);
     },
@@ -51,7 +51,7 @@ export async function bundle(root, folder) {
   const { output } = await build.write({
     dir: folder,
     format: 'esm',
-    // Libraries go by the names of their classes: `oidc-provider` tells by them what it keeps from what it keeps.
+    // Class names are kept, since `oidc-provider` derives the names of its stored models from them.
     keepNames: true,
     minify: { compress: { keepNames: { function: true, class: true } }, mangle: false, codegen: { removeWhitespace: true } },
     chunkFileNames: ({ facadeModuleId }) => `${nameOf(facadeModuleId) ?? '[name]-[hash]'}.js`,

@@ -1,4 +1,4 @@
-/** What others made of a bundle: their licences, and the bill of materials. */
+/** Licences and bill of materials of the third-party code in a bundle. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -7,9 +7,9 @@ import { basename, dirname, join } from 'node:path';
 const licenceFiles = /^(licen[cs]e|copying|notice)/i;
 
 /**
- * The packages that modules come from, each once, in the order of their names.
- * @param modules paths of files, as a bundler says them.
- * @returns name, version, licence and the texts that have to go with every copy.
+ * The packages to which modules belong, each once, ordered by name.
+ * @param modules paths of files, as a bundler reports them.
+ * @returns name, version, licence and the texts that every copy must include.
  */
 export function packagesOf(modules) {
   const folders = new Set(modules.filter((path) => path.includes('/node_modules/')).map(folderOf));
@@ -23,7 +23,7 @@ export function packagesOf(modules) {
   return [...found.values()].toSorted((a, b) => (`${a.name}@${a.version}` < `${b.name}@${b.version}` ? -1 : 1));
 }
 
-/** The folder of the package a module belongs to: the nearest that has a name and a version. */
+/** The folder of the package of a module: the nearest one with a name and a version. */
 function folderOf(module) {
   let folder = dirname(module.replace(/^\0/, '').split('?')[0]);
   for (;;) {
@@ -34,7 +34,7 @@ function folderOf(module) {
   }
 }
 
-/** One document with every licence; texts that are the same stand once. */
+/** One document with every licence; identical texts are included once. */
 export function noticesOf(packages) {
   const byText = Map.groupBy(packages, ({ license, texts }) => (texts.length > 0 ? texts.join('\n\n') : `${license} (the package brings no text of it)`));
   const sections = [...byText].map(([text, of]) => `## ${of.map(({ name, version, license }) => `${name} ${version} (${license})`).join(', ')}\n\n\`\`\`\n${text.replaceAll('```', "'''")}\n\`\`\`\n`);
@@ -42,8 +42,8 @@ export function noticesOf(packages) {
 }
 
 /**
- * The bill of materials (CycloneDX 1.5) as npm makes it, less what is not in the bundle. The same sources give the same bytes.
- * @param product name and version of what it is about.
+ * The bill of materials (CycloneDX 1.5) as npm makes it, without packages that are not in the bundle. Equal sources give equal bytes.
+ * @param product name and version of the product.
  * @param date of the sources, ISO 8601.
  */
 export function billOf(root, packages, { name, version, date }) {
@@ -65,7 +65,7 @@ export function billOf(root, packages, { name, version, date }) {
       ...all.dependencies.filter((each) => isPart({ 'bom-ref': each.ref })).map((each) => ({ ref: each.ref, dependsOn: each.dependsOn.filter((on) => isPart({ 'bom-ref': on })) })),
     ],
   };
-  // Instead of a random number: what it says.
+  // The serial number is derived from the contents instead of being random.
   const digest = createHash('sha256').update(JSON.stringify({ ...bill, serialNumber: '' })).digest('hex');
   return { ...bill, serialNumber: `urn:uuid:${digest.slice(0, 8)}-${digest.slice(8, 12)}-5${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}` };
 }

@@ -1,6 +1,6 @@
 /**
- * Makes a release: `npm run release -- 0.2.0` sets the version everywhere, dates the changelog, commits and tags that, and makes the
- * package, the chart and, where a Docker engine answers, the image with the same number, in `dist/`. Nothing leaves this machine.
+ * Makes a release: `npm run release -- 0.2.0` sets the version in all files, adds the date to the changelog, makes a commit and a tag, and makes the
+ * package, the chart and, where a Docker engine runs, the image with that version, in `dist/`. Nothing is published.
  */
 import { createHash } from 'node:crypto';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -57,7 +57,7 @@ function problemWith(wanted) {
   return undefined;
 }
 
-/** By numbers; one with a suffix comes before the one without. */
+/** Compares versions by number; a version with a suffix precedes the one without. */
 function isLater(one, other) {
   const [a, b] = [one, other].map((text) => text.split('-', 1)[0].split('.').map(Number));
   const at = a.findIndex((number, index) => number !== b[index]);

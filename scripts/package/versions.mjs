@@ -1,4 +1,4 @@
-/** Where the version stands. `package.json` of the root is where it is said; everything else is written by `npm run release`. */
+/** The places of the version number. `package.json` of the root is the source; all others are written by `npm run release`. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ const number = String.raw`\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?`;
 const pattern = (before, after = '') => new RegExp(`(${before})(${number})(?=${after})`, 'gm');
 
 const manifest = pattern(String.raw`^  "version": "|^    "@omnibus\/[a-z-]+": "`, '"');
-/** Files with what stands before a version in them. */
+/** Files with a version, and the text before it. */
 const places = {
   'packages/protocol/src/version.ts': pattern("version = '", "'"),
   'deploy/helm/omnibus/Chart.yaml': pattern('^version: |^appVersion: |^    version: '),
@@ -29,7 +29,7 @@ export function versionOf(root) {
   return JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version;
 }
 
-/** What says another version than `package.json`, or none where one belongs: `file: version`. */
+/** The places with another version than `package.json`, or without one: `file: version`. */
 export function strayVersions(root) {
   const wanted = versionOf(root);
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

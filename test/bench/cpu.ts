@@ -14,7 +14,7 @@ export function cpuSeconds(pids: readonly number[]): number {
   return ticks / ticksPerSecond;
 }
 
-/** Bytes of memory that processes hold. */
+/** Bytes of resident memory of processes. */
 export function residentBytes(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024, 0);
 }

@@ -1,10 +1,10 @@
-/** Many sessions, each with one call in flight at a time, as fast as they are answered. */
+/** Many sessions, each with one open call at a time. */
 import { Pool } from 'undici';
 
 export interface LoadOptions {
   readonly url: string;
   readonly sessions: number;
-  /** Public names of tools to call, taken in turn. */
+  /** Public names of the called tools, in turn. */
   readonly tools: readonly string[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -23,7 +23,7 @@ interface Session {
 
 const baseHeaders = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
 
-/** Opened once and used for several rounds. */
+/** Sessions that are opened once and used for several rounds. */
 export class Load {
   readonly #pool: Pool;
   readonly #path: string;
@@ -46,7 +46,7 @@ export class Load {
     return load;
   }
 
-  /** Resolves with the names of all tools of the endpoint, as a list shows them. */
+  /** Resolves with the names of all tools of the endpoint. */
   static async toolNames(url: string, headers?: Readonly<Record<string, string>>): Promise<string[]> {
     const load = await Load.open({ url, sessions: 1, tools: [], headers });
     const names: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- quick|rivals|callers|tap|SERVERSxTOOLS]`: what a call through the gateway costs beside the thinnest possible proxy of the same traffic.
- * Rounds alternate between the two, so that what else the machine does hits both; figures are medians over rounds.
+ * `npm run bench [-- quick|rivals|callers|tap|SERVERSxTOOLS]`: measures the cost of a call through the gateway, compared with a minimal proxy of the same
+ * traffic. Rounds alternate between the two, so that other load on the machine affects both; figures are medians over rounds.
  */
 import { Load, type LoadResult } from './load.ts';
 import { cpuSeconds, residentBytes } from './cpu.ts';
@@ -36,7 +36,7 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
-/** Measures several beside each other, in alternating rounds. The first is what the ratios refer to. */
+/** Measures several gateways in alternating rounds. Ratios refer to the first one. */
 async function compare(scenario: string, measured: readonly Measured[]): Promise<Row[]> {
   const loads = await Promise.all(measured.map(async (each) => {
     const tools = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
@@ -65,7 +65,7 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 }
 
 const rows: Row[] = [];
-/** One size of one's own, for a closer look. */
+/** A size that is given on the command line. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
 const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]]
   : onlyRivals || onlyCallers || onlyTap ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
@@ -85,7 +85,7 @@ if (onlyCallers) {
   const mcpServers = { s0: { url: `${upstream.url}/0` } };
   for (const shape of shapes) {
     await using stack = new AsyncDisposableStack();
-    // What a known caller costs, and what is demanded of one, is held against a caller that need not be known.
+    // The costs of authentication and of each rule are compared with anonymous callers.
     const measured = [stack.use(await startOmnibus(shape, mcpServers)), ...await startKnowing(shape, mcpServers, stack)];
     const found = await compare(`callers, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);
     rows.push(...found);
@@ -97,7 +97,7 @@ if (onlyTap) {
   const mcpServers = { s0: { url: `${upstream.url}/0` } };
   for (const shape of shapes) {
     await using stack = new AsyncDisposableStack();
-    // The second, which nobody watches either, shows how much is noise.
+    // A second gateway without a watch shows the size of the noise.
     const again = stack.use(await startOmnibus(shape, mcpServers));
     const measured = [stack.use(await startOmnibus(shape, mcpServers)), { ...again, name: 'the same again' }, stack.use(await startWatched(shape, mcpServers, 'server=s0&tool=tool-0&rate=50'))];
     const found = await compare(`watched, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);

@@ -7,14 +7,14 @@ import { root } from '../support/processes.ts';
 export interface Row {
   readonly scenario: string;
   readonly name: string;
-  /** Processor time of all its processes for one call, microseconds. */
+  /** Processor time of all its processes for each call, in microseconds. */
   readonly cpuMicros: number;
   readonly perSecond: number;
   /** Milliseconds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-  /** Of processor time a call, to the thin proxy in the same round. */
+  /** Processor time for each call, relative to the thin proxy in the same round. */
   readonly ratio: number;
   readonly megabytes: number;
 }

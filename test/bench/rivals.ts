@@ -1,7 +1,6 @@
 /**
- * The npm gateways that can carry the benchmark's traffic: Streamable HTTP clients in front of a stdio server. They are
- * installed when the benchmark first needs them, into a folder git does not see. `mcp-hub` is not among them: it serves
- * its clients over the HTTP+SSE transport of 2024-11-05 only.
+ * Gateways from npm that can carry the benchmark's traffic: Streamable HTTP clients in front of a stdio server. They are installed when the benchmark
+ * first needs them, into a folder that git ignores. `mcp-hub` is not among them: it serves its clients over the HTTP+SSE transport of 2024-11-05 only.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -37,7 +36,7 @@ async function start(name: keyof typeof packages, args: (port: string) => readon
   return { name: `${name} ${packages[name]}`, url: `http://127.0.0.1:${port}/mcp`, pids: [running.pid], [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() };
 }
 
-/** They have no common way to say that they listen, so the port is asked. */
+/** They have no common way to report that they listen, so the port is tried. */
 async function untilListening(port: number): Promise<void> {
   for (;;) {
     try {

@@ -1,20 +1,20 @@
-/** Everything that goes wrong, one thing after the other. What a fault needs to be over is part of it. */
+/** All faults of the chaos run. Each includes its repair. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { roles, type Fleet, type Role } from './fleet.ts';
 
 export interface Fault {
   readonly name: string;
-  /** @param pick a number that chooses between things that are alike. */
+  /** @param pick a number that chooses between alternatives. */
   readonly strike: (fleet: Fleet, pick: number) => Promise<void>;
 }
 
-/** Shorter than it takes to be noticed, and longer than that. */
+/** One duration that is too short to be noticed, and a longer one. */
 const cutsMs = [1_500, 8_000] as const;
 const pauseMs = 3_000;
 const downMs = 1_500;
 const badMs = 2_000;
 const fullMs = 1_500;
-/** Of the processes' clocks: there and back is three jumps. */
+/** Number of clock jumps, forward and back. */
 const jumps = 3;
 
 export const faults: readonly Fault[] = [

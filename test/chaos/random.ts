@@ -1,4 +1,4 @@
-/** The same numbers for the same seed (mulberry32). */
+/** A generator of random numbers with a seed (mulberry32). */
 export function randomNumbers(start: number): () => number {
   let state = start;
   return () => {

@@ -1,11 +1,11 @@
-/** Clients of the chaos run that keep something open: a question to their user, a stream they listen on. */
+/** Clients of the chaos run that keep something open: a question to their user, or a stream of notifications. */
 import { EventReader } from '../support/event-reader.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { answerMs, broken, opened, pause, type Run, type Worker } from './clients.ts';
 
 /**
- * A session whose user is asked, with a person's pauses. What was asked before is answered too, late and with other words: those must
- * never be taken for the answer to what is asked now.
+ * A session whose user is asked, and answers after a pause. Older questions are answered too, late and with other values, which must never be used as the
+ * answer to the current question.
  */
 export const consenting: Worker = async (run, name) => {
   const client = await opened(run, () => openAskable(run.url));
@@ -51,7 +51,7 @@ async function openAskable(url: string): Promise<RawClient> {
   return client;
 }
 
-/** A session that listens on a GET stream, comes back to it wherever it breaks, and hears of the resource it subscribed to and no other. */
+/** A session that listens on a GET stream, resumes it when it breaks, and must receive notifications only of the resource that it subscribed to. */
 export const listener: Worker = async (run, name) => {
   const client = await opened(run, () => RawClient.open(run.url));
   const uri = `up://${name}`;
@@ -63,7 +63,7 @@ export const listener: Worker = async (run, name) => {
     const tag = `${name}-${count}`;
     const since = performance.now();
     const before = heard.count;
-    // A server's word to a process that is gone is gone too; the next one has to come through.
+    // A notification that was sent to an ended process is lost; a later one has to arrive.
     while (heard.count === before && performance.now() - since < answerMs && !run.over.aborted) {
       run.touch(uri);
       await pause(run);

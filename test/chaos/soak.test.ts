@@ -1,6 +1,6 @@
 /**
- * Hours of work in short: every kind of client, sessions that come and go, and nothing that goes wrong. What a process holds
- * after its garbage is collected has to stay what it was. `OMNIBUS_SOAK_SECONDS` makes it longer.
+ * Long work in a short time: every kind of client, sessions that come and go, and no faults. The memory of a process after garbage collection must not
+ * grow. `OMNIBUS_SOAK_SECONDS` makes it longer.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -16,7 +16,7 @@ import { Tally } from './tally.ts';
 const seconds = Number(process.env['OMNIBUS_SOAK_SECONDS'] ?? 45);
 const sampleMs = 500;
 const megabyte = 1024 * 1024;
-/** Of what a process held in the middle third, and a little for what a runtime keeps of its own accord. */
+/** Relative to the middle third, with a margin for memory of the runtime itself. */
 const allowedGrowth = 1.15;
 const allowedBytes = 12 * megabyte;
 

@@ -1,6 +1,6 @@
 /**
- * The official conformance suite against the gateway in front of our fixture, which speaks both eras. Nothing is expected to
- * fail but what an older server has no words for.
+ * The official conformance suite against the gateway in front of our fixture, which speaks both eras. Only checks that an older server cannot fulfil are
+ * expected to fail.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,18 +11,18 @@ import { RawClient } from '../support/raw-client.ts';
 import { fixturePath, root, startFixture, startProcess } from '../support/processes.ts';
 import { runSuite, suitePath } from './run-suite.ts';
 
-/** Run without being counted; the fixture has the extension where it speaks the newest revision. */
+/** Scenarios that the suite runs without counting them; the fixture supports tasks in the newest revision. */
 const taskScenarios = [
   'lifecycle', 'capability-negotiation', 'wire-fields', 'request-state-removal', 'mrtr-input', 'request-headers', 'dispatch-and-envelope', 'required-task-error', 'mrtr-composition',
 ].map((name) => `tasks-${name}`);
 
-/** How the gateway speaks to the fixture, whatever the suite speaks to the gateway. */
+/** The era in which the gateway connects to the fixture, independent of the suite's revision. */
 const legs = ['legacy', 'modern'] as const;
 
-/** What is run in front of each of them. */
+/** The runs of the suites for each of them. */
 const runs = ['0.1.16', '2025-11-25', '2026-07-28', 'resumed'] as const;
 
-/** Mostly the suites wait, so they run side by side through one gateway, each in front of a fixture of its own. */
+/** The suites mostly wait, so they run in parallel through one gateway, each with its own fixture. */
 describe.each(shapes)('through the gateway, %s,', (shape) => {
   const stack = new AsyncDisposableStack();
   let gateway: GatewayUnderTest;

@@ -11,7 +11,7 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-/** The two versions of the suite: npm's latest, and the newest, which knows 2026-07-28. */
+/** The two versions of the suite: the latest on npm, and the newest, which supports 2026-07-28. */
 export type SuiteName = '@modelcontextprotocol/conformance' | 'conformance-next';
 
 export interface SuiteRun {
@@ -27,7 +27,7 @@ export function suitePath(name: SuiteName): string {
   return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), 'dist', 'index.js');
 }
 
-/** @param args what is run, such as `--suite all`. */
+/** @param args options of the run, such as `--suite all`. */
 export async function runSuite(name: SuiteName, url: string, args: readonly string[]): Promise<SuiteRun> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
   const run = startProcess('node', [suitePath(name), 'server', '--url', url, '-o', folder, ...args]);

@@ -1,20 +1,20 @@
-/** A browser in front of the console: what it complains of, whom it asks, and what axe finds. */
+/** A browser that shows the console, with its errors, its requests to other hosts, and the findings of axe. */
 import { spawnSync } from 'node:child_process';
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 
 const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter((name) => name !== undefined && name !== '') as readonly string[];
 
-/** Where Chromium is; undefined where there is none. */
+/** The path of Chromium; undefined where it is not installed. */
 export const chromiumPath = programs.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim()).find((path) => path !== '');
 
 export interface ConsolePage {
   readonly page: Page;
-  /** Errors of scripts, broken policies, and refused resources. Nothing is expected to be here. */
+  /** Errors of scripts, violated policies, and refused resources. No errors are expected. */
   readonly complaints: readonly string[];
-  /** Whom the page asked, besides the gateway. */
+  /** Hosts, other than the gateway, to which the page has sent requests. */
   readonly strangers: readonly string[];
-  /** What axe finds now, in words, by day and by night. */
+  /** The current findings of axe as text, in light and dark colours. */
   findings(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export async function openConsole(browser: Browser, address: string, options: Br
       const violations: Violation[] = [];
       for (const colorScheme of ['dark', 'light'] as const) {
         await page.emulateMedia({ colorScheme });
-        // All that a scheme changes is colours.
+        // A colour scheme changes nothing but colours.
         const found = await page.evaluate(`axe.run(document, { resultTypes: ["violations"]${colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''} })`) as { readonly violations: readonly Violation[] };
         violations.push(...found.violations);
       }

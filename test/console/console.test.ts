@@ -1,4 +1,4 @@
-/** The console in a browser, before a gateway of three processes over a real NATS. Where there is no Chromium, only its files are looked at. */
+/** The console in a browser, with a gateway of three processes over a real NATS. Without Chromium, only its files are checked. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -60,7 +60,7 @@ it('what is tried is asked for by no page of others, bounded for each person, ca
   expect(await refused(await send(`try/${'0'.repeat(32)}/cancel`, {}))).toEqual([404, 'unknown']);
   const backend = await gateway.admin(gateway.backend);
   expect(await refused(await fetch(`http://${backend}/api/v1/try`, { method: 'POST', headers, body: '{"name":"shop__stock"}' }))).toEqual([409, 'conflict']);
-  // Eight of one person at once; the ninth waits for one to be over.
+  // One person may have eight calls at once; the ninth waits until one of them has ended.
   const begun = await Promise.all(Array.from({ length: 9 }, () => send('try', { name: 'shop__book', may: ['forms'] })));
   expect(begun.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([...Array.from({ length: 8 }, () => 202), 429]);
   const ids = (await Promise.all(begun.filter(({ status }) => status === 202).map((answer) => answer.json()))) as readonly { readonly id: string }[];
@@ -112,7 +112,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     expect(strangers).toEqual([]);
   });
 
-  /** Every view with something that only its data can show. */
+  /** Every view, with a text that appears only when its data are shown. */
   const views = [
     ['overview', 'server gone is down'], ['servers', 'shop'], ['servers/gone', 'cannot connect'], ['servers/shop', 'Program'], ['catalogue', 'shop__order'], ['catalogue/shop__order', 'Places an order'],
     ['try', 'shop__stock'], ['try/shop__order', 'customer'], ['calls', 'Nothing was called since'], ['calls?outcome=failed', 'has failed'], ['sessions', 'Nobody has a session'], ['topology', 'backend'], ['configuration', 'mcpServers.shop'], ['nowhere', 'no such view'],
@@ -139,7 +139,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     }
   });
 
-  /** The focus goes forth until something with this name has it. */
+  /** Presses the tab key until an element with this name has the focus. */
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let step = 0; step < 80; step += 1) {
       await page.keyboard.press('Tab');
@@ -168,7 +168,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.keyboard.type('2');
     await page.keyboard.press('Control+Enter');
     await page.getByText('When would you like to come?').waitFor();
-    // The question has the focus: nobody has to look for it.
+    // The question gets the focus, so that a user of the keyboard need not search for it.
     await tabTo(/^Day/);
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
@@ -279,7 +279,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByText('1 of 1 process connected to it anew.').waitFor();
     await page.keyboard.press('Escape');
     expect(new URL(page.url()).hash).toBe('#/servers');
-    // Only a process that talks to servers reads what they are shown.
+    // Only a process with backend connections resolves the headers that are sent to servers.
     await seen.close();
     seen = await openConsole(browser, await gateway.admin(gateway.backend));
     ({ page } = seen);

@@ -1,4 +1,4 @@
-/** Takes the pictures of the console that the README and docs/console.md show, of a gateway that runs: `npm run pictures`. Nothing compares them. */
+/** Takes the screenshots of the console for the README and docs/console.md, of a running gateway: `npm run pictures`. No test compares them. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -11,7 +11,7 @@ interface Picture {
   readonly name: string;
   readonly hash: string;
   readonly colorScheme: 'light' | 'dark';
-  /** What is done before. */
+  /** Actions before the screenshot. */
   readonly act: (page: Page) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** The `helm` of the machine: on the PATH, else built from its source where there is a Go. */
+/** The program `helm`: from the PATH, otherwise built from source where Go is installed. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ const source = 'helm.sh/helm/v3/cmd/helm@v3.21.4';
 const cache = join(root, 'node_modules', '.cache', 'helm');
 const works = (command: string, args: readonly string[]): boolean => spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
-/** @returns undefined where there is none and none can be had; the committed rendering is tested all the same. */
+/** @returns undefined where it is missing and cannot be built; the committed manifests are tested in any case. */
 export function findHelm(): string | undefined {
   if (works('helm', ['version'])) return 'helm';
   const built = join(cache, 'helm');
@@ -22,7 +22,7 @@ export interface Rendered {
   readonly problem: string;
 }
 
-/** What the committed manifests were rendered with: no secret is part of them, and the definition of `McpServer` is a file of its own. */
+/** The settings with which the committed manifests were rendered: they contain no secrets, and the definition of `McpServer` is a separate file. */
 export const plainSettings = ['sealingKey.existingSecret=omnibus-sealing-key', 'apiKeys.existingSecret=omnibus-api-keys', 'nats.users.existingSecret=omnibus-nats-users', 'nats.tls.existingSecret=omnibus-nats-tls', 'crds.install=false'] as const;
 
 /** @param settings as after `--set`. */

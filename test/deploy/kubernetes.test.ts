@@ -1,4 +1,4 @@
-/** Every manifest is one that Kubernetes takes, and the plain manifests are what the chart says. */
+/** Every manifest is accepted by Kubernetes, and the plain manifests are those of the chart. */
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ function read(text: string): Manifest[] {
   }).filter((manifest) => manifest !== null);
 }
 
-/** @throws {Error} that names the field when the schema of Kubernetes, or of the Prometheus operator, does not allow it. */
+/** @throws {Error} that names the field that the schema of Kubernetes, or of the Prometheus operator, does not allow. */
 async function validate(manifest: Manifest): Promise<void> {
   const of = manifest.apiVersion.includes('monitoring.coreos.com') ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models';
   const models = (await import(`${of}/${manifest.apiVersion}`)) as Record<string, Model>;
@@ -39,7 +39,7 @@ async function validate(manifest: Manifest): Promise<void> {
   if (unknown.length > 0) throw new Error(`Kubernetes knows no ${unknown.join(', ')}`);
 }
 
-/** What the official client, made from the same schemas, drops on the way in and out. */
+/** The fields that the official client, which is made from the same schemas, drops when it reads and writes a manifest. */
 function unknownFields(manifest: Manifest): string[] {
   const version = manifest.apiVersion.split('/').at(-1) as string;
   const type = `${version[0]?.toUpperCase()}${version.slice(1)}${manifest.kind}`;
@@ -62,7 +62,7 @@ async function check(manifests: readonly Manifest[]): Promise<void> {
   }
 }
 
-/** What each pod may and may not. */
+/** Checks the security settings of each pod. */
 function checkPods(manifests: readonly Manifest[]): void {
   const looksForServers = manifests.some(({ metadata }) => metadata.name.endsWith('-discovery'));
   for (const { kind, spec, metadata } of manifests.filter((manifest) => manifest.kind === 'Deployment' || manifest.kind === 'StatefulSet')) {
@@ -125,7 +125,7 @@ it('the kustomization names files that are there', async () => {
 
 const helm = findHelm();
 
-// Helm comes from no registry that every machine reaches; where it is, the chart itself is tried.
+// Helm cannot be installed on every machine; where it exists, the chart itself is tested.
 if (helm !== undefined) describe('the chart', () => {
   const chart = (...settings: string[]): Manifest[] => {
     const { status, output, problem } = render(helm as string, ...settings);

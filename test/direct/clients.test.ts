@@ -1,4 +1,4 @@
-/** Client libraries hear of a server through the gateway what they hear of it directly: lists, calls, questions, resources, prompts. */
+/** Client libraries get the same from a server through the gateway as directly: lists, calls, questions, resources, prompts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { clientLibraries } from './clients.ts';
@@ -7,7 +7,7 @@ import { make, makingLimitMs, usable } from './toolchains.ts';
 
 const libraries = usable(clientLibraries);
 
-/** Ours asks clients of either era; the other, as most servers, those with sessions only. */
+/** Our fixture asks clients of either era; the other server, as most servers, asks only clients with sessions. */
 describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScript SDK 2.4'].includes(name)))('at $name,', (asked) => {
   const stack = new AsyncDisposableStack();
   let direct: string;
@@ -26,7 +26,7 @@ describe.each(conformanceServers.filter(({ name }) => ['our fixture', 'TypeScrip
     const before = await library.use(direct);
     const after = await library.use(through);
     expect({ ...after, tools: after.tools.filter((name) => before.tools.includes(name)) }).toEqual(before);
-    // The question reached the user, unless the server does not ask clients of this revision at all.
+    // The question reached the user, unless the server cannot ask clients of this revision.
     if (!before.asked.includes('could not be asked')) expect(after.asked).toContain('a person');
   });
 });

@@ -1,4 +1,4 @@
-/** Client libraries people use. Each introduces itself, lists, calls, is asked, reads, and says what it heard. */
+/** Common client libraries. Each initializes, lists, calls, answers a question, reads, and reports what it received. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
@@ -9,12 +9,12 @@ import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { root } from '../support/processes.ts';
 import { goClient, pythonSdks, rustPrograms, type Making } from './toolchains.ts';
 
-/** What a client heard. */
+/** The report of a client. */
 interface Told {
   readonly revision: string | undefined;
   readonly tools: readonly string[];
   readonly said: string;
-  /** What the tool made of the user's answer. */
+  /** The result of the tool that asked the user. */
   readonly asked: string;
   readonly read: string;
   readonly prompt: string;
@@ -32,7 +32,7 @@ const asking = { name: 'test_elicitation', arguments: { message: 'Who are you?' 
 
 const firstText = (result: object): string => ((result as { content: { text: string }[] }).content[0]?.text ?? '');
 
-/** What both of the TypeScript clients do alike. */
+/** The common interface of both TypeScript clients. */
 interface Common {
   listTools(): Promise<{ tools: { name: string }[] }>;
   callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<object>;
@@ -69,7 +69,7 @@ async function typescriptTwo(url: string, mode: 'legacy' | 'auto'): Promise<Told
   return use(client, client.getNegotiatedProtocolVersion());
 }
 
-/** A program that prints what it heard. @throws {Error} with what it says when it fails. */
+/** Runs a program that prints its report. @throws {Error} with its output when it fails. */
 async function program(command: string, args: readonly string[]): Promise<Told> {
   const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
   const [heard, complaint] = await Promise.all([text(child.stdout), text(child.stderr)]);

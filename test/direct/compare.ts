@@ -1,4 +1,4 @@
-/** Asks a server everything it is to be asked, directly or through an endpoint, and says where two sets of answers differ. */
+/** Sends all test requests to a server, directly or through an endpoint, and compares two sets of answers. */
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
@@ -9,24 +9,24 @@ const lists = { 'tools/list': 'tools', 'prompts/list': 'prompts', 'resources/lis
 type ListMethod = keyof typeof lists;
 const listMethods = Object.keys(lists) as ListMethod[];
 
-/** Which endpoint was asked: the server's own, or the one of all servers. */
+/** The endpoint of the gateway: that of the server, or that of all servers. */
 export type Endpoint = 'own' | 'all';
 
-/** What was asked, and all that came back. */
+/** All requests, with their answers. */
 export type Answers = ReadonlyMap<string, Heard>;
 
-/** One member that is not the same. */
+/** One member that differs. */
 export interface Found {
   readonly server: string;
   readonly endpoint: Endpoint;
-  /** Of the client, and what the server was asked in directly: they differ where the server has one era. */
+  /** The era of the client, and the era in which the server was used directly: they differ where the server has one era. */
   readonly era: Era;
   readonly directEra: Era;
-  /** Directly, the server said no log message in all that it was asked. */
+  /** Whether the server sent no log message when it was used directly. */
   readonly isSilent: boolean;
-  /** The method and what it is about. */
+  /** The method and its target. */
   readonly question: string;
-  /** Where in the answer, such as `result.tools[].name`. */
+  /** The path in the answer, such as `result.tools[].name`. */
   readonly path: string;
   readonly direct: unknown;
   readonly through: unknown;
@@ -36,7 +36,7 @@ function entriesOf(answer: Message, method: ListMethod): readonly JsonObject[] {
   return (answer.result?.[lists[method]] ?? []) as readonly JsonObject[];
 }
 
-/** After this long a remark is missing. */
+/** After this time an expected log message counts as missing. */
 const remarkLimitMs = 15_000;
 
 /** All pages of a list as one. */
@@ -51,14 +51,14 @@ async function wholeList(speaker: Speaker, method: ListMethod): Promise<Heard> {
   }
 }
 
-/** The beginning of a name that had to be changed; nothing that a name begins with for one that had not. */
+/** The unchanged beginning of a name that the gateway had to change; a text that fits no name for any other. */
 function withoutDigest(name: string): string {
   return /^(.+)_[0-9a-f]{8}$/.exec(name)?.[1] ?? `${name} was not changed`;
 }
 
 /**
- * Of what an endpoint lists, what is of this server: first what was listed directly, in that order and with nothing where it is not
- * listed here, then the rest.
+ * The entries of this server in a list of an endpoint: first those that were listed directly, in that order and with undefined for missing ones, then the
+ * others.
  */
 function ofServer(server: string, endpoint: Endpoint, method: ListMethod, direct: readonly JsonObject[], listed: readonly JsonObject[]): readonly unknown[] {
   if (method === 'resources/templates/list') return direct.map((template) => listed.find((entry) => isDeepStrictEqual(entry, template)) ?? listed.find(({ uriTemplate }) => uriTemplate === template['uriTemplate']));
@@ -67,7 +67,7 @@ function ofServer(server: string, endpoint: Endpoint, method: ListMethod, direct
   const own = endpoint === 'own' || identity === 'uri' ? listed : listed.filter(({ name }) => (name as string).startsWith(before));
   const found = direct.map((entry) => {
     const names = [`${before}${entry[identity] as string}`, entry[identity]];
-    // A name that had to be changed still says most of what it was.
+    // A name that had to be changed still begins like the original.
     const changed = (entry[identity] as string).replaceAll(/[^A-Za-z0-9_-]/g, '_');
     return names.map((name) => own.find((other) => other[identity] === name)).find((each) => each !== undefined)
       ?? own.find((other) => identity === 'name' && changed.startsWith(withoutDigest((other['name'] as string).replace(endpoint === 'all' ? before : '', ''))));
@@ -76,8 +76,9 @@ function ofServer(server: string, endpoint: Endpoint, method: ListMethod, direct
 }
 
 /**
- * @param direct what the server has answered directly; without it, this is that.
- * @returns what was asked, in the server's own words, and what came back.
+ * Sends all test requests.
+ * @param direct the direct answers of the server; left out when this is the direct connection.
+ * @returns the requests with the server's own names, and their answers.
  */
 export async function askAll(speaker: Speaker, server: PublishedServer, endpoint: Endpoint, direct?: Answers): Promise<Answers> {
   const answers = new Map<string, Heard>([['opening', { answer: speaker.opening, before: [] }]]);
@@ -92,7 +93,7 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
     const listed = entriesOf(before, method);
     const own = ofServer(server.name, endpoint, method, listed, entriesOf(whole.answer, method));
     answers.set(method, { ...whole, answer: { ...whole.answer, result: { ...whole.answer.result, [lists[method]]: own } } });
-    // Only resources go by their addresses; the rest, by their names.
+    // Resources are identified by URI, all other entries by name.
     const identity = method === 'resources/list' ? 'uri' : 'name';
     for (const [index, entry] of listed.entries()) {
       const public_ = (own[index] as JsonObject | undefined)?.[identity];
@@ -133,7 +134,7 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
   if (speaker.era === 'legacy') await ask('logging/setLevel of no level', 'logging/setLevel', { level: 'loud' });
   await ask('unknown method', 'nobody/knows', {});
   if (server.remark !== undefined && speaker.era === 'legacy' && 'roots' in speaker.capabilities) {
-    // Its program starts with the first call, and takes its time.
+    // The program of the server starts with the first call, and needs some time.
     const limit = AbortSignal.timeout(remarkLimitMs);
     await Promise.race([speaker.logs.untilSome(isRemark), new Promise((resolve) => limit.addEventListener('abort', resolve))]);
     answers.set('of its own accord', { answer: { result: {} }, before: speaker.logs.values.filter(isRemark) });
@@ -141,7 +142,7 @@ export async function askAll(speaker: Speaker, server: PublishedServer, endpoint
   return answers;
 }
 
-/** Members that differ, from the outside in: where one side has no member of the name, `undefined`. */
+/** Members that differ, from the outside in; `undefined` stands for a missing member. */
 function* differing(path: string, direct: unknown, through: unknown): Generator<Pick<Found, 'path' | 'direct' | 'through'>> {
   if (isDeepStrictEqual(direct, through)) return;
   if (Array.isArray(direct) && Array.isArray(through)) {
@@ -151,7 +152,7 @@ function* differing(path: string, direct: unknown, through: unknown): Generator<
   } else yield { path, direct, through };
 }
 
-/** What is compared of an answer: each hop has its own ids, and what is said between is compared by its words. */
+/** The part of an answer that is compared: ids differ on each connection, and earlier messages are compared by their content. */
 function comparable({ answer, before }: Heard): Readonly<Record<string, unknown>> {
   const said = (isWanted: (method: string) => boolean): unknown[] => before.filter(({ method = '' }) => isWanted(method)).map(({ method, params }) => ({ method, params }));
   return {
@@ -167,7 +168,7 @@ export function compare(direct: Answers, through: Answers, where: Omit<Found, 'q
   const isSilent = ![...direct.values()].some(({ before }) => before.some(({ method }) => method === 'notifications/message'));
   return [...direct].flatMap(([question, heard]) => {
     const other = through.get(question);
-    // Some questions have words in one era only.
+    // Some requests exist in one era only.
     if (other === undefined) return where.era === where.directEra ? [{ ...where, isSilent, question, path: '', direct: heard.answer, through: undefined }] : [];
     const [before, after] = [comparable(heard), comparable(other)];
     return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((part) => [...differing(part, before[part], after[part])]).map((found) => ({ ...where, isSilent, question, ...found }));

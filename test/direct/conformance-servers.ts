@@ -1,4 +1,4 @@
-/** Servers that offer what the official suites call, each on the SDK of another language and of both eras where the SDK is. */
+/** Servers that offer what the official suites call, each on the SDK of another language, in both eras where the SDK supports them. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { goServers, pythonSdks, rustPrograms, type Making } from './toolchains.t
 export interface ConformanceServer {
   readonly name: string;
   readonly needs?: readonly Making[];
-  /** @param port a free one, for programs that cannot say which they have taken. */
+  /** @param port a free one, for programs that cannot report which port they have taken. */
   start(port: number): RunningProcess;
-  /** Where it listens, when the program does not print `listening URL`. */
+  /** The path of its address, when the program does not print `listening URL`. */
   readonly path?: string;
 }
 
@@ -23,7 +23,7 @@ export const conformanceServers: readonly ConformanceServer[] = [
   { name: 'TypeScript SDK 2.4', start: () => startFixture('dual-era-sdk2') },
   { name: 'Python SDK 2.3', needs: [pythonSdks], start: () => startProcess(pythonSdks.python, [join(sources, 'python_sdk.py')]) },
   { name: 'FastMCP 4.1', needs: [pythonSdks], start: () => startProcess(pythonSdks.python, [join(sources, 'fastmcp_server.py')]) },
-  // It has sessions, and with them what it asks its client in the older way, or it speaks both eras.
+  // It has sessions, so that it asks its client by requests, or it speaks both eras.
   { name: 'Go SDK 1.8', needs: [goServers], path: '/', start: (port) => startProcess(goServers.program('everything-server'), [`-http=127.0.0.1:${port}`]) },
   { name: 'Go SDK 1.8 with sessions', needs: [goServers], path: '/', start: (port) => startProcess(goServers.program('everything-server'), [`-http=127.0.0.1:${port}`, '-stateless=false']) },
   { name: 'Rust SDK 3.9', needs: [rustPrograms], path: '/mcp', start: (port) => startProcess(rustPrograms.program('server'), [String(port)]) },
@@ -34,7 +34,7 @@ export interface StartedServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a server that has been made, and waits until it listens. */
+/** Starts a server whose program was built, and waits until it listens. */
 export async function startServer(asked: ConformanceServer): Promise<StartedServer> {
   const port = await freePort();
   const server = asked.start(port);
@@ -43,7 +43,7 @@ export async function startServer(asked: ConformanceServer): Promise<StartedServ
   return { url, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
 }
 
-/** Resolves when each server of a gateway of one process can be used. @throws {Error} with what is wrong with those that cannot. */
+/** Resolves when each server of a gateway of one process can be used. @throws {Error} with the problems of servers that cannot. */
 export async function untilAllAreUp(gateway: GatewayUnderTest): Promise<void> {
   const admin = await gateway.admin(gateway.backend);
   await vi.waitFor(async () => {
@@ -62,7 +62,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when something listens there. */
+/** Resolves when a server accepts connections at the address. */
 async function listening(server: RunningProcess, url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   for (;;) {

@@ -1,17 +1,17 @@
 /**
- * Every difference between what a client gets of a server directly and what it gets through Omnibus, with its reason. The tests of
- * this folder fail on any other; `npm run docs` makes docs/differences.md of this table.
+ * Every difference between the answers of a server that a client gets directly and those it gets through Omnibus, with its reason. The tests of this
+ * folder fail on any other difference; `npm run docs` generates docs/differences.md from this table.
  */
 import type { JsonObject } from '@omnibus/protocol';
 import type { Found } from './compare.ts';
 
 export interface Difference {
-  /** What a client sees that it would not see directly. */
+  /** What a client receives differently than directly. */
   readonly what: string;
-  /** Where in which answer. */
+  /** The answer, and the place in it. */
   readonly where: string;
   readonly why: string;
-  /** Whether one member that is not the same is this. */
+  /** Whether one differing member belongs to this row. */
   readonly isAnswer?: (found: Found) => boolean;
   /** Checks of the official suites, as `scenario check`, that fail directly and pass through the gateway. */
   readonly checks?: RegExp;
@@ -22,10 +22,10 @@ const isList = ({ question }: Found): boolean => lists.includes(question);
 const isAlphabet = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(name);
 const isWhole = ({ path }: Found): boolean => path === 'result' || path === 'error';
 const words = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''));
-/** Without times of day, and files named by a date. */
+/** A text without times of day and without files that are named by a date. */
 const timeless = (value: unknown): string => words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
 
-/** Whether a list says nothing of itself but that other servers are missing. */
+/** Whether the metadata of a list only report that other servers are missing. */
 function isMissingOthers(meta: unknown, server: string): boolean {
   const { 'omnibus.dev/missing': missing, ...others } = meta as JsonObject & { readonly 'omnibus.dev/missing'?: readonly { readonly server: string }[] };
   return missing !== undefined && Object.keys(others).every((name) => name.endsWith('/serverInfo')) && missing.every((each) => each.server !== server);
@@ -220,7 +220,7 @@ const differences: readonly Difference[] = [
   },
 ];
 
-/** Checks that servers of one era fail in the other. */
+/** Checks that servers of one era fail when they are tested in the other. */
 const bridged: Difference = {
   what: 'A server of one era is used by clients of the other.',
   where: 'everything',
@@ -229,12 +229,12 @@ const bridged: Difference = {
 
 export const allDifferences: readonly Difference[] = [...differences, bridged];
 
-/** The row of the table that a difference is, if it is one. */
+/** The row of the table that explains a difference; undefined where none does. */
 export function explanationOf(found: Found): Difference | undefined {
   return differences.find(({ isAnswer }) => isAnswer?.(found));
 }
 
-/** @param isOfOtherEra whether the server does not speak the revision it was asked in. */
+/** @param isOfOtherEra whether the server does not speak the tested revision. */
 export function explanationOfCheck(check: string, isOfOtherEra: boolean): Difference | undefined {
   return differences.find(({ checks }) => checks?.test(check)) ?? (isOfOtherEra ? bridged : undefined);
 }

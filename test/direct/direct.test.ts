@@ -1,7 +1,6 @@
 /**
- * What clients get of real servers directly, and what they get through the gateway by default settings, with four more servers
- * behind it: the official suites, run against both. Anything that fails through the gateway and not directly is a fault of the
- * gateway; anything that fails only directly is a difference that docs/differences.md explains.
+ * The official suites, run against real servers directly, and through the gateway with default settings and four more servers behind it. A check that
+ * fails only through the gateway is a fault of the gateway; one that fails only directly is a difference that docs/differences.md explains.
  */
 import { tmpdir } from 'node:os';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -14,7 +13,7 @@ import { installed } from './published.ts';
 import { revisions, Speaker } from './speaker.ts';
 import { isWhole, make, makingLimitMs, usable } from './toolchains.ts';
 
-/** `isBrief`: run always; the older suite, which knows nothing that the newer does not, when everything is run. */
+/** `isBrief`: always run. The older suite, whose checks are all in the newer one, is run only when everything is run. */
 const allRuns: readonly { readonly suite: SuiteName; readonly args: readonly string[]; readonly isBrief: boolean }[] = [
   { suite: '@modelcontextprotocol/conformance', args: ['--suite', 'all'], isBrief: false },
   { suite: 'conformance-next', args: ['--requirements', '2025-11-25'], isBrief: true },
@@ -28,12 +27,12 @@ function titleOf({ suite, args }: (typeof allRuns)[number]): string {
 }
 
 interface Score {
-  /** Scenarios without a failed check, of all. */
+  /** Number of scenarios without a failed check. */
   readonly passed: number;
   readonly all: number;
-  /** `scenario check: what was wrong` of each failed check. */
+  /** The problem of each failed check, by `scenario check`. */
   readonly failures: ReadonlyMap<string, string>;
-  /** Checks that were made and did not fail, and scenarios in which none did. */
+  /** Checks that were made and did not fail, and scenarios without a failed check. */
   readonly good: ReadonlySet<string>;
 }
 
@@ -45,7 +44,7 @@ async function scoreOf({ suite, args }: (typeof allRuns)[number], url: string, o
   let passed = 0;
   let all = 0;
   for (const [scenario, checks] of scenarios) {
-    // Only our own fixture has the extension; a server that calls any unknown tool a failed one passes some of these by accident.
+    // Only our own fixture has the extension; a server that answers calls of unknown tools with an error would pass some of these by accident.
     if (scenario.startsWith('tasks-')) continue;
     all += 1;
     const failed = checks.filter(({ status }) => status === 'FAILURE');
@@ -62,11 +61,11 @@ async function scoreOf({ suite, args }: (typeof allRuns)[number], url: string, o
   return { passed, all, failures, good };
 }
 
-/** Checks that fail on one side only and should not, each with the reason, by `scenario check`. */
+/** The unexplained differences: checks that fail on one side only, each with the problem, by `scenario check`. */
 function differing(direct: Score, through: Score, isOfOtherEra: boolean): ReadonlyMap<string, string> {
   const differing = new Map<string, string>();
   for (const [check, problem] of through.failures) {
-    // A check that a scenario did not come to directly, because an earlier one failed, is not lost.
+    // A check that was not reached directly, because an earlier one of its scenario failed, does not count.
     if (direct.good.has(check) || direct.good.has(scenarioOf(check))) differing.set(check, problem);
   }
   for (const check of direct.failures.keys()) {
@@ -83,7 +82,7 @@ async function both(run: (typeof allRuns)[number], direct: string, through: stri
   return Promise.all([scoreOf(run, direct, only), scoreOf(run, through, only)]);
 }
 
-/** Besides the one that is asked: what a team may have, over stdio and of both eras. */
+/** Other servers behind the gateway: a typical set, over stdio and of both eras. */
 const others = {
   files: installed('mcp-server-filesystem', tmpdir()),
   memory: installed('mcp-server-memory'),
@@ -91,7 +90,7 @@ const others = {
   greeter: { command: 'node', args: [fixturePath('sdk2-server')] },
 };
 
-/** Mostly they wait for what does not come, so two servers are asked side by side, each directly and through a gateway. */
+/** The suites mostly wait for timeouts, so two servers are tested at the same time, each directly and through a gateway. */
 describe.each(usable(conformanceServers))('$name', { concurrent: true }, (asked) => {
   const { name } = asked;
 
@@ -109,7 +108,7 @@ describe.each(usable(conformanceServers))('$name', { concurrent: true }, (asked)
       const [before, after] = await both(run, alone.url, through);
       console.log(`${name}: ${titleOf(run)}: ${before.passed} of ${before.all} scenarios directly, ${after.passed} of ${after.all} through the gateway`);
       const isOfOtherEra = run.args.includes(revisions.modern) && !modern.isUnderstood;
-      // Scenarios give up after times of their own, which a busy machine may need for other things: what differs has to do so twice.
+      // Scenarios have time limits of their own, which a busy machine may exceed: a difference counts only when it occurs twice.
       for (const scenario of new Set([...differing(before, after, isOfOtherEra).keys()].map(scenarioOf))) {
         console.log(`${name}: ${titleOf(run)}: ${scenario} differs and is run once more`);
         for (const [check, problem] of differing(...(await both(run, alone.url, through, scenario)), isOfOtherEra)) lost.push(`${titleOf(run)}: ${check}: ${problem}`);

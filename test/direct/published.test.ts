@@ -1,6 +1,6 @@
 /**
- * Published servers behind one gateway: what a client hears of each through the server's own endpoint and through the one of all
- * servers is compared, member by member, with what the server says directly. A difference that docs/differences.md does not explain fails.
+ * Published servers behind one gateway: the answers through the server's own endpoint and through that of all servers are compared, member by member,
+ * with the direct answers. A difference that docs/differences.md does not explain fails.
  */
 import { mkdir } from 'node:fs/promises';
 import type { JsonObject } from '@omnibus/protocol';
@@ -13,7 +13,7 @@ import { publishedServers, type PublishedServer } from './published.ts';
 import { Speaker, type Era } from './speaker.ts';
 import { isWhole, make, makingLimitMs, usable, work } from './toolchains.ts';
 
-/** What is called at each server of the official suites. */
+/** The calls to each server of the official suites. */
 const offered: Pick<PublishedServer, 'calls' | 'prompts' | 'reads' | 'completions'> = {
   calls: ['test_simple_text', 'test_image_content', 'test_audio_content', 'test_embedded_resource', 'test_multiple_content_types', 'test_tool_with_progress', 'test_error_handling', 'test_logging_tool'].map((tool) => [tool, {}]),
   prompts: [['test_simple_prompt', {}], ['test_prompt_with_arguments', { arg1: 'a', arg2: 'b' }], ['test_prompt_with_image', {}]],

@@ -1,4 +1,4 @@
-/** Servers as their projects publish them, with what is asked of each. */
+/** Servers as their projects publish them, with the test requests for each. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { spawnSync } from 'node:child_process';
@@ -12,14 +12,14 @@ export interface PublishedServer {
   readonly name: string;
   readonly needs?: readonly Making[];
   readonly target: Target;
-  /** Puts into `folder` what it works on. */
+  /** Creates its data in `folder`. */
   prepare?(): Promise<void>;
-  /** What is called, in this order: the last calls leave the server as the first found it. */
+  /** The calls, in this order: the last ones restore the server's initial state. */
   readonly calls: readonly (readonly [tool: string, args: JsonObject])[];
   readonly prompts?: readonly (readonly [prompt: string, args: JsonObject])[];
   readonly reads?: readonly string[];
   readonly completions?: readonly JsonObject[];
-  /** What it says to a client that declares roots of its own accord, at whatever moment. */
+  /** A log message that it sends unasked, at any time, to a client that declares roots. */
   readonly remark?: RegExp;
 }
 
@@ -28,7 +28,7 @@ export const installed = (program: string, ...args: string[]): Extract<Target, {
 const folder = join(work, 'files');
 const repository = join(work, 'repository');
 
-/** @throws {Error} when git does not do it. */
+/** @throws {Error} when git fails. */
 function git(...args: string[]): void {
   const identity = { GIT_AUTHOR_NAME: 'a', GIT_AUTHOR_EMAIL: 'a@example.com', GIT_AUTHOR_DATE: '2026-01-01T00:00:00Z', GIT_COMMITTER_NAME: 'a', GIT_COMMITTER_EMAIL: 'a@example.com', GIT_COMMITTER_DATE: '2026-01-01T00:00:00Z' };
   const { status, stderr } = spawnSync('git', ['-C', repository, ...args], { env: { ...process.env, ...identity }, encoding: 'utf8' });
@@ -78,7 +78,7 @@ export const publishedServers: readonly PublishedServer[] = [
   },
   {
     name: 'playwright', target: installed('playwright-mcp', '--headless', '--isolated', '--no-sandbox', '--executable-path', chromium, '--output-dir', join(work, 'playwright')),
-    // Without a browser its lists and its words about that are still compared.
+    // Without a browser, its lists and its error messages are still compared.
     calls: existsSync(chromium)
       ? [['browser_navigate', { url: page }], ['browser_snapshot', {}], ['browser_evaluate', { function: '() => document.title' }], ['browser_click', { target: 'e999', element: 'nothing' }], ['browser_close', {}]]
       : [['browser_close', {}]],
@@ -104,7 +104,7 @@ export const publishedServers: readonly PublishedServer[] = [
     calls: [['convert_time', { source_timezone: 'Asia/Tokyo', time: '12:30', target_timezone: 'Europe/Zurich' }], ['convert_time', { source_timezone: 'Nowhere', time: '12:30', target_timezone: 'Europe/Zurich' }]],
   },
   {
-    // It may not be sent to an address in this network, so what it says to that is all that is called.
+    // It refuses addresses in this network, so the only call is one that is refused.
     name: 'fetch', needs: [pythonServers], target: { command: pythonServers.program('mcp-server-fetch'), args: [] },
     calls: [['fetch', { url: 'http://127.0.0.1:1/' }], ['fetch', { url: 'no address' }]],
     prompts: [['fetch', { url: 'http://127.0.0.1:1/' }]],

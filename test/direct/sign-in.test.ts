@@ -1,4 +1,4 @@
-/** Clients that bring an OAuth of their own walk the whole way at a gateway with an authorization server: discovery, registration, PKCE, a call. */
+/** Clients with an OAuth implementation of their own sign in at a gateway with an authorization server: discovery, registration, PKCE, a call. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ interface OAuthProgram {
   readonly name: string;
   readonly needs: readonly Making[];
   readonly start: (url: string) => RunningProcess;
-  /** What it prints of the address that its user is to open, and of the answer to its call. */
+  /** Its output: the address that the user has to open, and the answer to its call. */
   readonly address: RegExp;
   readonly said: RegExp;
 }
@@ -38,7 +38,7 @@ const programs = usable<OAuthProgram>([
   {
     name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/,
     start(url) {
-      // No browser of this machine is opened: none of its programs is found.
+      // The program finds no browser on its PATH, so none is opened.
       const running = startProcess(process.execPath, [mcpRemote.program, url], { MCP_REMOTE_CONFIG_DIR: join(folder, 'mcp-remote'), PATH: join(folder, 'nothing') }, 'pipe');
       for (const message of call) running.child.stdin?.write(`${JSON.stringify(message)}\n`);
       return running;

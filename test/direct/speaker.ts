@@ -1,6 +1,6 @@
 /**
- * One client for both ways to a server, directly over its transport or through the gateway, so that whatever differs between two
- * answers is the gateway's doing. It sees messages as they were sent: no SDK takes a member away or adds one.
+ * One client for both ways to a server, directly over its transport or through the gateway, so that any difference between two answers is caused by the
+ * gateway. It reads messages as they were sent, without an SDK that could add or remove members.
  */
 import { once } from 'node:events';
 import { createParser } from 'eventsource-parser';
@@ -12,19 +12,19 @@ import { startProcess } from '../support/processes.ts';
 export const revisions = { legacy: '2025-11-25', modern: '2026-07-28' } as const;
 export type Era = keyof typeof revisions;
 
-/** Where a server is: at an address, or to be started. */
+/** The address of a server, or the command that starts it. */
 export type Target = { readonly url: string } | { readonly command: string; readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
-/** An answer, and what came before it on the same way. */
+/** An answer, and the messages before it on the same stream. */
 export interface Heard {
   readonly answer: Message;
   readonly before: readonly Message[];
 }
 
-/** What a client must have declared to be asked. */
+/** The capability that a client must declare for each question. */
 const capabilityOf: Readonly<Record<string, string>> = { 'roots/list': 'roots', 'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation' };
 
-/** What a person, a model and a client's settings answer. */
+/** Answers in the place of a user, a model, and the client's settings. */
 function answerTo({ method, params }: Message): JsonObject {
   switch (method) {
     case 'roots/list': return { roots: [] };
@@ -37,7 +37,7 @@ function answerTo({ method, params }: Message): JsonObject {
   }
 }
 
-/** Programs in Python take half a minute to start on a machine that is busy. */
+/** Programs in Python may take half a minute to start on a busy machine. */
 const limitMs = 120_000;
 const prefix = 'io.modelcontextprotocol/';
 
@@ -52,7 +52,7 @@ export class Speaker {
   readonly #wire: Wire;
   readonly #waiting = new Map<unknown, { readonly before: Message[]; answered(answer: Message): void }>();
   #nextId = 0;
-  /** Log messages, whatever they belong to. */
+  /** All log messages. */
   readonly logs = new Log<Message>();
   /** The answer to `initialize`, or to `server/discover`. */
   opening: Message = {};
@@ -64,13 +64,13 @@ export class Speaker {
     this.#wire = 'url' in target ? new HttpWire(target.url, hear) : new StdioWire(target, hear);
   }
 
-  /** Whether the server speaks the era it was opened in. */
+  /** Whether the server speaks the era of the connection. */
   get isUnderstood(): boolean {
     const { supportedVersions } = this.opening.result ?? {};
     return this.opening.result !== undefined && (!Array.isArray(supportedVersions) || supportedVersions.includes(revisions[this.era]));
   }
 
-  /** Introduces itself. In the newer era nothing is introduced: it asks what there is. */
+  /** Initializes the connection; in the newer era, asks what the server offers (`server/discover`). */
   static async open(target: Target, era: Era, capabilities: JsonObject = {}): Promise<Speaker> {
     const speaker = new Speaker(target, era, capabilities);
     if (era === 'modern') speaker.opening = (await speaker.request('server/discover')).answer;
@@ -117,7 +117,7 @@ export class Speaker {
     if (message.method === undefined) this.#waiting.get(message.id)?.answered(message);
     else {
       if (message.method === 'notifications/message') this.logs.add(message);
-      // One request is open at a time, so whatever comes belongs to it.
+      // One request is open at a time, so every message belongs to it.
       for (const { before } of this.#waiting.values()) before.push(message);
       if (message.id === undefined) return;
       const needed = capabilityOf[message.method];
@@ -170,7 +170,7 @@ class HttpWire implements Wire {
     const { method, params } = message;
     const isModern = params?.['_meta'] !== undefined && `${prefix}protocolVersion` in (params['_meta'] as JsonObject);
     const name = params?.['name'] ?? params?.['uri'] ?? params?.['taskId'];
-    // Header values are ASCII, so other names travel encoded (2026-07-28 transports, Encoding).
+    // Header values are ASCII, so other names are encoded (2026-07-28 transports, Encoding).
     const encoded = typeof name === 'string' && /[^\x21-\x7e ]/.test(name) ? `=?base64?${Buffer.from(name).toString('base64')}?=` : name;
     const modern = { 'mcp-protocol-version': revisions.modern, 'mcp-method': method ?? '', ...(typeof encoded === 'string' ? { 'mcp-name': encoded } : {}) };
     const response = await fetch(this.#url, {
@@ -186,7 +186,7 @@ class HttpWire implements Wire {
       else if (message.id !== undefined && method !== undefined) this.#hear({ id: message.id, error: { code: 0, message: `no JSON-RPC, but HTTP ${response.status}: ${text}` } });
       return;
     }
-    // The stream ends after the answer; what is asked on it meanwhile is answered while it is read.
+    // The stream ends after the answer; questions on it are answered while it is read.
     await this.#read(response);
   }
 

@@ -1,4 +1,7 @@
-/** What the tests of this folder make with toolchains of other languages, and why something is left out. What is made is kept for the next run. */
+/**
+ * Programs that the tests of this folder build with toolchains of other languages, or the reason why something is left out. Results are kept for the next
+ * run.
+ */
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -9,13 +12,13 @@ import { root } from '../support/processes.ts';
 /** Programs and virtual environments; ignored by git. */
 export const work = join(root, 'test/direct/.work');
 
-/** Something to be made once. */
+/** Something that is built once. */
 export interface Making {
-  /** Toolchain it needs. */
+  /** The toolchain that it needs. */
   readonly toolchain: 'python3' | 'go' | 'cargo' | 'npm';
-  /** Whether it is compiled for minutes: then it is only made when everything is asked for, and used wherever it is there. */
+  /** Whether it takes minutes to build: then it is built only when everything is requested, and used wherever it exists. */
   readonly isLong: boolean;
-  /** Is there when it has been made; its name says of which versions. */
+  /** A file that exists when it has been built; its name contains the versions. */
   readonly marker: string;
   make(): Promise<void>;
 }
@@ -29,17 +32,17 @@ function isThere(toolchain: Making['toolchain']): boolean {
   return known;
 }
 
-/** Everything, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. */
+/** Whether everything is built, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. */
 export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all';
 
-/** Why something is left out here, or undefined when it can be used. */
+/** The reason why something cannot be used here; undefined when it can. */
 function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefined {
   if (existsSync(marker)) return undefined;
   if (!isThere(toolchain)) return `there is no ${toolchain} on this machine`;
   return isLong && !isWhole ? 'it takes minutes to compile; `OMNIBUS_DIRECT=all npm test -- direct` makes it, and it is used from then on' : undefined;
 }
 
-/** Says on the console what is left out, and returns the rest. */
+/** Prints what is left out, and returns the rest. */
 export function usable<Item extends { readonly name: string; readonly needs?: readonly Making[] }>(items: readonly Item[]): Item[] {
   return items.filter(({ name, needs = [] }) => {
     const reason = needs.map(reasonAgainst).find((each) => each !== undefined);
@@ -48,12 +51,12 @@ export function usable<Item extends { readonly name: string; readonly needs?: re
   });
 }
 
-/** Some hundred crates are compiled on two processors, which may have other things to do. */
+/** Some hundred crates have to be compiled, maybe on two busy processors. */
 export const makingLimitMs = 30 * 60_000;
 
 const inTheMaking = new Map<Making, Promise<void>>();
 
-/** Makes what is not there yet. @throws {Error} with what the toolchain printed. */
+/** Builds what does not exist yet. @throws {Error} with the output of the toolchain. */
 export async function make(needs: readonly Making[] = []): Promise<void> {
   for (const need of needs) {
     if (existsSync(need.marker)) continue;
@@ -63,7 +66,7 @@ export async function make(needs: readonly Making[] = []): Promise<void> {
   }
 }
 
-/** Runs a build step to its end. @throws {Error} with what it printed. */
+/** Runs a build step to its end. @throws {Error} with its output. */
 function build(command: string, args: readonly string[], cwd: string = root, env: Readonly<Record<string, string>> = {}): void {
   const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, ...env } });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? `${stdout}${stderr}`}`);
@@ -86,7 +89,7 @@ function pythonEnvironment(name: string, packages: readonly string[]): Making & 
   };
 }
 
-/** Programs of modules of the Go module proxy, as published. */
+/** Programs of published modules of the Go module proxy. */
 function goPrograms(module: string, version: string, packages: readonly string[]): Making & { program(name: string): string } {
   const folder = join(work, 'go', version);
   return {
@@ -104,9 +107,9 @@ function goPrograms(module: string, version: string, packages: readonly string[]
 
 /** Servers and a client on the official SDK and on FastMCP. */
 export const pythonSdks = pythonEnvironment('sdks', ['mcp==2.3.0', 'fastmcp==4.1.1']);
-/** Servers published by the project of the protocol. */
+/** Servers that the project of the protocol publishes. */
 export const pythonServers = pythonEnvironment('servers', ['mcp-server-git==2026.10.19', 'mcp-server-time==2026.10.19', 'mcp-server-fetch==2026.10.24']);
-/** The SDK's own conformance server, and its example with everything. */
+/** The conformance server of the SDK, and its example with all features. */
 export const goServers = goPrograms('github.com/modelcontextprotocol/go-sdk', 'v1.8.0', ['conformance/everything-server', 'examples/server/everything']);
 
 /** The module of `go/`, on the published SDK. */
@@ -126,7 +129,7 @@ function goModule(): Making & { readonly program: string; readonly signIn: strin
   };
 }
 
-/** A program of npm that nothing else here needs. */
+/** A program of npm that is needed only here. */
 function npmProgram(name: string, version: string, program: string): Making & { readonly program: string } {
   const folder = join(work, `${name}-${version}`);
   const marker = join(folder, 'made');
@@ -140,10 +143,10 @@ function npmProgram(name: string, version: string, program: string): Making & { 
   };
 }
 
-/** What desktop clients that start programs are joined to a gateway with, where they have no OAuth of their own. */
+/** The program that connects desktop clients without OAuth to a server over HTTP. */
 export const mcpRemote = npmProgram('mcp-remote', '0.15.1', 'dist/proxy.js');
 
-/** Digest of the files of a folder of sources: what was made of others is made again. */
+/** A digest of the files of a source folder: when they change, it is built again. */
 function digestOf(folder: string): string {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name)).toSorted();
   return hash('sha256', files.map((file) => readFileSync(file, 'utf8')).join('\n')).slice(0, 12);

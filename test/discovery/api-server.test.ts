@@ -1,4 +1,4 @@
-/** What an API server of Kubernetes itself makes of our objects and our rights, where one can be had. */
+/** Our objects and permissions at a real API server of Kubernetes, where one is available. */
 import { spawnSync } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ interface Server {
 const server = (namespace: string, name: string, spec: object): KubernetesObject & { readonly spec: object } => ({ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', metadata: { namespace, name }, spec });
 const isRight = ({ kind }: KubernetesObject): boolean => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind);
 
-/** With the namespace that the kustomization gives them. */
+/** The manifests of a file, with the namespace from the kustomization. */
 async function manifests(file: string): Promise<KubernetesObject[]> {
   const documents = parseAllDocuments(await readFile(join(root, 'deploy/kubernetes', file), 'utf8')).map((document) => document.toJS() as KubernetesObject);
   return documents.map((manifest) => ({ ...manifest, metadata: { ...manifest.metadata, namespace: 'omnibus' } }));
@@ -47,10 +47,10 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     api = await ApiServer.start(programs);
     for (const name of ['omnibus', 'team-a', 'team-b']) await api.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const file of ['mcpserver.yaml', 'mcpprofile.yaml']) for (const definition of await manifests(file)) await api.create(definition);
-    // The rights are those of the chart, in the whole cluster, as with `discovery.namespaces={*}`.
+    // The permissions are those of the chart, in the whole cluster, as with `discovery.namespaces={*}`.
     for (const manifest of (await manifests('omnibus.yaml')).filter(isRight)) await api.create(inWholeCluster(manifest));
     gatewayAccount = await api.actAs('omnibus', 'omnibus-backend');
-    // The definition is served a moment after it was taken.
+    // The API server serves a definition a moment after it was created.
     for (let isServed = false; !isServed;) isServed = await api.pathOf(server('team-a', 'any', {}), false).then((path) => api.get(path)).then(() => true, () => false);
   });
 
@@ -128,18 +128,18 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
     const up = await untilStatus('team-a', 'first', ({ status }) => status?.conditions[0].status === 'True');
     expect(up.status).toMatchObject({ tools: 1, observedGeneration: 1, conditions: [{ reason: 'Connected', message: 'its tools are offered as team-a_first__*' }] });
 
-    // Another address is another server; what was ready stays ready since then.
+    // With another address it is another server; the time of its readiness stays the same.
     await api.merge(server('team-a', 'first', { url: two.url }));
     const changed = await untilStatus('team-a', 'first', ({ status }) => status?.observedGeneration === 2 && status.tools === 2);
     expect(changed.metadata.generation).toBe(2);
     if (changed.status?.conditions[0].status === 'True') await client.untilTools((names) => names.includes('more'));
 
-    // Nothing listens there.
+    // No server listens at this address.
     await api.create(server('team-b', 'nowhere', { url: 'http://127.0.0.1:1/mcp' }));
     const down = await untilStatus('team-b', 'nowhere', ({ status }) => status?.conditions[0].reason === 'Unreachable' && status.conditions[0].message.includes('cannot connect'));
     expect(down.status?.conditions[0].status).toBe('False');
 
-    // A server and a Service of one name: the server has it.
+    // A server and a Service with the same name: the server takes precedence.
     const labels = { 'omnibus.dev/mcp': 'true' };
     const service = { apiVersion: 'v1', kind: 'Service', metadata: { namespace: 'team-a', name: 'first', labels }, spec: { ports: [{ port: 8080 }], selector: { app: 'first' } } };
     await api.create(service);
@@ -154,7 +154,7 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   });
 });
 
-/** The chart as Helm installs it, changes it and takes it away again: what is kept, what is replaced. */
+/** Installs, upgrades and removes the chart with Helm, and checks which objects are kept and which are replaced. */
 async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-release-'));
   const KUBECONFIG = await api.administrator();
@@ -170,14 +170,14 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   const definitionOf = (plural: string) => ({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', metadata: { name: `${plural}.omnibus.dev` } });
   const definition = definitionOf('mcpservers');
 
-  // The definition is there already, from a chart that kept it under crds/: docs/kubernetes.md says what to do.
+  // The definition exists already, from a chart that had it under crds/: docs/kubernetes.md describes that case.
   const archive = pack(join(root, 'deploy/helm/omnibus'));
   expect(() => run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace')).toThrow('invalid ownership metadata');
   for (const each of [definition, definitionOf('mcpprofiles')]) await api.merge({ ...each, metadata: { ...each.metadata, labels: { 'app.kubernetes.io/managed-by': 'Helm' }, annotations: { 'meta.helm.sh/release-name': 'mine', 'meta.helm.sh/release-namespace': 'releases' } } } as KubernetesObject);
   run('install', 'mine', archive, '--namespace', 'releases', '--create-namespace');
   const made = await secrets();
 
-  // What is made once stays, and the definition follows the chart.
+  // Generated Secrets stay the same, and the definition is upgraded with the chart.
   const changed = join(folder, 'omnibus');
   await cp(join(root, 'deploy/helm/omnibus'), changed, { recursive: true });
   const file = join(changed, 'files/mcpserver.yaml');
@@ -188,7 +188,7 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   const { spec } = await api.get<{ readonly spec: { readonly names: object } }>(await api.pathOf(definition, true));
   expect(spec.names).toMatchObject({ shortNames: ['mcp', 'mcps'] });
 
-  // A password that was replaced replaces the pods that use it, with the next upgrade.
+  // A changed password restarts the pods that use it, at the next upgrade.
   const before = await digest('session');
   expect(before).not.toBe(await digest('backend'));
   run('upgrade', 'mine', archive, '--namespace', 'releases');
@@ -202,7 +202,9 @@ async function lifeOfARelease(api: ApiServer, helm: string): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** The lines and objects of the documents as they stand there, but for places: other tests use the namespace, and the definitions are another release's. */
+/**
+ * The commands and objects of the documents, except for names of places: other tests use the namespace, and the definitions belong to another release.
+ */
 async function documented(api: ApiServer, helm: string): Promise<void> {
   const [readme, page] = (await Promise.all(['README.md', 'docs/kubernetes.md'].map((file) => readFile(join(root, file), 'utf8')))) as [string, string];
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-documented-'));
@@ -228,7 +230,7 @@ async function documented(api: ApiServer, helm: string): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** What the chart makes of a right when all namespaces are looked at. */
+/** The form of a permission in the chart when all namespaces are watched. */
 function inWholeCluster(manifest: KubernetesObject): KubernetesObject {
   const { kind, metadata } = manifest;
   if (!kind.startsWith('Role')) return manifest;

@@ -41,7 +41,7 @@ const files = {
 };
 
 let folder: string;
-/** What the lint run of `npm run check` says of these files. */
+/** The findings of the lint step of `npm run check` for these files. */
 let found: readonly string[];
 
 beforeAll(async () => {

@@ -1,21 +1,21 @@
-/** How a client's bytes reach the gateway: each carrier sends one message and says what was wrong with what came back, if anything was. */
+/** The transports of clients in this suite: each carrier sends one message, and returns the problem of the answer, if there is one. */
 import { parseAll, wrongWith } from './judge.ts';
 
-/** A stream that ends only when its client goes: read for as long. */
+/** How long a stream is read that ends only when its client leaves. */
 export const standingMs = 300;
 
 export interface Posted {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string>>;
   readonly method?: string;
-  /** Of a request that is sent as it should be: exactly one answer has it. */
+  /** Id of a request that is sent unchanged: it must get exactly one answer. */
   readonly id?: number | undefined;
 }
 
 export interface Carrier extends AsyncDisposable {
   /**
-   * Sends a message beside those that are on their way.
-   * @returns what was wrong.
+   * Sends a message while others are open.
+   * @returns the problem, if there is one.
    */
   send(posted: Posted): Promise<string | undefined>;
 }
@@ -28,7 +28,7 @@ export function firstWrong(texts: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** What takes back requests that are on their way: they may end without an answer. */
+/** Whether a message may cancel open requests, which then may end without an answer. */
 export function mayCancel(body: Buffer): boolean {
   return body.includes('notifications/cancelled');
 }

@@ -1,6 +1,6 @@
 /**
- * Clients that get everything wrong, over every carrier and in both eras, in front of honest servers. Each iteration follows from the seed
- * and its own number: `OMNIBUS_FUZZ_SEED=S OMNIBUS_FUZZ_ONLY=N` has one again.
+ * Clients that send invalid messages of any kind, over every transport and in both eras, in front of correct servers. Each iteration is determined by the
+ * seed and its own number: `OMNIBUS_FUZZ_SEED=S OMNIBUS_FUZZ_ONLY=N` repeats one.
  */
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
@@ -16,16 +16,16 @@ import { mutatedHeaders, validMessage } from './traffic.ts';
 
 const carriers = ['http', 'http', 'http', 'modern', 'modern', 'modern', 'raw', 'websocket', 'websocket', 'stdio', 'sse', 'http'] as const;
 type CarrierName = (typeof carriers)[number];
-/** Carriers at once. */
+/** Number of carriers at once. */
 const open = carriers.length * 2;
-/** Messages that are on their way on each of them at once. */
+/** Number of open messages of each carrier. */
 const window = 8;
 
 interface Prepared extends Posted {
   readonly whole: Buffer;
 }
 
-/** What an iteration sends, from its number alone. */
+/** The message of an iteration, determined by its number. */
 function prepare(iteration: number, carrier: CarrierName): Prepared {
   const choose = new Chooser(seed, iteration);
   const era = carrier === 'modern' || (carrier !== 'http' && choose.chance(0.4)) ? '2026-07-28' : '2025-11-25';
@@ -44,7 +44,7 @@ function prepare(iteration: number, carrier: CarrierName): Prepared {
   return { body, headers: given, method, id: isSound && isRequest ? idOf(iteration) : undefined, whole: Buffer.concat([choose.chance(0.7) ? mangled(head, choose) : Buffer.from(head), body]) };
 }
 
-/** Far from the numbers that mutations put into messages. */
+/** An id that is far from the numbers that mutations put into messages. */
 function idOf(iteration: number): number {
   return 1_000_000 + iteration;
 }

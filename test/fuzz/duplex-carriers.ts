@@ -1,4 +1,4 @@
-/** Clients that have one connection for everything they say and hear: WebSocket, stdio, HTTP+SSE. */
+/** Clients with one connection for both directions: WebSocket, stdio, HTTP+SSE. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createParser } from 'eventsource-parser';
 import { WebSocket } from 'ws';
@@ -10,7 +10,7 @@ import { initialize } from './traffic.ts';
 
 const fencePrefix = 'fuzz-ping-';
 
-/** A message that was sent, and what is waited for: the answer to the ping after it and, where it has an id, its own. */
+/** A message that was sent, and is open until the ping after it is answered and, where it has an id, itself too. */
 interface Waiting {
   readonly fence: string;
   readonly id: number | undefined;
@@ -21,16 +21,16 @@ interface Waiting {
   problem: string | undefined;
 }
 
-/** A connection on which a ping after each message shows that the connection goes on, or that it was closed. */
+/** A connection on which a ping follows each message: its answer shows that the connection still works, unless the gateway closes it. */
 abstract class DuplexCarrier implements Carrier {
   #pings = 0;
-  /** By fence, in the order in which they were sent. */
+  /** Open messages by the id of their ping (fence), in the order of sending. */
   readonly #waiting = new Map<string, Waiting>();
   readonly #byId = new Map<number, Waiting>();
-  /** Ids that were answered: no second answer may come. */
+  /** Ids of answered messages, which must not be answered again. */
   readonly #answered = new Set<number>();
   #opening: Promise<string | undefined> | undefined;
-  /** How often it was closed upon. */
+  /** How often the gateway has closed the connection. */
   closings = 0;
 
   protected abstract open(): Promise<void>;
@@ -59,7 +59,7 @@ abstract class DuplexCarrier implements Carrier {
     }
   }
 
-  /** Whose fault it is, when that can be told; else that of the message that waits longest. */
+  /** Assigns a problem to its message when that is known, otherwise to the oldest open message. */
   #blame(waiting: Waiting | undefined, problem: string): void {
     const [oldest] = this.#waiting.values();
     const blamed = waiting ?? oldest;
@@ -81,7 +81,7 @@ abstract class DuplexCarrier implements Carrier {
   }
 
   async send({ body, id }: Posted): Promise<string | undefined> {
-    // Again where it was closed upon while others were let in.
+    // Repeated, since the connection may be closed again while other messages wait for it.
     while (!this.isOpen) {
       this.#opening ??= this.#open().finally(() => {
         this.#opening = undefined;
@@ -99,16 +99,16 @@ abstract class DuplexCarrier implements Carrier {
   }
 
   async #open(): Promise<string | undefined> {
-    this.closed(); // Whatever waits was sent on the connection before.
+    this.closed(); // Open messages were sent on the previous connection.
     await this.open();
     this.write(Buffer.from(JSON.stringify(initialize)));
     this.write(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
-    // A program has to start first, and its servers; that is no answer to what is sent then.
+    // The program and its servers have to start first, which must not count for the message that follows.
     const problem = await this.#fenced(undefined, undefined);
     return problem === undefined ? undefined : `of a new connection: ${problem}`;
   }
 
-  /** Sends it and a ping after it. @returns what was wrong once both are answered, or the connection is closed. */
+  /** Sends the message and a ping. @returns the problem, once both are answered or the connection is closed. */
   #fenced(body: Buffer | undefined, id: number | undefined): Promise<string | undefined> {
     this.#pings += 1;
     const fence = `${fencePrefix}${this.#pings}`;
@@ -144,7 +144,7 @@ export class WebSocketCarrier extends DuplexCarrier {
     const socket = new WebSocket(this.#url);
     this.#socket = socket;
     socket.on('message', (data: Buffer) => this.heard(data.toString()));
-    // The end of the connection before says nothing of this one.
+    // The end of the previous connection says nothing about this one.
     const closed = (): void => {
       if (this.#socket === socket) this.closed();
     };
@@ -166,12 +166,12 @@ export class WebSocketCarrier extends DuplexCarrier {
   }
 }
 
-/** A process `omnibus stdio`; messages are lines. */
+/** A process `omnibus stdio`, with messages as lines. */
 export class StdioCarrier extends DuplexCarrier {
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
   #ended: Promise<void> = Promise.resolve();
-  /** How often it was started: it never ends while its client is there. */
+  /** How often it was started: it must not end while its client is there. */
   starts = 0;
 
   constructor(args: readonly string[]) {
@@ -187,7 +187,7 @@ export class StdioCarrier extends DuplexCarrier {
     this.starts += 1;
     const child = spawn('node', [...this.#args], { stdio: ['pipe', 'pipe', 'ignore'] });
     this.#child = child;
-    // Not by readline: it ends a line at U+2028 too, which JSON may hold as it is.
+    // Not by readline, which also ends a line at U+2028, a character that JSON may contain.
     let rest = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
@@ -255,13 +255,13 @@ export class EventSourceCarrier extends DuplexCarrier {
     try {
       for await (const chunk of response.body ?? []) parser.feed(decoder.decode(chunk as Uint8Array, { stream: true }));
     } catch {
-      this.#endpoint = undefined; // Broken, by either side.
+      this.#endpoint = undefined; // The connection was closed, by either side.
     }
   }
 
   protected write(body: Buffer): void {
     if (this.#endpoint === undefined) return;
-    // What is refused is said in the answer to the POST; the order of two POSTs is nobody's.
+    // A refusal is in the answer to the POST; two POSTs have no defined order.
     fetch(this.#endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: new Uint8Array(body), signal: AbortSignal.timeout(hangMs) })
       .then(async (response) => {
         const text = await response.text();

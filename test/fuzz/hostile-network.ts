@@ -99,7 +99,7 @@ export class HostileServer implements AsyncDisposable {
     response.write(`event: endpoint\ndata: ${endpoint}\n\n`);
   }
 
-  /** An event, or nearly. */
+  /** An event, or something similar. */
   #event(text: Buffer, choose: Chooser): Buffer {
     const [head, tail] = this.hostile.isNow(choose, 0.2)
       ? choose.of([['id: \u{0}\n', '\n\n'], ['retry: 0\n', '\n\n'], ['retry: 99999999999\n', '\n\n'], ['event: other\n', '\n\n'], [': '.padEnd(5_000, 'x') + '\n', '\n\n'], ['\u{feff}', '\r\n\r\n'], ['id: '.padEnd(9_000, 'é') + '\n', '\n\n'], ['data: \n', '\n\n'], ['', '']] as const)
@@ -115,7 +115,7 @@ export class HostileServer implements AsyncDisposable {
   }
 }
 
-/** The gateway's own words are JSON; what they are is nobody's guess. */
+/** Messages of the gateway must be JSON. */
 function parse(body: Buffer): unknown {
   return body.length === 0 ? undefined : JSON.parse(body.toString());
 }

@@ -1,15 +1,15 @@
-/** What a hostile server of this suite says instead of what an honest one would: some of it true, some of it nearly, some of it nothing like. */
+/** The messages of a hostile server of this suite: some are correct, some nearly, and some not at all. */
 import type { JsonObject } from '@omnibus/protocol';
 import { Chooser, mangled, mutated } from './mutate.ts';
 import { honestly, type Era } from './server.ts';
 
-/** For so many messages a server is as hostile as it was; now and then it is honest, so that it gets past its handshake. */
+/** Number of messages for which a server keeps its degree of hostility; at times it is correct, so that its handshake succeeds. */
 const episode = 30;
 
 export class Hostile {
   readonly #seed: number;
   readonly era: Era;
-  /** Messages said so far. */
+  /** Number of messages that were sent. */
   said = 0;
   mutations = 0;
 
@@ -18,19 +18,19 @@ export class Hostile {
     this.era = era;
   }
 
-  /** Choices for the next thing that is done. */
+  /** The choices for the next action. */
   next(): Chooser {
     this.said += 1;
     return new Chooser(this.#seed, this.said);
   }
 
-  /** Whether now is a time to do something wrong. */
+  /** Whether the next action is a faulty one. */
   isNow(choose: Chooser, most = 1): boolean {
     const mood = new Chooser(this.#seed, -1 - Math.floor(this.said / episode)).of([0, 0, 0.03, 0.1, 0.3, 0.9]);
     return choose.chance(Math.min(mood, most));
   }
 
-  /** What is said for a message of the gateway. */
+  /** The messages in answer to a message of the gateway. */
   answers(message: unknown): Buffer[] {
     return honestly(message, this.era).flatMap((each) => this.#twisted(each));
   }
@@ -51,7 +51,7 @@ export class Hostile {
     }
   }
 
-  /** Something nobody asked for. */
+  /** A message that answers no request. */
   #unasked(choose: Chooser): string {
     const message = choose.of<JsonObject>([
       { method: 'notifications/tools/list_changed' }, { method: 'notifications/resources/updated', params: { uri: 'fuzz://one' } }, { method: 'notifications/progress', params: { progressToken: choose.below(50), progress: choose.below(9) } },

@@ -1,4 +1,4 @@
-/** Clients over HTTP: Streamable HTTP by a library that writes sound requests, and bytes on a socket. */
+/** Clients over HTTP: Streamable HTTP by a library that writes valid requests, and raw bytes on a socket. */
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { createParser } from 'eventsource-parser';
@@ -15,7 +15,7 @@ interface Exchanged {
   readonly type: string;
   readonly session: string | undefined;
   readonly text: string;
-  /** `limit`: not by then. */
+  /** `limit`: it did not end within the time limit. */
   readonly how: 'whole' | 'limit' | 'broken';
 }
 
@@ -26,7 +26,7 @@ interface Sent {
   readonly limitMs?: number;
 }
 
-/** Sends a request and reads its answer for so long. */
+/** Sends a request and reads its answer for a limited time. */
 function exchange(url: string, agent: Agent, { method, headers, body, limitMs = hangMs }: Sent): Promise<Exchanged> {
   return new Promise((resolve) => {
     let status = 0;
@@ -60,14 +60,14 @@ function dataOf(events: string): string[] {
   return data;
 }
 
-/** Streamable HTTP, with a session that is opened again when it was ended. */
+/** Streamable HTTP, with a session that is opened again when it has ended. */
 export class HttpCarrier implements Carrier {
   readonly #url: string;
   readonly #hasSession: boolean;
   readonly #agent = new Agent({ keepAlive: true });
   #session: string | undefined;
   #opening: Promise<void> | undefined;
-  /** What was sent that may leave others without an answer, and how much of it is on its way. */
+  /** Number of open messages that may cancel others. */
   #takenBack = 0;
   #takingBack = 0;
 
@@ -121,7 +121,7 @@ export class HttpCarrier implements Carrier {
   }
 }
 
-/** A request line, headers and body as text on a socket, where no library has a say. */
+/** Sends a request line, headers and body as text on a socket, without a library that would correct them. */
 export async function sendRaw(url: string, bytes: Buffer): Promise<string | undefined> {
   const { hostname, port } = new URL(url);
   const chunks: Buffer[] = [];
@@ -131,7 +131,7 @@ export async function sendRaw(url: string, bytes: Buffer): Promise<string | unde
       socket.destroy();
       resolve(how);
     };
-    // Whoever has not said everything yet is waited for longer than anybody has time here.
+    // The gateway waits for the rest of an incomplete request for longer than this test can.
     socket.setTimeout(standingMs, done('silent'));
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
@@ -148,7 +148,7 @@ export async function sendRaw(url: string, bytes: Buffer): Promise<string | unde
   return body === undefined || body === '' || !/\ncontent-type: application\/json/i.test(head) ? undefined : firstWrong([body]);
 }
 
-/** The body of the first answer once it is whole, where its length is said. */
+/** The body of the first answer once it is complete, where its length is declared. */
 function bodyOf(answer: Buffer): string | undefined {
   const end = answer.indexOf('\r\n\r\n');
   if (end === -1) return undefined;

@@ -1,4 +1,4 @@
-/** Honest servers of this suite over Streamable HTTP. */
+/** Correct servers of this suite over Streamable HTTP. */
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

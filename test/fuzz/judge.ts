@@ -1,12 +1,12 @@
-/** What the gateway may answer: a result, a server's own error as that server said it, or one of its own from the table. */
+/** Checks the answers of the gateway: a result, a server's own error unchanged, or an error of the gateway's table. */
 import { errorTable, isJsonRpcId, isObject, parseJson } from '@omnibus/protocol';
 
 const table: Readonly<Record<string, { readonly code: number }>> = errorTable;
 
-/** How often each kind of answer came, to see that a run reached what it is for. */
+/** Number of answers by kind, which shows that a run reached all of them. */
 export const answered = new Map<string, number>();
 
-/** @returns what is wrong with one message of the gateway, or undefined. */
+/** @returns the problem of one message of the gateway, or undefined. */
 export function wrongWith(message: unknown): string | undefined {
   const kind = kindOf(message);
   answered.set(kind, (answered.get(kind) ?? 0) + 1);
@@ -34,22 +34,22 @@ function problemOf(message: unknown): string | undefined {
   return table[reason]?.code === error['code'] ? undefined : `its code is not that of ${reason}`;
 }
 
-/** Before 2025-11-25, for which a mutated `initialize` may ask, an error about what cannot be read has the id null (JSON-RPC 2.0, section 5). */
+/** Before 2025-11-25, which a mutated `initialize` may request, an error about an unreadable message has the id null (JSON-RPC 2.0, section 5). */
 function isOfUnreadable({ id, error }: Readonly<Record<string, unknown>>): boolean {
   return id === null && isObject(error) && (error['code'] === -32_600 || error['code'] === -32_700);
 }
 
-/** Servers of this suite put their own mark on what they refuse; what is left of it after a mutation has another code or data. */
+/** Servers of this suite mark their own errors; after a mutation, the code or the data may be changed. */
 export const ownError = { code: -32_050, message: 'the server itself refuses', data: { own: true } } as const;
 
 function isOfServer(code: number, data: unknown): boolean {
   return code === ownError.code || (isObject(data) && data['own'] === true) || hostile.isMutating;
 }
 
-/** A server that mutates its errors may say anything in them, and it passes. */
+/** A server that mutates its errors may put anything into them, and it is passed on. */
 export const hostile = { isMutating: false };
 
-/** All messages in an HTTP answer or in frames; text that is no JSON is one that is wrong. */
+/** All messages in an HTTP answer or in frames; text that is not JSON is a wrong message. */
 export function parseAll(texts: readonly string[]): unknown[] {
   return texts.flatMap((text) => {
     try {

@@ -1,7 +1,7 @@
-/** What may go wrong with a message, chosen by a seed: single values, members, whole structures, and the bytes on the wire. */
+/** Mutations of a message, chosen by a seed: single values, members, whole structures, and the bytes on the wire. */
 import { randomNumbers } from '../chaos/random.ts';
 
-/** Choices that follow from a seed and the number of the iteration, and from nothing that happened before. */
+/** Choices that are determined by the seed and the number of the iteration, independent of earlier ones. */
 export class Chooser {
   readonly #random: () => number;
 
@@ -23,7 +23,7 @@ export class Chooser {
   }
 }
 
-/** JSON written out where JSON.stringify would not write it: numbers no double holds, and the like. */
+/** JSON that JSON.stringify would not write, such as numbers that no double can represent. */
 class Literal {
   readonly text: string;
 
@@ -42,7 +42,7 @@ const oddities: readonly (() => unknown)[] = [
   () => Array.from({ length: 300 }, (_, index) => index), () => Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, index])), () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), () => [null, undefined, {}],
 ];
 
-/** Paths of everything inside a value, less the value itself. */
+/** Paths of everything inside a value, except the value itself. */
 function placesIn(value: unknown, holders: { readonly holder: Record<string, unknown>; readonly key: string }[] = [], depth = 0): { readonly holder: Record<string, unknown>; readonly key: string }[] {
   if (typeof value !== 'object' || value === null || value instanceof Literal || depth > 8) return holders;
   for (const key of Object.keys(value)) {
@@ -61,7 +61,7 @@ function set(holder: Record<string, unknown>, key: string, value: unknown): void
   Object.defineProperty(holder, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** One change in place. */
+/** Makes one change in place. */
 function change(message: unknown, choose: Chooser): void {
   const places = placesIn(message);
   if (places.length === 0) return;
@@ -80,7 +80,7 @@ function change(message: unknown, choose: Chooser): void {
   }
 }
 
-/** A message with one to four changes, in a batch now and then, as text. */
+/** A message with one to four changes, sometimes in a batch, as text. */
 export function mutated(message: unknown, choose: Chooser): string {
   const copy: unknown = structuredClone(message);
   for (let left = 1 + choose.below(choose.chance(0.2) ? 4 : 2); left > 0; left -= 1) change(copy, choose);
@@ -98,7 +98,7 @@ function write(value: unknown): string {
   return text.replace(/"\u{e000}(\d+)\u{e000}"/gu, (_match, index: string) => literals[Number(index)] as string);
 }
 
-/** Bytes that were changed, cut, repeated, or put in, as no JSON library writes them. */
+/** Bytes that were changed, cut, repeated, or inserted, as no JSON library writes them. */
 export function mangled(text: string, choose: Chooser): Buffer {
   const bytes = Buffer.from(text);
   const at = choose.below(bytes.length + 1);

@@ -1,4 +1,4 @@
-/** What every run of this suite has: a seed, a time, an innocent client beside it, and what must be true of the processes afterwards. */
+/** The common parts of every run of this suite: a seed, a time, an innocent client in parallel, and the checks of the processes afterwards. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -8,30 +8,30 @@ import { RawClient } from '../support/raw-client.ts';
 import { answered } from './judge.ts';
 import { Upstream } from '../support/upstream.ts';
 
-/** Printed with the run, and enough to have it again; the time is what all four runs take together. */
+/** Printed with the run, and sufficient to repeat it; the time is the sum of all four runs. */
 export const seed = Number(process.env['OMNIBUS_FUZZ_SEED'] ?? 20_261_121);
 const seconds = Number(process.env['OMNIBUS_FUZZ_SECONDS'] ?? 40);
-/** Messages of clients, and as many requests to hostile servers, after which a run ends instead of after a time; a half in each shape. */
+/** Number of messages of clients, and of requests to hostile servers, that a run consists of instead of a time; half of them in each shape. */
 const count = process.env['OMNIBUS_FUZZ_COUNT'];
-/** One iteration of one carrier only, to have a failure again. */
+/** One iteration of one carrier only, for repeating a failure. */
 export const only = process.env['OMNIBUS_FUZZ_ONLY'];
 const runMs = (seconds * 1_000) / 4;
 const perShape = count === undefined ? Infinity : Number(count) / 2;
-/** Slower than that, no message is answered on any machine. */
+/** An upper bound for the time of one message on any machine. */
 const slowestMs = 50;
-/** For what comes before and after: starting, settling, looking at memory. */
+/** Time for the work before and after: starting, settling, measuring memory. */
 const aroundMs = 240_000;
 export const testMs = (count === undefined ? runMs : perShape * slowestMs) + aroundMs;
-/** Far beyond every time limit of the configuration: what is not answered by then hangs. */
+/** Far beyond every time limit of the configuration: a message without an answer by then hangs. */
 export const hangMs = 60_000;
-/** Of the gateways here: short, so that what is not answered by a server is answered by the gateway. */
+/** Time limits of the gateways here: short, so that the gateway answers soon when a server does not. */
 export const timeouts = { call: '300ms', max: '1s', human: '300ms', task: '500ms', idleSession: '10s' };
 const grownBytes = 400 * 1024 * 1024;
 const settledMs = 60_000;
-/** An innocent call takes milliseconds where there is room. */
+/** The longest time of an innocent call on a machine with free capacity. */
 const momentMs = 250;
 
-/** Whether a run goes on to an iteration. Says every minute how far it is: a run of a million takes an hour. */
+/** Whether a run continues with an iteration. Prints its progress every minute, since a run of a million takes an hour. */
 export function goesOn(failures: Failures): (iteration: number) => boolean {
   const endsAt = count === undefined ? Date.now() + runMs : Infinity;
   let saysAt = failures.startedAt + progressMs;
@@ -47,7 +47,7 @@ export function goesOn(failures: Failures): (iteration: number) => boolean {
 
 const progressMs = 60_000;
 
-/** So many failures say enough. */
+/** Bound on failures that are shown. */
 const maxShown = 20;
 
 export interface Failure {
@@ -57,10 +57,10 @@ export interface Failure {
   readonly problem: string;
 }
 
-/** Failures of a run. Each is written to a file of its own: `node_modules/.fuzz/<run>-<seed>-<carrier>-<iteration>.txt`. */
+/** The failures of a run. Each is written to a file of its own: `node_modules/.fuzz/<run>-<seed>-<carrier>-<iteration>.txt`. */
 export class Failures {
   readonly list: string[] = [];
-  /** Of the run: they are made right before it. */
+  /** Start of the run, since the object is made right before it. */
   readonly startedAt = Date.now();
   readonly #run: string;
 
@@ -77,14 +77,14 @@ export class Failures {
   }
 }
 
-/** Somebody who does nothing wrong, with a server that does nothing wrong, at the same endpoint. */
+/** A correct client with a correct server, at the same endpoint. */
 export class Innocent implements AsyncDisposable {
   calls = 0;
   readonly wrong: string[] = [];
   readonly upstream: Upstream;
   #isOver = false;
   #running: Promise<void> | undefined;
-  /** The call that is on its way. */
+  /** The open call. */
   #call: { readonly startedAt: number; readonly ended: Promise<unknown> } | undefined;
 
   private constructor(upstream: Upstream) {
@@ -92,16 +92,16 @@ export class Innocent implements AsyncDisposable {
   }
 
   static async start(): Promise<Innocent> {
-    // On a machine that is loaded a connection that is closed after seconds is closed under the next call, which is nobody's fault here.
+    // On a busy machine, a keep-alive of seconds could close a connection just when the next call begins, which would not be a fault of the gateway.
     return new Innocent(await Upstream.start({ keepAliveMs: hangMs }));
   }
 
-  /** How the gateway is told of it: its calls are not given up as quickly as those of the others. */
+  /** Its configuration: its calls have longer time limits than those of the other servers. */
   get server(): object {
     return { url: this.upstream.url, timeout: '30s', maxTime: '60s' };
   }
 
-  /** Calls, one after the other, and compares each answer with what was said, until `stop`. */
+  /** Makes calls, one after the other, until `stop`, and checks that each answer contains the tag of its call. */
   async begin(url: string): Promise<void> {
     const client = await RawClient.open(url);
     await client.untilTools((names) => names.includes('innocent__echo'));
@@ -125,9 +125,9 @@ export class Innocent implements AsyncDisposable {
   }
 
   /**
-   * To be awaited before each message: resolves at once, or when the innocent client has its answer, should that take longer than a
-   * moment. So there is never more to do than the machine can, and what is seen of the innocent client is the gateway's doing: when it
-   * is kept waiting for ever, so is everybody, and it says so.
+   * To be awaited before each message: resolves at once, or when the open call of the innocent client is answered, if that takes longer than a moment. So
+   * there is never more load than the machine can handle, and delays of the innocent client are caused by the gateway. If its call is never answered, the
+   * run stops here and reports it.
    */
   async served(): Promise<void> {
     while (!this.#isOver && this.#call !== undefined && performance.now() - this.#call.startedAt > momentMs) await this.#call.ended;
@@ -149,12 +149,12 @@ function residentBytes(pid: number): number {
   return Number(kilobytes ?? 0) * 1024;
 }
 
-/** What a process holds before the run; the gateway has served somebody by then. */
+/** The memory of each process before the run, after the gateway has served a first client. */
 export function memoryOf(gateway: GatewayUnderTest): readonly number[] {
   return gateway.processes.map(({ pid }) => residentBytes(pid));
 }
 
-/** No process ended, none met a bug of its own, and none keeps what the run brought. */
+/** Checks that no process ended, none had an internal error, and none keeps memory of the run. */
 export async function expectSound(gateway: GatewayUnderTest, before: readonly number[]): Promise<void> {
   for (const [index, running] of gateway.processes.entries()) {
     expect([running.child.exitCode, running.child.signalCode], running.output().slice(-2_000)).toEqual([null, null]);

@@ -1,4 +1,4 @@
-/** What an honest server of this suite says, in either era, whatever carries it. It keeps nothing and asks nothing of its own accord. */
+/** The messages of a correct server of this suite, in either era, for any transport. It has no state and sends nothing unasked. */
 import { isObject, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 import { ownError } from './judge.ts';
 
@@ -23,7 +23,7 @@ const lists: Readonly<Record<string, JsonObject>> = {
   'resources/templates/list': { resourceTemplates: [{ uriTemplate: 'fuzz://{a}/{+b}', name: 'any' }] },
 };
 
-/** What is said for one message, in order. `question` comes before the answer, which does not wait for it. */
+/** The messages in answer to one message, in order. A `question` comes before the answer, which does not wait for it. */
 export function honestly(message: unknown, era: Era): JsonObject[] {
   if (!isObject(message) || typeof message['method'] !== 'string' || !('id' in message)) return [];
   const id = message['id'] as JsonRpcId;

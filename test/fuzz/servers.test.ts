@@ -1,6 +1,6 @@
 /**
- * Servers that mutate everything they say, on every transport and in both eras, asked by honest clients. What a server says follows from
- * the seed and the number of its message; when which is said also from the moment, so a failure is written with what was asked.
+ * Servers that mutate all their messages, on every transport and in both eras, with correct clients. The messages of a server are determined by the seed
+ * and their numbers, but their order depends on timing, so a failure is written with the requests.
  */
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
@@ -19,9 +19,9 @@ const wires: readonly (readonly [name: string, wire: Wire, era: Era])[] = [
   ['old-json', 'json', '2025-11-25'], ['old-events', 'events', '2025-11-25'], ['old-sse', 'sse', '2025-11-25'], ['old-ws', 'websocket', '2025-11-25'],
   ['new-json', 'json', '2026-07-28'], ['new-events', 'events', '2026-07-28'], ['new-ws', 'websocket', '2026-07-28'],
 ];
-/** Clients at once. */
+/** Number of clients at once. */
 const clients = 8;
-/** Requests that are on their way of each of them at once. */
+/** Number of open requests of each client. */
 const window = 12;
 
 it.each(shapes)('whatever servers say, each request gets one answer, and nobody else notices: %s', { timeout: testMs }, async (shape) => {
@@ -39,7 +39,7 @@ it.each(shapes)('whatever servers say, each request gets one answer, and nobody 
   });
   await innocent.begin(gateway.url);
   const before = memoryOf(gateway);
-  // Programs end often, and starting one costs as much as a hundred requests: they are asked less.
+  // Programs end often, and starting one takes as long as a hundred requests, so they get fewer.
   const names = [...wires, ...wires, ...wires].map(([name]) => name).concat('pipe-2025', 'pipe-2026');
   const failures = new Failures(`servers-${shape}`);
   hostile.isMutating = true;

@@ -1,4 +1,4 @@
-/** Valid messages of clients of both eras, before anything happens to them. */
+/** Valid messages of clients of both eras, before mutation. */
 import type { JsonObject } from '@omnibus/protocol';
 import type { Chooser } from './mutate.ts';
 import type { Era } from './server.ts';
@@ -7,7 +7,7 @@ const prefix = 'io.modelcontextprotocol/';
 const capabilities = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } };
 const clientInfo = { name: 'fuzz', version: '1' };
 
-/** Of every method a client may send; `name` has a server's name in front. */
+/** Every method that a client may send; names of tools begin with a server's name. */
 function methods(server: string): readonly (readonly [method: string, params?: JsonObject])[] {
   const call = (name: string, more: JsonObject = {}): readonly [string, JsonObject] => ['tools/call', { name: `${server}__${name}`, arguments: { say: 'hello' }, ...more }];
   return [
@@ -26,7 +26,7 @@ export interface Sent {
 
 /**
  * A message of the era with its headers. One in ten is a notification, an answer or the beginning of a session.
- * @param previous the id of what the same client sent before.
+ * @param previous the id of the previous message of the same client.
  */
 export function validMessage(era: Era, server: string, id: number, choose: Chooser, previous = id - 1): Sent {
   if (era === '2026-07-28') {

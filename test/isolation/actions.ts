@@ -1,4 +1,4 @@
-/** What clients do with servers, and what must come of it. */
+/** The actions of clients, and the checks of their results. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
 import { Caller, type Reply } from './caller.ts';
@@ -14,7 +14,7 @@ export interface ServerUnderTest {
   readonly isolation: Isolation;
 }
 
-/** Done, refused for a reason that is named, or cut off. */
+/** Done, refused for a named reason, or cut off. */
 export type Ending = 'done' | `refused: ${string}` | `broken: ${string}`;
 
 type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
@@ -22,7 +22,7 @@ type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
 const relatedTask = 'io.modelcontextprotocol/related-task';
 const noticeMs = 10_000;
 
-/** What an answer must hold to be the right one. */
+/** Checks that an answer has the marker of its request. */
 function judge({ last, broken, messages }: Reply, marker: string): Ending {
   for (const { params, method } of messages) {
     const about = method === 'notifications/progress' ? markerIn(JSON.stringify(params)) : undefined;
@@ -49,7 +49,7 @@ async function judged(caller: Caller, server: ServerUnderTest, tool: string, arg
   return judge(await call(caller, server, tool, { marker, ...args }), marker);
 }
 
-/** Everybody can do these, always. */
+/** Actions that every client can do. */
 export const plain = {
   echo: (caller, server) => judged(caller, server, 'echo'),
   talk: (caller, server) => judged(caller, server, 'talk'),
@@ -115,7 +115,7 @@ export const plain = {
       return `broken: ${problem}`;
     }
     const ending = judge(await call(caller, server, 'touch', { marker }), marker);
-    // Two programs of one server know nothing of each other, and nothing says that both requests go to the same.
+    // The two requests may reach different processes of one server, which share no state, so the notification may be missing.
     const isTold = server.transport === 'stdio' || (await within(caller.pushed.untilSome(isNotice))) !== undefined;
     if (listening === undefined) await caller.request('resources/unsubscribe', { uri });
     else await listening.close();
@@ -123,7 +123,7 @@ export const plain = {
   },
 } satisfies Record<string, Action>;
 
-/** For clients that can be asked, or know tasks. */
+/** Actions for clients that can be asked, or support tasks. */
 export const asking = {
   sampling: (caller, server) => ask(caller, server, 'sampling', 'own'),
   'sampling, beside': (caller, server) => ask(caller, server, 'sampling', 'standing'),
@@ -163,13 +163,13 @@ export const asking = {
   },
 } satisfies Record<string, Action>;
 
-/** A question to a client that cannot be asked is refused by its server, which knows; one that nothing attributes by the gateway. */
+/** A question to a client without the capability is refused by its server; one that cannot be attributed is refused by the gateway. */
 async function ask(caller: Caller, server: ServerUnderTest, what: string, via: 'own' | 'standing'): Promise<Ending> {
   if (!knows(caller.kind.revision, what) || !knows(server.revision, what)) return 'done';
   const marker = caller.newMarker();
   const reply = await call(caller, server, 'ask', { marker, what, via });
   const said = Caller.textOf(reply);
-  // The gateway ends the call of a client that cannot be asked what a server of 2026-07-28 needs to go on.
+  // The gateway ends the call when a server of 2026-07-28 requires input that the client cannot give.
   if (said.includes('was refused by the client')) return 'refused: the client cannot be asked';
   const ending = judge(reply, marker);
   const refusal = said.includes('{\\"roots\\":[]}') ? 'no roots' : /refused: ([^"\\]*)/.exec(said)?.[1];

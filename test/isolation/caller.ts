@@ -1,6 +1,6 @@
 /**
- * A client with a secret: all it says carries it, and nothing it hears may carry another's. It answers what it is asked with
- * the marker of the question, so that a server sees whether the right call was answered.
+ * A client with a secret: all its messages contain it, and no message to it may contain that of another client. It answers a question with the marker in
+ * the question, so that a server can check that the answer belongs to the right call.
  */
 import { Heard } from '@omnibus/bus/testing';
 import { isObject, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
@@ -11,17 +11,17 @@ import { EventSourceWire, HttpWire, stdioWire, webSocketWire, type Credentials, 
 export interface CallerKind {
   readonly wire: 'http' | 'sse' | 'ws' | 'stdio';
   readonly revision: '2024-11-05' | '2025-06-18' | '2025-11-25' | '2026-07-28';
-  /** It says that it can be asked, and answers. */
+  /** Whether it declares that it can be asked. */
   readonly isAskable: boolean;
-  /** Default: everything its revision has, if it can be asked. */
+  /** Default: all capabilities of its revision, if it can be asked. */
   readonly capabilities?: JsonObject;
-  /** Whose it is, where callers are known: what is one session's may be known to the others of the same. */
+  /** The user, where callers are known: the sessions of one user may see each other's data. */
   readonly subject?: string;
 }
 
 export interface Reply {
   readonly messages: readonly Message[];
-  /** Undefined when none will come. */
+  /** The answer; undefined when none will come. */
   readonly last: Message | undefined;
   /** Why none will come. */
   readonly broken: string | undefined;
@@ -42,13 +42,13 @@ export class Caller {
   readonly kind: CallerKind;
   readonly secret: Secret = newSecret();
   readonly pushed = new Heard<Message>();
-  /** Questions it was asked. */
+  /** Number of questions to it. */
   asked = 0;
-  /** Its connection, and with it its session, is over. */
+  /** Whether its connection, and with it its session, has ended. */
   isBroken = false;
   readonly #wire: Wire;
   readonly #waiting = new Map<JsonRpcId, Waiting>();
-  /** By secret, so that one that is heard often is told once. */
+  /** The received secrets of others, each reported once, with the text around them. */
   readonly #foreign = new Map<Secret, string>();
   #tail = '';
   #nextId = 0;
@@ -64,7 +64,7 @@ export class Caller {
     }, credentials);
   }
 
-  /** Says hello, in the way of its revision. */
+  /** Opens a connection, with the handshake of its revision. */
   static async open(kind: CallerKind, url: string, credentials: Credentials = {}): Promise<Caller> {
     const caller = new Caller(kind, url, credentials);
     const { last, broken } = caller.isModern
@@ -88,8 +88,8 @@ export class Caller {
   }
 
   /**
-   * The secrets of others that it has heard since it was asked last, with what came around them.
-   * @param everybody by whom it is found out whose a secret is: where callers are known, their own are not others'.
+   * The secrets of others that it has received since the last question, with the text around them.
+   * @param everybody the clients by secret: where callers are known, secrets of the same user do not count.
    */
   foreign(everybody: ReadonlyMap<Secret, Caller> = new Map()): string[] {
     const { subject } = this.kind;
@@ -125,7 +125,7 @@ export class Caller {
     return reply;
   }
 
-  /** One request, as its revision says it. */
+  /** One request in the form of its revision. */
   once(method: string, params: JsonObject, id: JsonRpcId): Promise<Reply> {
     const name = params['name'] ?? params['uri'] ?? params['taskId'];
     const meta = { ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.kind.revision, [`${prefix}clientCapabilities`]: { ...this.capabilities, ...(this.kind.isAskable ? { extensions: { [`${prefix}tasks`]: {} } } : {}) }, [`${prefix}logLevel`]: 'debug' };
@@ -143,7 +143,7 @@ export class Caller {
     });
   }
 
-  /** Takes a request back in the way of its revision and wire. */
+  /** Cancels a request in the way of its revision and transport. */
   async cancel(id: JsonRpcId): Promise<void> {
     if (this.isModern && this.kind.wire === 'http') this.#wire.abandon(id);
     else await this.#wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'enough' } }).catch(() => undefined);
@@ -164,7 +164,7 @@ export class Caller {
     return params?.['mode'] === 'url' ? { action: 'accept' } : { action: 'accept', content: { answer: marker } };
   }
 
-  /** A secret may come in two pieces. */
+  /** Searches received text for secrets, which may arrive in two pieces. */
   #judge(text: string): void {
     const whole = this.#tail + text;
     this.#tail = whole.slice(-40);

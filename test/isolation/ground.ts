@@ -1,4 +1,4 @@
-/** Servers of every transport, era and isolation mode, what they saw, and the configuration that puts the gateway in front of them. */
+/** Servers of every transport, era and isolation mode, their observations, and the gateway's configuration for them. */
 import { appendFileSync } from 'node:fs';
 import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,7 +34,7 @@ export class Ground {
   readonly #folder: string;
   readonly #hosts: readonly KeeperHost[];
   readonly #entries: ReadonlyMap<string, object>;
-  /** What was said before is not said again. */
+  /** Problems that were reported already. */
   readonly #said = new Set<string>();
   #reloads = 0;
 
@@ -45,7 +45,7 @@ export class Ground {
     this.#entries = entries;
   }
 
-  /** @param more what the gateway is told besides. */
+  /** @param more further members of the gateway's configuration. */
   static async start(more: object): Promise<Ground> {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-isolation-'));
     const journal = join(folder, 'notes');
@@ -65,12 +65,12 @@ export class Ground {
     return new Ground(folder, hosts, entries, more);
   }
 
-  /** What the gateway is told; `pageSize` makes every list a matter of cursors. */
+  /** The gateway's configuration; because of `pageSize`, every list has several pages. */
   get config(): object {
     return { ...this.#more, pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
   }
 
-  /** The same with one server set up anew, another each time. */
+  /** The same configuration with one server changed, another one each time. */
   nextConfig(): object {
     const name = servers[this.#reloads % servers.length]?.name as string;
     this.#reloads += 1;
@@ -78,7 +78,10 @@ export class Ground {
     return { ...this.config, mcpServers: { ...Object.fromEntries(this.#entries), [name]: { ...this.#entries.get(name), timeout: `${60 + this.#reloads}s` } } };
   }
 
-  /** What servers saw since the last time that should not be: answers that went to the wrong question, connections that should have been one client's. */
+  /**
+   * New observations of servers that are faults: answers to the wrong question, and connections that several clients used although each should have its
+   * own.
+   */
   async problems(callers: ReadonlyMap<Secret, Caller>): Promise<string[]> {
     const notes = (await readFile(join(this.#folder, 'notes'), 'utf8')).split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Note);
     const problems = notes.filter(({ kind }) => kind === 'wrong answer').map((each) => JSON.stringify(each));

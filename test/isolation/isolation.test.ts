@@ -1,13 +1,11 @@
 /**
- * Clients with secrets at shared servers, in every isolation mode, era and transport, in schedules that fast-check makes up, while
- * processes are ended and the configuration changes: no byte of one ever reaches another, and every answer goes to the question
- * that was asked. A failing schedule is printed with its seed and made small; `OMNIBUS_ISOLATION_SEED` and
- * `OMNIBUS_ISOLATION_RUNS` choose others.
+ * Clients with secrets at shared servers, in every isolation mode, era and transport, in schedules that fast-check generates, while processes are ended
+ * and the configuration changes. The secret of one client must never reach another, and every answer must go to the question that was asked. A failing
+ * schedule is printed with its seed and shrunk; `OMNIBUS_ISOLATION_SEED` and `OMNIBUS_ISOLATION_RUNS` choose others.
  *
- * What is shared by design, and nothing else: a server with `isolation: shared` has one connection, and one without anything to ask
- * (`auto`) or without sessions (2026-07-28) has one for all; what the program or the connection itself counts (the tool
- * `count`) it counts for all of them. Where callers are known, each has several sessions, and shares with his own sessions alone: whatever a server keeps
- * for a connection or in a program is one caller's.
+ * Only the following is shared by design. A server with `isolation: shared` has one connection, and so has a server that asks clients nothing (`auto`) or
+ * has no sessions (2026-07-28); a counter of the program or connection (the tool `count`) then counts for all of them. Where callers are known, each has
+ * several sessions, and only these share: state that a server keeps for a connection or in a program belongs to one caller.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,9 +20,9 @@ import type { Credentials } from './wires.ts';
 
 const seed = Number(process.env['OMNIBUS_ISOLATION_SEED'] ?? 20_261_121);
 const runs = Number(process.env['OMNIBUS_ISOLATION_RUNS'] ?? 4);
-/** Making a failing schedule small takes at most this long. */
+/** Shrinking a failing schedule takes at most this long. */
 const shrinkMs = 60_000 + runs * 10_000;
-/** What everybody tries once more when a disturbance is over, as often as it takes, up to a bound. */
+/** Bound on attempts of each client after a disturbance has ended. */
 const maxAttempts = 100;
 const shownProblems = 12;
 
@@ -46,12 +44,12 @@ const kinds: readonly CallerKind[] = [
   { wire: 'stdio', revision: '2026-07-28', isAskable: true },
 ];
 
-/** Each has every third client, and another one of each kind in each schedule. */
+/** Each user has every third client; every schedule begins with new clients of each kind. */
 const subjects = ['ann', 'bob', 'cyd'];
 
 const actions = { ...plain, ...asking };
 type ActionName = keyof typeof actions;
-/** What is said beside a call is what gets lost most easily. */
+/** Some actions are chosen more often, since messages beside a call are most likely to be lost. */
 const actionNames = [...Object.keys(actions), 'talk', 'talk', 'talk, beside', 'talk, beside', 'subscribe'] as ActionName[];
 
 const step = fc.record({ client: fc.nat(kinds.length - 1), server: fc.nat(servers.length - 1), action: fc.constantFrom(...actionNames) });
@@ -60,9 +58,10 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 1, maxLength, size: 'max' });
 
 /**
- * What nothing attributes is refused and never guessed: only where sessions share a connection, a question stands beside the
- * call, or nothing but its user tells whose a request is and the server, which does not say on whose behalf it asks, served another
- * one before; then the refusal says so. A shared connection has nobody's roots, and one that a known caller's sessions share has none of a certain one's.
+ * Whether a question may be refused because it cannot be attributed. That is allowed only where sessions share a connection; where the question is not
+ * sent on the stream of its call; or where a request is known only by its user, and the server, which does not say for which request it asks, served
+ * another request before. The refusal then has to give this reason. A shared connection has no roots, and one that is shared by the sessions of a known
+ * caller has no roots of one session.
  */
 function mayBeRefused({ kind }: Caller, { isolation, transport }: ServerUnderTest, action: ActionName, refusal: string): boolean {
   if (!(action in asking)) return false;
@@ -75,7 +74,7 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   const everybody = new Map<Secret, Caller>();
   const present: Caller[] = [];
   const endings = new Map<string, number>();
-  /** What went wrong in the schedule as it was made up: a smaller one may show less. */
+  /** The problem of the schedule as it was generated, since a shrunk one may show less. */
   let first: object | undefined;
   let keys: Keys;
   let rounds = 0;
@@ -102,7 +101,7 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     return subject === undefined ? {} : keys.headersOf(subject);
   }
 
-  /** Programs take long to start, and so stay; every other client is a new one with a new secret. */
+  /** Replaces all clients by new ones with new secrets, except programs, which take long to start. */
   async function newcomers(): Promise<void> {
     rounds += 1;
     await Promise.all(kinds.map(async (kind, index) => {
@@ -116,7 +115,7 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     }));
   }
 
-  /** @returns what is wrong with the way it ended. */
+  /** @returns the problem of the way in which it ended. */
   async function perform({ client, server: index, action }: Step, disturbance: Disturbance | undefined): Promise<string | undefined> {
     const caller = present[client] as Caller;
     const server = servers[index] as ServerUnderTest;
@@ -124,12 +123,12 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     const word = ending.replace(/mk-[0-9a-f-]+/g, '').slice(0, 60);
     endings.set(word, (endings.get(word) ?? 0) + 1);
     if (ending === 'done' || (ending.startsWith('refused') && mayBeRefused(caller, server, action, ending))) return undefined;
-    // A client that is told that a call was interrupted, or whose connection broke with the process, knows what it knows.
+    // A client whose call was reported as interrupted, or whose connection ended with the process, was informed correctly.
     if (disturbance !== undefined && !/^wrong|no answer|session\./.test(ending)) return undefined;
     return `${action} of ${caller.name} at ${server.name}: ${ending}`;
   }
 
-  /** Everybody who is still connected can go on. */
+  /** Checks that every client that is still connected can continue. */
   async function recover(): Promise<(string | undefined)[]> {
     return Promise.all(present.filter((caller) => !caller.isBroken).map(async (caller) => {
       let ending = '';
@@ -160,7 +159,7 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   });
 
   it('nor while processes are ended under them and the configuration changes', { timeout: shrinkMs + 60_000 }, async () => {
-    // A takeover and a reload are among them, whatever is drawn.
+    // Every run has a takeover and a reload, even if none is drawn.
     const certain = (['SIGKILL session', 'reload'] as const).filter((each) => (disturbances[shape] as readonly Disturbance[]).includes(each));
     const examples = fc.sample(steps(80), { seed, numRuns: certain.length }).map((schedule, index): [Step[], Disturbance, number] => [schedule, certain[index] as Disturbance, schedule.length / 2]);
     await fc.assert(fc.asyncProperty(steps(80), fc.constantFrom<Disturbance[]>(...disturbances[shape]), fc.nat(80), check), {

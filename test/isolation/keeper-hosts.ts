@@ -1,4 +1,4 @@
-/** Keepers on real sockets: Streamable HTTP, HTTP+SSE (2024-11-05) and WebSockets. They know of no gateway. */
+/** Keepers (`keeper.ts`) on real sockets: Streamable HTTP, HTTP+SSE (2024-11-05) and WebSockets. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,9 +9,9 @@ import { Keeper, KeeperStore, type KeeperRevision, type Note } from './keeper.ts
 
 interface Connection {
   readonly keeper: Keeper;
-  /** The standing GET, or the one stream of HTTP+SSE. */
+  /** The standing GET stream, or the one stream of HTTP+SSE. */
   stream: ServerResponse | undefined;
-  /** Said while there was no stream. */
+  /** Messages that wait for a stream. */
   waiting: JsonObject[];
 }
 
@@ -39,7 +39,7 @@ export class KeeperHost {
     });
   }
 
-  /** @param name of the server in the gateway's configuration; its notes carry it. */
+  /** @param name of the server in the gateway's configuration, which its observations contain. */
   static async start(name: string, revision: KeeperRevision, note: (note: Note) => void): Promise<KeeperHost> {
     const host = new KeeperHost(name, revision, note);
     host.#server.listen(0, '127.0.0.1');
@@ -65,7 +65,7 @@ export class KeeperHost {
   }
 
   #connect(): readonly [id: string, connection: Connection] {
-    const id = newSecret().slice(3); // Not guessable, and not what clients' secrets look like.
+    const id = newSecret().slice(3); // Not guessable, and of another form than secrets of clients.
     const keeper = this.#newKeeper((message) => {
       if (connection.stream === undefined) connection.waiting.push(message);
       else write(connection.stream, message);
@@ -123,7 +123,7 @@ export class KeeperHost {
     this.#connections.delete(id);
   }
 
-  /** One stream for everything. */
+  /** One stream for all messages. */
   #serveEventSource(message: JsonRpcRequest, { keeper, stream }: Connection, response: ServerResponse): void {
     response.writeHead(202).end('Accepted');
     void keeper.receive(message, (said) => {
@@ -151,7 +151,7 @@ export class KeeperHost {
     void connection.keeper.receive(message, (said) => write(response, said)).then(() => response.end());
   }
 
-  /** All requests of 2026-07-28 are served by one keeper: nothing but the request says whose it is. */
+  /** All requests of 2026-07-28 are served by one keeper, since only the request itself identifies its client. */
   #serveModern(message: JsonRpcRequest, response: ServerResponse): void {
     const connection = this.#connections.get('all') ?? this.#open();
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();

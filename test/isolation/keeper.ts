@@ -1,7 +1,7 @@
 /**
- * A server that keeps what it is told and says it again wherever the protocol lets it: results, errors, progress, log messages,
- * questions, resources, tasks, completions, cursors. One keeper is one connection of one revision; what carries its
- * messages is the host's (`keeper-hosts.ts`, `fixtures/keeper-stdio.ts`). It checks that a question is answered by the one it concerns.
+ * A server that stores what clients send, and repeats it wherever the protocol allows: results, errors, progress, log messages, questions, resources,
+ * tasks, completions, cursors. One keeper serves one connection of one revision; the transport belongs to its host (`keeper-hosts.ts`,
+ * `fixtures/keeper-stdio.ts`). It checks that a question is answered by the client that it concerns.
  */
 import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
 import { secretsIn, type Secret } from './markers.ts';
@@ -9,24 +9,24 @@ import { secretsIn, type Secret } from './markers.ts';
 export type KeeperRevision = '2024-11-05' | '2025-06-18' | '2025-11-25' | '2026-07-28';
 export type Send = (message: JsonObject) => void;
 
-/** What a keeper saw that only a server can see. */
+/** An observation that only a server can make. */
 export type Note = { readonly connection: string } & (
   | { readonly kind: 'open'; readonly capabilities: JsonObject }
-  /** The first word of a client on this connection. */
+  /** The first message with a client's secret on this connection. */
   | { readonly kind: 'secret'; readonly secret: Secret }
-  /** What became of a question outside any call. */
+  /** The answer to a question outside of calls. */
   | { readonly kind: 'later'; readonly marker: string; readonly answer: string }
-  /** A client's roots were read over this connection: whoever uses it from then on is noted anew. */
+  /** A client's roots were read over this connection: from then on, secrets of its users are observed anew. */
   | { readonly kind: 'roots' }
   | { readonly kind: 'wrong answer'; readonly marker: string; readonly answer: string }
 );
 
-/** What all connections of one server have in common, as real servers' do. */
+/** The state that all connections of one server share, as with real servers. */
 export class KeeperStore {
   readonly tasks = new Map<string, { task: JsonObject; readonly marker: string; inputRequests?: JsonObject | undefined; result?: JsonObject }>();
   readonly #shown = new Set<Send>();
 
-  /** Hears what the server says of resources to whoever it is connected with. */
+  /** Subscribes a connection to notifications about resources. */
   join(send: Send): () => void {
     this.#shown.add(send);
     return () => this.#shown.delete(send);
@@ -46,7 +46,7 @@ export interface KeeperOptions {
   readonly connection: string;
   readonly store: KeeperStore;
   readonly note: (note: Note) => void;
-  /** What belongs to no request. */
+  /** Sends messages that belong to no request. */
   readonly standing: Send;
 }
 
@@ -74,7 +74,7 @@ class Refused extends Error {
   }
 }
 
-/** The client has to bring the answer with the same request once more (2026-07-28). */
+/** The client has to repeat the request with the answer (2026-07-28). */
 class Wanted extends Error {
   readonly request: JsonObject;
 
@@ -84,10 +84,10 @@ class Wanted extends Error {
   }
 }
 
-/** By then the call that is the reason of a question is over. */
+/** After this time, the call that caused a question has ended. */
 const laterMs = 50;
 
-/** A moment in which other calls get in between. */
+/** A moment in which other calls can be processed. */
 const moment = (): Promise<void> => new Promise((go) => {
   setTimeout(go, Math.random() * 8);
 });
@@ -96,7 +96,7 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #seen = new Set<Secret>();
   readonly #questions = new Map<JsonRpcId, (answer: JsonRpcResponse) => void>();
-  /** Several clients may give the same id: only with its stream it is one's own. */
+  /** Requests that can be cancelled. Several clients may use the same id, so a request is identified by id and stream. */
   #cancels: readonly { readonly id: JsonRpcId; readonly own: Send; readonly cancel: () => void }[] = [];
   readonly #subscriptions = new Set<string>();
   #listening: readonly { readonly id: JsonRpcId; readonly uris: readonly string[]; readonly own: Send }[] = [];
@@ -114,12 +114,12 @@ export class Keeper {
     return this.#options.revision === '2026-07-28';
   }
 
-  /** The connection is over. */
+  /** Ends the connection. */
   close(): void {
     this.#leave();
   }
 
-  /** A stream of `subscriptions/listen` is over, or a request is cancelled. @param stream the one that is over, where each request has its own. */
+  /** Ends a stream of `subscriptions/listen`, or cancels a request. @param stream that has ended, where each request has its own. */
   drop(id: JsonRpcId, stream?: Send): void {
     const isMeant = (each: { readonly id: JsonRpcId; readonly own: Send }): boolean => each.id === id && (stream === undefined || each.own === stream);
     this.#listening = this.#listening.filter((each) => !isMeant(each));
@@ -127,7 +127,7 @@ export class Keeper {
   }
 
   /**
-   * @param own what belongs to this request; the same as `standing` where there is only one stream.
+   * @param own sends messages that belong to this request; the same as `standing` where there is only one stream.
    * @returns once the request is answered.
    */
   async receive(message: JsonRpcRequest | JsonRpcResponse, own: Send): Promise<void> {
@@ -155,7 +155,7 @@ export class Keeper {
 
   #witness(message: object): void {
     const { connection, note } = this.#options;
-    // A cursor is this server's own word, which comes back: it may name whoever made the last task, and says nothing of who uses the connection.
+    // A cursor is made by this server: it may contain the secret of the client that made the last task, and does not show who uses the connection.
     for (const secret of secretsIn(JSON.stringify(message, (name, value: unknown) => (name === 'cursor' ? undefined : value)))) {
       if (this.#seen.has(secret)) continue;
       this.#seen.add(secret);
@@ -273,7 +273,7 @@ export class Keeper {
 
   // --- questions -------------------------------------------------------------------------------------------------------
 
-  /** @returns what was answered, as JSON; a refusal is an answer too. */
+  /** @returns the answer as JSON; a refusal counts as an answer. */
   async #ask(what: string, marker: string, params: JsonObject, send: Send): Promise<string> {
     const { connection, note } = this.#options;
     const [method, question] = questionOf(what, marker, this.isModern);
@@ -299,7 +299,7 @@ export class Keeper {
     return answer;
   }
 
-  /** Roots are a client's, not a call's; what the user is sent to a URL for comes back without content. */
+  /** Roots belong to a client and not to a call; the answer to a URL elicitation has no content. */
   #check(what: string, marker: string, answer: string): void {
     const { connection, note } = this.#options;
     const secret = marker.slice(0, marker.lastIndexOf('-'));
@@ -330,7 +330,7 @@ export class Keeper {
 
   // --- tasks -----------------------------------------------------------------------------------------------------------
 
-  /** Countable ids, and every connection of the server knows every task: what keeps them apart is the gateway's work. */
+  /** Ids are sequential, and every connection of the server serves every task, so the gateway has to keep tasks apart. */
   #newTask(marker: string, inputRequests: JsonObject | undefined): JsonObject {
     const { store, standing } = this.#options;
     const now = new Date().toISOString();
@@ -374,7 +374,7 @@ export class Keeper {
   }
 }
 
-/** The client said no, or never came to it; roots that nothing attributes are none. */
+/** Whether the client has refused, or has not answered; roots that cannot be attributed are empty. */
 function isUnanswered(answer: string): boolean {
   return answer === 'null' || answer === '{"roots":[]}' || /"action":"(cancel|decline)"/.test(answer);
 }

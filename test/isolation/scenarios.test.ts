@@ -1,4 +1,4 @@
-/** Ways in which one client's words, consent or files once reached another, each by itself. */
+/** Single cases in which messages, consent or files of one client once reached another. */
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ import type { Note } from './keeper.ts';
 
 const askable: CallerKind = { wire: 'http', revision: '2025-11-25', isAskable: true };
 const plainKind: CallerKind = { wire: 'http', revision: '2025-11-25', isAskable: false };
-/** Sessions that only fill in forms were once given one connection to a server. */
+/** Sessions that support only forms once shared a connection to a server. */
 const formsOnly: CallerKind = { ...askable, capabilities: { elicitation: { form: {} } } };
-/** A client without a session that knows tasks. */
+/** A client without a session that supports tasks. */
 const withTasks = { roots: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
 async function untilListed(url: string, name: string): Promise<void> {
@@ -27,7 +27,7 @@ async function untilListed(url: string, name: string): Promise<void> {
   await client.untilTools((names) => names.includes(name));
 }
 
-/** A session that can be asked, whose questions nobody answers by itself. */
+/** Opens a session that can be asked, and does not answer by itself. */
 async function openAsked(url: string): Promise<RawClient> {
   const client = new RawClient(url);
   const { session } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'asked', version: '1' } } });
@@ -36,7 +36,7 @@ async function openAsked(url: string): Promise<RawClient> {
   return client;
 }
 
-/** Calls a tool that asks, up to its question. */
+/** Calls a tool that asks, and reads up to its question. */
 async function askedBy(client: RawClient, say: string): Promise<{ readonly question: Message; readonly stream: EventReader }> {
   const stream = await EventReader.open(client.url, client.session as string, { body: { jsonrpc: '2.0', id: say, method: 'tools/call', params: { name: 'form', arguments: { say } } } });
   const { message } = await stream.events.untilSome((event) => event.message?.method === 'elicitation/create');
@@ -58,7 +58,7 @@ describe('consent, when the worker that holds the session is replaced', () => {
     await era[Symbol.asyncDispose]();
   });
 
-  /** @returns once the only session worker of before is ending, and another is there. */
+  /** @returns once the previous session worker is ending, and a new one is there. */
   async function replaceWorker(signal: NodeJS.Signals): Promise<{ readonly stopped: Promise<void> }> {
     const old = gateway.processes.find((part) => part !== gateway.edge && part !== gateway.backend && part.child.exitCode === null && part.child.signalCode === null);
     await gateway.startPart('session');

@@ -1,4 +1,4 @@
-/** The gateway the clients share, in either shape, and what happens to it meanwhile. */
+/** The gateway that the clients share, in either shape, and the disturbances of it. */
 import { vi } from 'vitest';
 import { startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
 import { Link } from '../support/link.ts';
@@ -30,7 +30,7 @@ export class Site {
     this.#balancer = balancer;
   }
 
-  /** One process, or two of each role over NATS behind one address. */
+  /** Starts one process, or two of each role over NATS behind one address. */
   static async start(shape: Shape, config: object): Promise<Site> {
     const gateway = await startGateway(shape, config);
     if (shape === 'embedded') return new Site(gateway, { edge: [gateway.edge], session: [], backend: [] }, undefined);
@@ -54,7 +54,7 @@ export class Site {
     return this.#balancer === undefined ? this.#gateway.url : `http://127.0.0.1:${this.#balancer.port}/mcp`;
   }
 
-  /** @param nextConfig what a reload brings. @returns once it is over. */
+  /** @param nextConfig the configuration for a reload. @returns once the disturbance has ended. */
   async suffer(disturbance: Disturbance, nextConfig: () => object): Promise<void> {
     if (disturbance === 'reload') {
       await this.#reload(nextConfig());
@@ -78,7 +78,7 @@ export class Site {
     }, { timeout: appliedMs });
   }
 
-  /** Resolves once the tools of every server are listed. @param credentials of somebody who may see them. */
+  /** Resolves once the tools of every server are listed. @param credentials of a caller who may see them. */
   async untilThere(credentials: Credentials): Promise<void> {
     using client = await RawClient.open(this.url, '2025-11-25', credentials);
     const heard = await client.standing();

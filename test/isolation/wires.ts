@@ -1,4 +1,4 @@
-/** How a client of the outside world carries messages. Every byte it is given is kept: what it may know is judged by that. */
+/** The transports of clients in this suite. Every received byte is kept, since the checks need everything that a client received. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -13,28 +13,28 @@ export interface WireObserver {
   /** @param request the request on whose stream it came, where there are several. */
   readonly message: (message: Message, request: JsonRpcId | undefined) => void;
   readonly bytes: (text: string) => void;
-  /** A request that will not be answered, or (undefined) any of them. */
+  /** Called for a request that will not be answered, or (undefined) for all of them. */
   readonly broken: (request: JsonRpcId | undefined, why: string) => void;
 }
 
 export interface Wire {
   send(message: JsonObject, headers?: Readonly<Record<string, string>>): Promise<void>;
-  /** The session is known: what comes on its own may be listened for. */
+  /** The session exists: messages outside of requests can be received. */
   opened(revision: string): Promise<void>;
-  /** Ends one request, where that is how a request is cancelled. */
+  /** Ends one request, where closing its stream cancels it. */
   abandon(id: JsonRpcId): void;
   close(): Promise<void>;
 }
 
-/** Headers that say who somebody is; none where nobody need be known. */
+/** Headers that identify the caller; none where callers are anonymous. */
 export type Credentials = Readonly<Record<string, string>>;
 
 const maxReturns = 60;
 const returnMs = 100;
-/** What takes longer has no answer. */
+/** An answer that takes longer counts as missing. */
 const limitMs = 30_000;
 
-/** Streamable HTTP: comes back to a stream that breaks, if it knows where it was. */
+/** Streamable HTTP; resumes a broken stream if it has an event id. */
 export class HttpWire implements Wire {
   readonly #url: string;
   readonly #observer: WireObserver;
@@ -77,7 +77,7 @@ export class HttpWire implements Wire {
     }
   }
 
-  /** Reads the stream of a request to its answer, over as many connections as it takes. */
+  /** Reads the stream of a request until its answer, over as many connections as it takes. */
   async #follow(first: Response, id: JsonRpcId, signal: AbortSignal): Promise<void> {
     let response: Response | undefined = first;
     const seen: { lastId: string | undefined; isAnswered: boolean } = { lastId: undefined, isAnswered: false };
@@ -105,7 +105,7 @@ export class HttpWire implements Wire {
     void this.#stand(first);
   }
 
-  /** The standing stream, for as long as the client is there. */
+  /** Reads the standing stream as long as the client exists. */
   async #stand(first: Response | undefined): Promise<void> {
     let response = first;
     let lastId: string | undefined;
@@ -160,12 +160,12 @@ export class HttpWire implements Wire {
         parser.feed(text);
       }
     } catch {
-      return; // Broken: whoever reads comes back.
+      return; // The stream is broken; the caller of this function resumes it.
     }
   }
 }
 
-/** HTTP+SSE (2024-11-05): one stream for everything. */
+/** HTTP+SSE (2024-11-05): one stream for all messages. */
 export class EventSourceWire implements Wire {
   readonly #observer: WireObserver;
   readonly #credentials: Credentials;
@@ -209,7 +209,7 @@ export class EventSourceWire implements Wire {
   }
 
   abandon(): void {
-    // A stream of one's own is not what a request has here: `notifications/cancelled` says it.
+    // Requests have no streams of their own here: they are cancelled by `notifications/cancelled`.
   }
 
   close(): Promise<void> {
@@ -218,7 +218,7 @@ export class EventSourceWire implements Wire {
   }
 }
 
-/** A connection that takes lines and gives lines: a WebSocket, or a program. */
+/** A connection with messages as lines or frames: a WebSocket, or a program. */
 class LineWire implements Wire {
   readonly #write: (text: string) => void;
   readonly #end: () => Promise<void>;
@@ -240,7 +240,7 @@ class LineWire implements Wire {
   }
 
   abandon(): void {
-    // See EventSourceWire.
+    // Requests have no streams of their own here (see EventSourceWire).
   }
 
   close(): Promise<void> {
@@ -270,7 +270,7 @@ export function webSocketWire(url: string, observer: WireObserver, headers: Cred
   return new LineWire((text) => socket.send(text), end, ready);
 }
 
-/** `omnibus stdio`, joined to the gateway under test. */
+/** A process `omnibus stdio` that is connected to the tested gateway. */
 export function stdioWire(url: string, observer: WireObserver, credentials: Credentials): Wire {
   const said = Object.entries(credentials).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
   const child = spawn('node', [omnibusProgram, 'stdio', '--connect', url, ...said], { stdio: ['pipe', 'pipe', 'ignore'] });

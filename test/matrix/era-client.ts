@@ -1,4 +1,4 @@
-/** A client of the outside world that speaks exactly one revision, and shows everything it hears. */
+/** A client that speaks exactly one revision, and keeps everything that it receives. */
 import { createParser } from 'eventsource-parser';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
@@ -6,7 +6,7 @@ import type { Message } from '../support/raw-client.ts';
 import type { MatrixRevision } from './era-server.ts';
 
 export interface Reply {
-  /** What came on the request's stream before its answer, or with it. */
+  /** Messages on the request's stream, up to and including its answer. */
   readonly messages: readonly Message[];
   readonly last: Message;
   readonly result: JsonObject;
@@ -19,7 +19,7 @@ type Answerer = (params: JsonObject) => JsonObject;
 export interface EraClientOptions {
   readonly url: string;
   readonly revision: MatrixRevision;
-  /** How it answers what servers ask; what is not here it declares no capability for. */
+  /** Its answers to questions of servers; it declares the capabilities for these only. */
   readonly answers: Readonly<Record<string, Answerer>>;
   readonly capabilities: JsonObject;
 }
@@ -28,13 +28,13 @@ export class EraClient {
   readonly revision: MatrixRevision;
   readonly pushed = new Heard<Message>();
   readonly asked = new Heard<Message>();
-  /** What the gateway said of itself. */
+  /** The result of the gateway's handshake. */
   introduction: JsonObject = {};
-  /** What it asks for with each request (2026-07-28). */
+  /** The log level that it sends with each request (2026-07-28). */
   logLevel: string | undefined;
   readonly #options: EraClientOptions;
   readonly #abort = new AbortController();
-  /** The latest request for what took several, by the first. */
+  /** For a request that takes several rounds: the id of the latest one, by that of the first. */
   readonly #rounds = new Map<JsonRpcId, JsonRpcId>();
   readonly #waiting = new Map<JsonRpcId, { readonly messages: Message[]; readonly resolve: (last: Message) => void }>();
   readonly #posts = new Map<JsonRpcId, AbortController>();
@@ -67,7 +67,7 @@ export class EraClient {
     return this.revision === '2024-11-05';
   }
 
-  /** Every request stands alone. */
+  /** Whether its revision has no sessions, so that every request stands alone. */
   get isModern(): boolean {
     return this.revision === '2026-07-28';
   }
@@ -90,7 +90,7 @@ export class EraClient {
     return { messages, last, result: last.result ?? {} };
   }
 
-  /** As many requests as it takes: what is required is answered, and the request sent again with the answers. */
+  /** Sends as many requests as it takes: required input is given, and the request is sent again with it. */
   async #requestModern(method: string, params: JsonObject, id: JsonRpcId): Promise<Reply> {
     const messages: Message[] = [];
     let more: JsonObject = {};
@@ -123,7 +123,7 @@ export class EraClient {
     };
   }
 
-  /** Listens for changes of lists and of resources. @returns what ends it. */
+  /** Listens for changes of lists and of resources. @returns a function that ends it. */
   listenTo(notifications: JsonObject): () => void {
     const connection = new AbortController();
     const id = this.newId();
@@ -136,7 +136,7 @@ export class EraClient {
     this.#abort.signal.addEventListener('abort', stop);
   }
 
-  /** A tool call; `onFirst` runs when the first thing has come on its stream. */
+  /** Calls a tool; `onFirst` runs when the first message has come on its stream. */
   call(name: string, args: JsonObject = {}, more: JsonObject = {}, id?: JsonRpcId): Promise<Reply> {
     return this.request('tools/call', { name, arguments: args, ...more }, id);
   }
@@ -155,7 +155,7 @@ export class EraClient {
     this.#abort.abort();
   }
 
-  /** Ends one request, as a client of 2026-07-28 cancels: the one that is open, when it has taken several. */
+  /** Cancels one request as a client of 2026-07-28 does, by closing its stream: the current one, when it takes several rounds. */
   close(id: JsonRpcId): void {
     this.#posts.get(this.#rounds.get(id) ?? id)?.abort();
   }
@@ -184,7 +184,7 @@ export class EraClient {
     await this.#postFrom(message, connection.signal, id);
   }
 
-  /** @param owner the request that what comes belongs to; undefined when it is pushed. */
+  /** @param owner the request to which the received messages belong; undefined for those outside of requests. */
   async #postFrom(message: JsonObject, signal: AbortController['signal'], owner: JsonRpcId | undefined): Promise<void> {
     const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(message), body: JSON.stringify(message), signal });
     if (this.isEventSource) {
@@ -212,7 +212,7 @@ export class EraClient {
     this.#postUrl = new URL(endpoint as string, this.#options.url).href;
   }
 
-  /** @param request the request whose stream it is. */
+  /** @param request the request of the stream. */
   #read(response: Response, request: JsonRpcId | undefined, onEndpoint?: (data: string) => void): void {
     const parser = createParser({
       onEvent: ({ event, data }) => {
@@ -236,7 +236,7 @@ export class EraClient {
       answered.resolve(message);
       return;
     }
-    // On a single stream everything between a request and its answer may be the request's.
+    // On a single stream, every message between a request and its answer may belong to the request.
     const owner = request === undefined ? (this.isEventSource ? [...this.#waiting.values()].at(-1) : undefined) : this.#waiting.get(request);
     owner?.messages.push(message);
     if (request === undefined) this.pushed.add(message);

@@ -1,4 +1,4 @@
-/** Tasks of the extension (2026-07-28) that need the roots before they end. */
+/** Tasks of the extension (2026-07-28) that ask for the roots before they end. */
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
 export class EraJobs {

@@ -1,6 +1,6 @@
 /**
- * A server of the outside world that speaks exactly one revision, on a real socket, and offers everything that revision
- * has: Streamable HTTP, or HTTP+SSE where the revision knows nothing newer. It knows of no gateway.
+ * A server that speaks exactly one revision, on a real socket, and offers all features of that revision: over Streamable HTTP, or HTTP+SSE for
+ * 2024-11-05.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -9,16 +9,16 @@ import { Heard } from '@omnibus/bus/testing';
 import { EraJobs } from './era-jobs.ts';
 import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
 
-/** The revisions the matrix knows, oldest first; they compare as text. */
+/** The revisions of the matrix, oldest first; they can be compared as texts. */
 export const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
 export type MatrixRevision = (typeof revisions)[number];
 
-/** What a tool can do while it is called. */
+/** The functions that a tool can use during a call. */
 interface Talk {
   readonly ask: (method: string, params: JsonObject) => Promise<JsonObject>;
   readonly notify: (method: string, params: JsonObject) => void;
   readonly cancelled: Promise<void>;
-  /** Breaks the response after an event with an id; what follows goes to whoever comes back for it. */
+  /** Breaks the response after an event with an id; the following messages go to the client that resumes the stream. */
   readonly breakStream: () => void;
 }
 
@@ -43,7 +43,7 @@ const text = (content: string): JsonObject => ({ content: [{ type: 'text', text:
 const prefix = 'io.modelcontextprotocol/';
 const relatedTask = `${prefix}related-task`;
 
-/** Thrown where a tool needs what the client has not given yet: it runs again with the answer (2026-07-28). */
+/** Thrown where a tool needs input that the client has not given yet: it runs again with the input (2026-07-28). */
 class InputRequired extends Error {
   readonly request: JsonObject;
 
@@ -63,14 +63,14 @@ interface Stream {
 export class EraServer {
   readonly revision: MatrixRevision;
   readonly seen: { readonly method: string; readonly params: JsonObject }[] = [];
-  /** Ends the patience of the tool `impatient`. */
+  /** Ends the wait of the tool `impatient`. */
   readonly hurried = new Heard<true>();
-  /** What it was answered. */
+  /** The answers to its questions. */
   readonly answers = new Heard<JsonRpcResponse>();
-  /** What the last client said it can do. */
+  /** The capabilities that the last client declared. */
   clientCapabilities: JsonObject = {};
   #server: Server | undefined;
-  /** The one stream of HTTP+SSE, and the standing GET streams. */
+  /** The one stream of HTTP+SSE, or the standing GET streams. */
   readonly #standing = new Set<Stream>();
   readonly #streams = new Map<string, Stream>();
   readonly #listeners = new Set<{ readonly id: JsonRpcId; readonly wanted: JsonObject; readonly stream: Stream }>();
@@ -81,7 +81,7 @@ export class EraServer {
   #nextStream = 0;
   readonly #jobs = new EraJobs();
   #lastHeaders: IncomingMessage['headers'] = {};
-  /** From the first call on, the tool `picky` wants an argument repeated in a header. */
+  /** From the first call on, the tool `picky` demands that an argument is repeated in a header. */
   #wantsHeader = false;
   #wasSetLevel = false;
   #nextTask = 0;
@@ -99,7 +99,7 @@ export class EraServer {
     return server;
   }
 
-  /** Where a user would be told to connect. */
+  /** The address of a sign-in page. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server?.address() as AddressInfo).port}${this.isEventSource ? '/sse' : '/mcp'}`;
   }
@@ -108,7 +108,7 @@ export class EraServer {
     return this.revision === '2024-11-05';
   }
 
-  /** Every request stands alone. */
+  /** Whether its revision has no sessions, so that every request stands alone. */
   get isModern(): boolean {
     return this.revision === '2026-07-28';
   }
@@ -117,13 +117,13 @@ export class EraServer {
     return this.revision >= since;
   }
 
-  /** Says something that belongs to no request. */
+  /** Sends a message outside of requests. */
   push(method: string, params?: JsonObject): void {
     if (this.isModern) this.#tellListeners(method, params ?? {});
     for (const stream of this.#standing) this.#write(stream, { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
-  /** A client of 2026-07-28 is told what it listens for, and nothing else. */
+  /** A client of 2026-07-28 receives only the notifications that it listens for. */
   #tellListeners(method: string, params: JsonObject): void {
     for (const { id, wanted, stream } of this.#listeners) {
       const kind = /^notifications\/(\w+)\/list_changed$/.exec(method)?.[1];
@@ -153,7 +153,7 @@ export class EraServer {
     log: {
       since: '2024-11-05',
       run: (_args, _meta, { notify }) => {
-        // An older server that was told no level says nothing; `logging/setLevel` is what it is told by.
+        // An older server sends no log messages before `logging/setLevel`.
         if (!this.isModern && !this.#wasSetLevel) return text('done');
         notify('notifications/message', { level: 'debug', logger: 'era', data: 'quiet' });
         notify('notifications/message', { level: 'error', logger: 'era', data: 'loud' });
@@ -369,7 +369,7 @@ export class EraServer {
     const talk: Talk = {
       ask: (asked, question) => (this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question)),
       notify: (name, content) => {
-        // Logs are for those who asked for them with the request.
+        // Log messages are sent only to clients that requested them with the request.
         const isWanted = !this.isModern || name !== 'notifications/message' || ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
         if (isWanted) this.#write(stream, { jsonrpc: '2.0', method: name, params: content });
       },
@@ -398,7 +398,7 @@ export class EraServer {
     done?.();
   }
 
-  /** What the client brought, or a result that requires it. */
+  /** The input of the client, or a result that requires it. */
   #given(params: JsonObject, method: string, question: JsonObject): Promise<JsonObject> {
     const responses = params['inputResponses'];
     if (!isObject(responses)) return Promise.reject(new InputRequired({ method, params: question }));
@@ -481,7 +481,7 @@ export class EraServer {
     return this.#createTask(tool.run(args, meta, talk) as JsonObject);
   }
 
-  /** A task that asks one thing when its result is fetched, as the reference server does. */
+  /** A task that asks one question when its result is fetched, as the reference server does. */
   #createTask(result: JsonObject): JsonObject {
     this.#nextTask += 1;
     const taskId = `task-${this.#nextTask}`;
@@ -499,7 +499,7 @@ export class EraServer {
         finish.resolve({ ...result, answer, _meta: { [relatedTask]: { taskId } } });
       },
     });
-    this.push('notifications/tasks/status', task); // Before the answer that creates it, as seen with the reference server.
+    this.push('notifications/tasks/status', task); // Sent before the answer that creates the task, as the reference server does.
     return { task };
   }
 

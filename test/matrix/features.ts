@@ -1,7 +1,6 @@
 /**
- * What the protocol offers, each as something one client does with one server through the gateway, whatever revision either
- * speaks. A feature says how it ends: as the server said it, in the client's older words, or not at all because one side's
- * revision has no such thing; and it checks that it ends so.
+ * The features of the protocol, each as one action of one client at one server through the gateway, for any two revisions. A feature reports how it ends:
+ * unchanged, converted to the client's older revision, or missing because one side's revision has no such feature; and it checks that this is right.
  */
 import assert from 'node:assert/strict';
 import type { JsonObject } from '@omnibus/protocol';
@@ -10,11 +9,11 @@ import type { EraClient, Reply } from './era-client.ts';
 import type { EraServer } from './era-server.ts';
 
 export type Ending =
-  /** As the server said it. */
+  /** Unchanged. */
   | '●'
-  /** In the words of the client's revision. */
+  /** Converted to the client's revision. */
   | '◐'
-  /** One side's revision has no such thing. */
+  /** Missing in the revision of one side. */
   | '·';
 
 export interface Pair {
@@ -205,7 +204,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     if (server.revision !== '2025-11-25') return '·';
     const reply = await client.call(named('refused'));
     if (client.isModern) {
-      // The client is sent to the URL, and the server is called again; it wants the same again, up to a bound.
+      // The client is sent to the URL, and the server is called again; it requires the same again, up to a bound.
       assert.ok(client.asked.values.filter(({ params }) => params?.['url'] === 'https://example.com/first').length > 1);
       return '◐';
     }
@@ -340,7 +339,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   async 'tasks'({ client, server, named }) {
     if (server.revision !== '2025-11-25') return '·';
     if (client.revision !== '2025-11-25') {
-      // The gateway waits for the result in the place of a client that knows no tasks.
+      // For a client without tasks, the gateway waits for the result.
       const reply = await client.call(named('task'));
       assert.match(JSON.stringify(reply.result), /the result of a task.*file:\/\/\/era/);
       assert.equal(JSON.stringify(reply.last).includes(relatedTask), false);

@@ -14,7 +14,7 @@ const answers = {
   'elicitation/create': () => ({ action: 'accept', content: { answer: 'given' } }),
 };
 
-/** What a client of the revision declares when it can do everything the revision has. */
+/** The capabilities of a client that supports everything of its revision. */
 function capabilitiesOf(revision: MatrixRevision) {
   return {
     roots: { listChanged: true }, sampling: {},
@@ -59,7 +59,7 @@ describe.each(shapes)('every feature for every pair of revisions, %s', (shape) =
   });
 });
 
-/** One line a feature; a group of columns for each client revision, in it one mark for each server revision. */
+/** One line for each feature, with a group of columns for each client revision and in it one mark for each server revision. */
 function render(endings: ReadonlyMap<string, ReadonlyMap<string, Ending | '✗'>>): string {
   const width = Math.max(...[...endings.keys()].map((feature) => feature.length)) + 2;
   const head = ' '.repeat(width) + revisions.map((revision) => revision.padEnd(revisions.length * 2 + 1)).join('  ');

@@ -1,4 +1,4 @@
-/** Installations on a NATS that is not theirs alone, or that reaches over several places. */
+/** Installations on a NATS that is shared with others, or that spans several regions. */
 import { expect, it, vi } from 'vitest';
 import { busRoles, natsUsers } from '@omnibus/bus';
 import { Outsider, startNatsServer } from '@omnibus/bus/testing';
@@ -9,7 +9,7 @@ import { domain, endpointOf, startPart, startWorld } from './world.ts';
 
 const offering = (name: string): Promise<Upstream> => Upstream.start({ tools: [tool('where')], onCall: (call: Call) => call.answer(text(name)) });
 
-/** What the tool of a server says where it is. */
+/** The region that the tool of a server returns. */
 async function whereIs(client: RawClient): Promise<unknown> {
   const { last } = await client.callTool('up__where', {});
   return last?.result?.['content'] === undefined ? last?.error : (last.result['content'] as readonly [{ readonly text: string }])[0].text;
@@ -36,7 +36,7 @@ it('two installations on one NATS, each with the users of its own prefix, see no
   const buckets = await outsider.buckets();
   expect([...buckets.keys()].filter((name) => !/^team-[ab]-/.test(name))).toEqual([]);
   expect([buckets.get('team-a-sessions')?.size, buckets.get('team-b-sessions')?.size]).toEqual([1, 1]);
-  // A session of one is nobody's at the other.
+  // A session of one installation does not exist in the other.
   const session = b.session;
   b.session = a.session;
   expect((await b.request('tools/list')).status).toBe(404);
@@ -51,7 +51,7 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
   const eastPart = stack.use(await startPart(config('east', east.url), world.east, 'all'));
   const westPart = stack.use(await startPart(config('west', west.url), world.west, 'all'));
   const leafEdge = stack.use(await startPart(config('east', east.url, { domain }), world.leaf, 'edge'));
-  // Each region has both servers to choose from before it chooses.
+  // The processes of each region have to know the servers of both before they choose.
   await vi.waitFor(async () => {
     for (const part of [eastPart, westPart]) {
       const [, admin] = (await part.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
@@ -59,7 +59,7 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
       if (status.adapters['up'] !== 1) throw new Error(JSON.stringify(status.adapters));
     }
   }, { timeout: 20_000 });
-  // An edge that had not heard of its own region when it started opened sessions elsewhere, and these stay there.
+  // An edge that did not know its own region at the start would open sessions in another region, and these stay there.
   const openIn = async (region: string, part: RunningProcess): Promise<RawClient> => {
     const endpoint = await endpointOf(part);
     return vi.waitFor(async () => {
@@ -74,12 +74,12 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
   const atLeaf = await openIn('east', leafEdge);
   for (let count = 0; count < 10; count += 1) expect([await whereIs(atEast), await whereIs(atWest), await whereIs(atLeaf)]).toEqual(['east', 'west', 'east']);
 
-  // The session that was opened at one cluster is served by the edges of the other, and of the leaf.
+  // A session that was opened in one cluster is served by the edges of the other, and of the leaf node.
   const elsewhere = new RawClient(await endpointOf(westPart));
   elsewhere.session = atEast.session;
   expect(await whereIs(elsewhere)).toBe('east');
 
-  // With its server gone, calls of the region cross; with its worker killed, its sessions are taken over there.
+  // Without its server, calls of the region go to the other one; without its worker, its sessions are taken over there.
   await east[Symbol.asyncDispose]();
   await vi.waitFor(async () => expect(await whereIs(atEast)).toBe('west'), { timeout: 20_000, interval: 200 });
   await end(eastPart, 'SIGKILL');

@@ -18,7 +18,7 @@ export interface World {
 /** The JetStream domain of both clusters. */
 export const domain = 'hub';
 
-/** NATS wants one of its own where leaf nodes and gateways are together. */
+/** NATS demands a system account where leaf nodes and gateways are combined. */
 const accounts = 'accounts { SYS { users: [{ user: sys, password: sys }] }, APP { jetstream: enabled, users: [{ user: app, password: app }] } }\nsystem_account: SYS\nno_auth_user: app\n';
 
 export async function startWorld(): Promise<World> {
@@ -57,7 +57,7 @@ export async function startWorld(): Promise<World> {
   };
 }
 
-/** A process of a gateway somewhere. */
+/** Starts a process of a gateway. */
 export async function startPart(config: object, bus: string, role: 'all' | 'edge' | 'session' | 'backend'): Promise<RunningProcess> {
   const file = await writeConfig(config);
   const process = startProcess('node', [omnibusProgram, 'serve', '--config', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--role', role, '--bus', bus], sealing);
@@ -65,7 +65,7 @@ export async function startPart(config: object, bus: string, role: 'all' | 'edge
   return process;
 }
 
-/** Where clients of a process connect. */
+/** The address for clients of a process. */
 export async function endpointOf(process: RunningProcess): Promise<string> {
   const [, endpoint] = (await process.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   return endpoint;

@@ -1,4 +1,4 @@
-/** Each alert fires when it should, is silent when not, and has a page that says what to do. */
+/** Each alert fires when it should, does not fire otherwise, and has a page with instructions. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { alerts, runbookOf } from '@omnibus/deploy';
 import { root } from '../support/processes.ts';
 
 interface Case {
-  /** Series as promtool writes them, by the minute, and the labels of the alert they lead to. */
+  /** Series in the notation of promtool, by the minute, and the labels of the expected alert. */
   readonly fires: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
   readonly silent: Readonly<Record<string, string>>;
@@ -72,7 +72,7 @@ it.each(alerts)('$name fires when it should, and only then', async ({ name, seve
   const { fires, labels, silent } = cases[name] as Case;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-alerts-'));
   const series = (given: Readonly<Record<string, string>>): object[] => Object.entries(given).map(([of, values]) => ({ series: of, values }));
-  // Only which alerts fire is compared; their words are for people.
+  // Only names and labels of firing alerts are compared, not their texts.
   const probe = { expr: `count by (alertname, ${[...Object.keys(labels), 'severity'].join(', ')}) (ALERTS{alertname="${name}", alertstate="firing"})`, eval_time: at };
   const expected = `{${Object.entries({ alertname: name, ...labels, severity }).map(([key, value]) => `${key}="${value}"`).join(', ')}}`;
   await writeFile(join(folder, 'test.yaml'), JSON.stringify({

@@ -1,4 +1,4 @@
-/** Every panel of every dashboard shows something, as a real Prometheus sees a gateway at work. */
+/** Every panel of every dashboard has data, in a real Prometheus that scrapes a running gateway. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dashboards } from '@omnibus/deploy';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -6,7 +6,7 @@ import { startPrometheus, type Prometheus } from '../support/prometheus.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-/** As Grafana chooses it for a scrape every second, at least. */
+/** The value of Grafana's `$__rate_interval` for a scrape every second, at least. */
 const rateInterval = '10s';
 
 let upstream: Upstream;
@@ -15,7 +15,7 @@ let prometheus: Prometheus;
 const over = new AbortController();
 let working: Promise<unknown>;
 
-/** Calls that succeed, fail, wait for each other and are refused. */
+/** Makes calls that succeed, fail, wait for each other and are refused. */
 async function work(client: RawClient): Promise<void> {
   while (!over.signal.aborted) {
     await Promise.all([client.callTool('echo'), client.callTool('echo'), client.callTool('fails'), client.callTool('nobody'), client.toolNames()]);
@@ -46,7 +46,7 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-/** Resolves when the query shows something: Prometheus needs a few scrapes before it can tell rates. */
+/** Resolves when the query has a result: Prometheus needs a few scrapes for rates. */
 async function untilShown(query: string): Promise<readonly number[]> {
   for (;;) {
     const values = await prometheus.query(query.replaceAll('$__rate_interval', rateInterval).replaceAll('$server', 'up'));
@@ -64,7 +64,7 @@ it('what the panels say is true', async () => {
   const [panel] = dashboards.flatMap(({ panels }) => panels.filter(({ title }) => title === 'Failed calls'));
   for (;;) {
     const [failed = 0] = await untilShown(panel?.queries[0]?.[1] as string);
-    // Two calls succeed for each that fails.
+    // Two calls succeed for each failed one.
     if (failed > 0.3 && failed < 0.37) return;
   }
 });

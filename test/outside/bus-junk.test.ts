@@ -1,4 +1,4 @@
-/** Somebody else on NATS says what they like, to everybody and into every bucket. */
+/** Another party on NATS sends invalid messages on every subject, and stores invalid values in every bucket. */
 import { expect, it } from 'vitest';
 import { subjects, subjectTable } from '@omnibus/bus';
 import { Outsider, samples } from '@omnibus/bus/testing';
@@ -7,7 +7,7 @@ import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-/** Payloads that are no JSON, no objects, or of the right family with a member gone or of another type. */
+/** Payloads that are not JSON, not objects, or valid except for a member that is missing or has another type. */
 function junkFor(sample: object): string[] {
   const broken = Object.keys(sample).flatMap((member) => [{ ...sample, [member]: undefined }, { ...sample, [member]: 7 }, { ...sample, [member]: { kind: 'nonsense' } }, { ...sample, [member]: [null] }]);
   return ['', 'no JSON', 'null', '[]', '{}', '['.repeat(20_000), '{"a":'.repeat(20_000), ...broken.map((each) => JSON.stringify(each))];
@@ -19,7 +19,7 @@ it('thousands of junk messages and records end no process, and no client notices
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length === 1);
   await using outsider = await Outsider.connect(gateway.bus as string);
-  // Subjects of workers are learnt from their signs of life.
+  // The subjects of workers are known from their signs of life.
   const workers = await new Promise<readonly string[]>((resolve) => {
     const known = new Set<string>();
     const stop = outsider.subscribe(subjects.presence.name.replace(/presence$/, '*'), (subject, payload) => {
@@ -45,7 +45,7 @@ it('thousands of junk messages and records end no process, and no client notices
   }
   await outsider.flush();
   expect(sent).toBeGreaterThan(1_000);
-  // A session that is asked for while its record is junk is one that does not exist.
+  // A session whose record is invalid counts as missing.
   await outsider.put('omnibus-sessions', 'some-key', '{"value":{"caller":null}}');
   for (let count = 0; count < 20; count += 1) expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });
   using other = await RawClient.open(gateway.url);
@@ -56,7 +56,7 @@ it('thousands of junk messages and records end no process, and no client notices
     const unreadable = [...values].filter(([name]) => name.startsWith('omnibus_bus_unreadable_total')).reduce((sum, [, value]) => sum + value, 0);
     expect(unreadable).toBeGreaterThan(0);
     for (const part of ['handler', 'observer', 'deadline', 'rejection', 'exception']) expect(values.get(`omnibus_faults_total{part="${part}"}`), part).toBe(0);
-    // Said, but not a line for each.
+    // They are reported, but not with a line for each.
     expect(running.output().split('\n').length).toBeLessThan(unreadable + 100);
     expect(running.output().split('\n').filter((line) => line.includes('could not be read')).length).toBeLessThan(60);
   }

@@ -1,4 +1,4 @@
-/** What `npm start` installs in a clone is enough to build and run it, and holds nothing that only tests need. */
+/** The dependencies that `npm start` installs in a clone are sufficient to build and run it, and include none that only tests need. */
 import { execFile, execFileSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ it('a clone is built and run with what is not for development', { timeout: 180_0
   const wanted = Object.entries(packages).filter(([path, { dev = false, devOptional = false }]) => path.includes('node_modules/') && !dev && !devOptional);
   const names = wanted.map(([path]) => path.split('node_modules/').at(-1));
   expect(names).toEqual(expect.arrayContaining(['node', 'typescript', '@modelcontextprotocol/server-everything', 'undici', 'zod']));
-  // What makes the page of the console is wanted for it: vite, with rolldown.
+  // The tools that build the console are needed: vite, with rolldown.
   for (const tool of ['vitest', 'oxlint', 'knip', 'turbo', 'testcontainers', 'kubernetes-models', 'fast-check']) expect(names).not.toContain(tool);
 
   const clone = await mkdtemp(join(tmpdir(), 'omnibus-clone-'));
@@ -27,7 +27,7 @@ it('a clone is built and run with what is not for development', { timeout: 180_0
   await Promise.all(files.map((file) => cp(join(root, file), join(clone, file))));
   for (const [path, { link = false, resolved = '' }] of wanted) {
     const place = join(clone, path);
-    // A package within a package comes with the outer one.
+    // A nested package is counted with the outer one.
     if (!link && path.lastIndexOf('node_modules/') > 0) continue;
     await mkdir(dirname(place), { recursive: true });
     if (link) await symlink(join(clone, resolved), place);

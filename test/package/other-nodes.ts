@@ -1,4 +1,4 @@
-/** Versions of Node beside the one that the tests run with, from npm: `node-<platform>-<arch>` holds a program and nothing else. */
+/** Other versions of Node than that of the tests, from npm: `node-<platform>-<arch>` contains only the program. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { root } from '../support/processes.ts';
 
 const run = promisify(execFile);
 
-/** @returns the path of the program, which is kept for the next time. */
+/** @returns the path of the program, which is kept for later runs. */
 export async function nodeOf(version: string): Promise<string> {
   const folder = join(root, 'node_modules/.cache/nodes', version);
   const name = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;

@@ -1,4 +1,4 @@
-/** What `npm run release` makes, in a copy of this checkout. */
+/** The results of `npm run release`, in a copy of this checkout. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -13,16 +13,16 @@ let copy: string;
 const git = (...args: readonly string[]): string => execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], { cwd: copy, encoding: 'utf8' }).trim();
 const release = (...args: readonly string[]) => spawnSync('node', ['scripts/package/release.mjs', ...args], {
   cwd: copy, encoding: 'utf8',
-  // Whoever releases has a name; the image has a test of its own.
+  // A commit needs a name; the image has its own test.
   env: { ...process.env, GIT_AUTHOR_NAME: 'test', GIT_AUTHOR_EMAIL: 'test@example.com', GIT_COMMITTER_NAME: 'test', GIT_COMMITTER_EMAIL: 'test@example.com', DOCKER_HOST: 'unix:///nowhere' },
 });
 
 beforeAll(async () => {
   copy = await mkdtemp(join(tmpdir(), 'omnibus-release-'));
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
-  // One that is removed and not yet committed is not there.
+  // A file that was removed, but not committed as removed, does not exist.
   await Promise.all(files.filter((file) => existsSync(join(root, file))).map((file) => cp(join(root, file), join(copy, file))));
-  // Installed is what is installed here, but what is of this checkout is of the copy.
+  // The copy uses the dependencies that are installed here, but its own workspaces.
   await mkdir(join(copy, 'node_modules'));
   for (const name of await readdir(join(root, 'node_modules'))) if (name !== '@omnibus') await symlink(join(root, 'node_modules', name), join(copy, 'node_modules', name));
   await cp(join(root, 'node_modules/@omnibus'), join(copy, 'node_modules/@omnibus'), { recursive: true, verbatimSymlinks: true });

@@ -1,6 +1,6 @@
 /**
- * Whatever clients, servers, cancellations, late answers and disconnects do at once: each call gets its own answer, once, and
- * nobody hears what is another's. The schedules are generated; a failing one is printed with its seed and made small.
+ * Calls, cancellations, late answers and disconnects of several clients and servers at the same time: each call gets its own answer, once, and no client
+ * receives messages of another. The schedules are generated; a failing one is printed with its seed and shrunk.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { RawClient, type Message } from '../support/raw-client.ts';
 
 const kinds = ['echo', 'progress', 'question', 'fail', 'cancel', 'cancel, late answer', 'disconnect', 'alone', 'alone, question', 'alone, cancel'] as const;
 
-/** One thing a client does. Ids repeat within a session and have both types, as real clients' do. */
+/** One action of a client. Ids repeat within a session and have both types, as with real clients. */
 const action = fc.record({
   client: fc.nat(3),
   server: fc.constantFrom('one', 'two', 'three'),
@@ -55,7 +55,7 @@ describe.each(shapes)('interleaved, %s', (shape) => {
   });
 });
 
-/** A client that answers every question with its own name and what it was asked. */
+/** A client that answers every question with its own name and the text of the question. */
 function openAsked(url: string, name: string): Promise<EraClient> {
   return EraClient.open({
     url, revision: '2025-11-25', capabilities: { elicitation: { form: {} } },
@@ -123,19 +123,19 @@ async function perform({ client: index, server, kind, id }: Action, raw: RawClie
   }
 }
 
-/** A cancelled request is never answered: its stream ends without another word (2025-11-25 basic/utilities/cancellation). */
+/** A cancelled request is never answered: its stream ends without another message (2025-11-25 basic/utilities/cancellation). */
 async function cancel(client: RawClient, name: string, tag: string, late: boolean): Promise<void> {
   const heard: Message[] = [];
   const answer = await client.stream({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name, arguments: { late }, _meta: { progressToken: tag } } }, async (message) => {
     heard.push(message);
-    // The first sign of life: from here on the server works on it.
+    // After the first message, the server works on the request.
     if (heard.length === 1) await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: tag, reason: 'enough' } });
   });
   expect(answer).toBe(200);
   expect(heard.map(({ method, params }) => [method, params?.['progressToken']])).toEqual([['notifications/progress', tag]]);
 }
 
-/** A client that goes away in the middle disturbs nobody. */
+/** A client that disconnects during a call does not disturb others. */
 async function disconnect(client: RawClient, name: string, tag: string): Promise<void> {
   const connection = new AbortController();
   const gone = client.post({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name, arguments: { say: tag } } satisfies JsonObject }, {}, connection.signal).catch(() => undefined);

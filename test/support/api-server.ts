@@ -1,6 +1,6 @@
 /**
- * A real API server of Kubernetes with its store, and nothing that would run a pod: what the tools of the field call a test
- * environment. The programs come from KUBEBUILDER_ASSETS or the PATH, else from their source, where that is asked for and there is a Go.
+ * A real API server of Kubernetes with its store and without nodes, a so-called test environment. The programs come from KUBEBUILDER_ASSETS or the PATH,
+ * otherwise they are built from source, where that is requested and Go is installed.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
@@ -31,8 +31,8 @@ const cache = join(root, 'node_modules', '.cache', 'kubernetes');
 const names = { apiServer: 'kube-apiserver', etcd: 'etcd' } as const;
 
 /**
- * @returns undefined where there are none and none can be had. They are built only in CI and where OMNIBUS_BUILD_API_SERVER is
- *   set: it takes minutes and gigabytes, which nobody who runs the tests for the first time expects.
+ * @returns undefined where the programs are missing and cannot be built. They are built only in CI and where OMNIBUS_BUILD_API_SERVER is set, since that
+ * takes minutes and gigabytes, which a first run of the tests must not need.
  */
 export async function findApiServer(): Promise<Programs | undefined> {
   const folders = [process.env['KUBEBUILDER_ASSETS'], ...(process.env['PATH'] ?? '').split(':'), cache].filter((folder) => folder !== undefined && folder !== '') as string[];
@@ -45,7 +45,7 @@ export async function findApiServer(): Promise<Programs | undefined> {
   return find();
 }
 
-/** The source of Kubernetes names its own parts by folders beside it; outside of it they are named by version. */
+/** The source of Kubernetes refers to its own modules by folders; outside of it, they are referred to by version. */
 async function build(): Promise<void> {
   console.log('building an API server of Kubernetes from its source: some minutes the first time');
   await mkdir(cache, { recursive: true });
@@ -100,7 +100,7 @@ export class ApiServer {
     this.#ports = ports;
   }
 
-  /** Starts it, or starts it again with what it had stored. */
+  /** Starts it, or starts it again with its stored data. */
   async resume(): Promise<void> {
     const [port, client] = this.#ports;
     const file = (name: string): string => join(this.#folder, name);
@@ -112,7 +112,7 @@ export class ApiServer {
     this.#server = server;
     const said: string[] = [];
     server.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    // It says nothing when it is ready; it answers.
+    // It prints nothing when it is ready, so it is asked.
     for (let isReady = false; !isReady;) {
       if (server.exitCode !== null) throw new Error(`the API server ended: ${said.join('').slice(-2_000)}`);
       isReady = await this.get('/readyz').then(() => true, () => false);
@@ -136,8 +136,8 @@ export class ApiServer {
   }
 
   /**
-   * As an administrator, without a client in between that would leave out what it does not know.
-   * @throws {Error} with what the API server says against it.
+   * Sends a request as an administrator, without a client library that would drop unknown fields.
+   * @throws {Error} with the objection of the API server.
    */
   async #ask(method: string, path: string, body?: object, options: { readonly type?: string; readonly token?: string } = {}): Promise<object> {
     const { type = 'application/json', token = adminToken } = options;
@@ -154,7 +154,7 @@ export class ApiServer {
     return (await this.#ask('GET', path)) as Entry;
   }
 
-  /** Creates an object, or with `dryRun` only asks whether it could be. A field that Kubernetes does not know is an error. */
+  /** Creates an object; with `dryRun` only checks whether it could be created. An unknown field is an error. */
   async create(object: KubernetesObject, dryRun = false): Promise<void> {
     await this.#ask('POST', `${await this.pathOf(object, false)}?fieldValidation=Strict${dryRun ? '&dryRun=All' : ''}`, object);
   }
@@ -175,7 +175,7 @@ export class ApiServer {
     return `${base}${resource.namespaced ? `/namespaces/${namespace ?? 'default'}` : ''}/${resource.name}${isNamed ? `/${name}` : ''}`;
   }
 
-  /** A file that lets its reader do what the service account may, and the token in it. */
+  /** A kubeconfig file with the permissions of the service account, and its token. */
   async actAs(namespace: string, serviceAccount: string): Promise<{ readonly kubeconfig: string; readonly token: string }> {
     const { status: { token } } = (await this.#ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: ['https://test'], expirationSeconds: 3_600 } })) as { readonly status: { readonly token: string } };
     const kubeconfig = join(this.#folder, `${serviceAccount}.json`);
@@ -183,14 +183,14 @@ export class ApiServer {
     return { kubeconfig, token };
   }
 
-  /** A file for programs that install something. */
+  /** A kubeconfig file for programs that install something. */
   async administrator(): Promise<string> {
     const kubeconfig = join(this.#folder, 'administrator.json');
     await writeFile(kubeconfig, this.#kubeconfig(adminToken));
     return kubeconfig;
   }
 
-  /** Whether whoever has the token may do something. */
+  /** Whether the holder of a token may do something. */
   async may(token: string, verb: string, resource: string, inGroup = '', more: { readonly subresource?: string; readonly namespace?: string } = {}): Promise<boolean> {
     const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: { verb, resource, group: inGroup, ...more } } };
     const { status } = (await this.#ask('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', review, { token })) as { readonly status: { readonly allowed: boolean } };

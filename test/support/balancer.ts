@@ -1,4 +1,4 @@
-/** One address in front of several edges: each request goes to the next of them, whatever came before it on the connection. */
+/** One address in front of several edges: each request goes to the next edge in turn, also on one connection. */
 import { once } from 'node:events';
 import { createServer, request as send, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

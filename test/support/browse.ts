@@ -1,15 +1,15 @@
-/** A browser by hand, as far as a sign-in for a server needs one: an issuer that asks nothing sends it back at once. */
+/** A minimal browser for the sign-in at a server: the issuer redirects back without a question. */
 
 export interface Page {
   readonly status: number;
   readonly text: string;
-  /** Where it ended. */
+  /** The final address. */
   readonly address: string;
 }
 
 const maxRedirects = 10;
 
-/** Opens the address of a sign-in, presses the button there, and goes wherever that leads. @param change what becomes of an address on the way. */
+/** Opens the address of a sign-in, presses the button there, and follows all redirects. @param change may change an address on the way. */
 export async function signInAt(address: string, change: (to: string) => string = (to) => to): Promise<Page> {
   const cookies = new Map<string, string>();
   const open = async (url: string, method: string): Promise<Response> => {

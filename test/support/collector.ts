@@ -1,4 +1,4 @@
-/** An OTLP receiver of the outside world: takes spans over HTTP, as JSON. */
+/** An OTLP receiver that collects spans over HTTP, as JSON. */
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

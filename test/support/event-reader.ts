@@ -13,14 +13,14 @@ interface ReadOptions {
   readonly body?: object;
   readonly lastEventId?: string;
   readonly limitMs?: number;
-  /** Headers that say who reads. */
+  /** Headers that identify the caller. */
   readonly credentials?: Readonly<Record<string, string>>;
 }
 
 export class EventReader {
   readonly events = new Heard<ReadEvent>();
   readonly status: number;
-  /** Resolves when the stream has ended or is broken. */
+  /** Resolves when the stream has ended or was broken. */
   readonly ended: Promise<void>;
   readonly #connection: AbortController;
 
@@ -30,7 +30,7 @@ export class EventReader {
     this.ended = response.headers.get('content-type') === 'text/event-stream' ? this.#read(response.body as ReadableStream<Uint8Array>).catch(() => undefined) : Promise.resolve();
   }
 
-  /** A GET, or a POST of `body`; with `lastEventId` it comes back to a stream. */
+  /** Sends a GET, or a POST of `body`; with `lastEventId` it resumes a stream. */
   static async open(url: string, session: string, { body, lastEventId, limitMs, credentials }: ReadOptions = {}): Promise<EventReader> {
     const connection = new AbortController();
     const response = await fetch(url, {

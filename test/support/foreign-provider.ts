@@ -1,15 +1,15 @@
-/** An authorization server of somebody else, which has its own users and asks nobody: whoever comes is signed in, and what a client wants is allowed. */
+/** A third-party authorization server with its own users and without questions: every visitor is signed in, and every request of a client is allowed. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Provider, type Configuration } from 'oidc-provider';
 
 interface ForeignOptions {
-  /** Who is signed in. */
+  /** The user who is signed in. */
   readonly user: string;
   /** Redirect addresses of the client `omnibus`, which has the secret `omnibus-secret`. */
   readonly redirectUris: readonly string[];
-  /** Addresses that its tokens may be for. */
+  /** Resources for which it issues tokens. */
   readonly resources: readonly string[];
 }
 
@@ -19,12 +19,12 @@ export class ForeignProvider {
   readonly #server: Server;
   #provider: Provider | undefined;
   readonly clientSecret = secret;
-  /** Its user is gone: it refreshes nothing. */
+  /** Set when its user has signed out: it refreshes no tokens then. */
   isSignedOut = false;
-  /** It has OpenID metadata alone, as Entra and Google. */
+  /** Whether it has only OpenID metadata, as Entra and Google have. */
   hasOpenIdAlone = false;
 
-  /** Answers nothing before `serve`. */
+  /** Requests are answered only after `serve`. */
   static async start(): Promise<ForeignProvider> {
     const foreign = new ForeignProvider();
     foreign.#server.listen(0, '127.0.0.1');
@@ -46,7 +46,7 @@ export class ForeignProvider {
     });
   }
 
-  /** By another name of this machine than the gateway's: cookies do not tell ports apart. */
+  /** Under another host name than the gateway, since cookies are shared between ports of one host. */
   get issuer(): string {
     return `http://localhost:${(this.#server.address() as AddressInfo).port}`;
   }

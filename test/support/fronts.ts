@@ -1,4 +1,4 @@
-/** Every way a client can speak to the gateway, as texts that go in and messages that come out. */
+/** Every transport for clients of the gateway, with texts as input and messages as output. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createParser } from 'eventsource-parser';
@@ -10,11 +10,11 @@ import type { Message } from './raw-client.ts';
 
 export interface Front extends AsyncDisposable {
   say(text: string): void;
-  /** Everything it has heard, members of arrays one by one. */
+  /** Everything that was received; entries of arrays are separate messages. */
   readonly heard: Heard<Message>;
 }
 
-/** What was heard is JSON, or the test fails. */
+/** Parses received text; the test fails when it is not JSON. */
 function hear(heard: Heard<Message>, text: string): void {
   if (text === '') return;
   const value = parseJson(text) as Message | Message[];
@@ -37,7 +37,7 @@ export function overHttp(url: string): Promise<Front> {
   };
   return Promise.resolve({
     heard,
-    // One after the other: what comes first is answered first on every other front.
+    // Sends one after the other, since the other fronts answer in order.
     say: (text) => {
       last = last.then(() => post(text));
     },
@@ -61,7 +61,7 @@ export async function overWebSocket(url: string): Promise<Front> {
   };
 }
 
-/** HTTP+SSE of 2024-11-05. What is refused there is said in the answer to its POST. */
+/** HTTP+SSE of 2024-11-05. Refusals are in the answer to the POST. */
 export async function overEvents(url: string): Promise<Front> {
   const heard = new Heard<Message>();
   const over = new AbortController();
@@ -94,7 +94,7 @@ export async function overEvents(url: string): Promise<Front> {
   };
 }
 
-/** A process `omnibus stdio`. @param args after `stdio`. */
+/** A process `omnibus stdio`. @param args the arguments after `stdio`. */
 export function overStdio(...args: readonly string[]): Promise<Front> {
   const heard = new Heard<Message>();
   const child = spawn(process.execPath, [omnibusProgram, 'stdio', ...args], { stdio: ['pipe', 'pipe', 'ignore'] });

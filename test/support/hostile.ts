@@ -1,6 +1,6 @@
 /**
- * A Streamable HTTP server that does on the wire whatever a test wants, down to bytes no library would send. What the test does not take
- * into its own hands is answered as a decent server of 2025-11-25 would.
+ * A Streamable HTTP server that sends whatever a test wants, including bytes that no library would send. Requests that the test does not handle are
+ * answered as by a correct server of 2025-11-25.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';

@@ -1,11 +1,11 @@
-/** A file of API keys, with one for each of some callers. */
+/** A file of API keys, with one key for each of several callers. */
 import { hash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 export class Keys implements AsyncDisposable {
-  /** For the configuration. */
+  /** The part of the configuration that names the file. */
   readonly auth: { readonly keys: { readonly file: string } };
   readonly #folder: string;
   readonly #keys: ReadonlyMap<string, string>;
@@ -29,13 +29,13 @@ export class Keys implements AsyncDisposable {
     return made;
   }
 
-  /** Other groups for the same keys. */
+  /** Writes other groups for the same keys. */
   async write(callers: Readonly<Record<string, readonly string[]>>): Promise<void> {
     const records = [...this.#keys].map(([subject, key]) => ({ id: key.split('_')[1], hash: hash('sha256', key, 'hex'), subject, groups: callers[subject] }));
     await writeFile(this.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
   }
 
-  /** What the requests of a caller carry. */
+  /** Headers for requests of a caller. */
   headersOf(subject: string): Readonly<Record<string, string>> {
     return { authorization: `Bearer ${this.#keys.get(subject) as string}` };
   }

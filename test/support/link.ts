@@ -1,4 +1,4 @@
-/** A stretch of network between two programs: connections pass through it until a test cuts it. */
+/** A network between two programs: connections pass through it until a test cuts it. */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
@@ -34,7 +34,7 @@ export class Link {
     });
   }
 
-  /** @param target the port on loopback that a new connection goes to; undefined while there is none. */
+  /** @param target the port on loopback for a new connection; undefined while there is none. */
   static async open(target: () => number | undefined): Promise<Link> {
     const link = new Link(target);
     link.#server.listen(0, '127.0.0.1');
@@ -46,7 +46,7 @@ export class Link {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Passes nothing on, and says nothing of it; what is sent meanwhile arrives when it is mended. */
+  /** Stops passing data on, without closing connections; data that is sent meanwhile arrives after the repair. */
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#sockets) socket.pause();

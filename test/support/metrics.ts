@@ -1,7 +1,7 @@
-/** What a running process of the gateway says about itself. */
+/** Metrics and memory of running processes of the gateway. */
 import type { RunningProcess } from './processes.ts';
 
-/** Every series of one process: the metric with its labels, as the text format has it, and its value. */
+/** Every series of one process: the name with its labels, as in the text format, and the value. */
 export async function metricsOf(process: RunningProcess): Promise<ReadonlyMap<string, number>> {
   const [, address] = (await process.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
   const response = await fetch(`http://${address}/metrics`);

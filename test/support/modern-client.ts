@@ -1,4 +1,4 @@
-/** A client of 2026-07-28 that says exactly what a test wants said: one request at a time, nothing kept between them. */
+/** A client of 2026-07-28 that sends exactly what a test wants: one request at a time, without state in between. */
 import type { JsonObject } from '@omnibus/protocol';
 import { RawClient, type Answer, type Message } from './raw-client.ts';
 
@@ -36,7 +36,7 @@ export class ModernClient {
     return this.request('tools/call', { name, arguments: {}, ...more });
   }
 
-  /** Sends a request and hands over each message of its answer as it comes. */
+  /** Sends a request, and passes each message of its answer on as it arrives. */
   stream(method: string, params: JsonObject, hear: (message: Message) => Promise<void>): Promise<number> {
     const { body, headers } = this.compose(method, params);
     return this.#raw.stream(body, hear, headers);
@@ -48,7 +48,7 @@ export class ModernClient {
   }
 }
 
-/** What a result requires, and the state to come back with. */
+/** The required input of a result, and the state for the next request. */
 export function required({ last }: Answer): { readonly requests: Record<string, { readonly method: string; readonly params: JsonObject }>; readonly requestState: string } {
   const { resultType, inputRequests, requestState } = last.result ?? {};
   if (resultType !== 'input_required') throw new Error(`nothing is required: ${JSON.stringify(last)}`);

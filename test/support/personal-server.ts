@@ -1,6 +1,6 @@
 /**
- * A server that gives each user what is his, and its own issuer. It says of each call whose token it was given, has a tool for each user that nobody
- * else is shown, and notes what should never come: a session or a token of one user in another's request.
+ * A server with different data for each user, which is its own issuer. It returns the user of the token of each call, has a tool for each user that is
+ * shown to that user only, and notes faults: a session or a token of one user in the request of another.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 export interface PersonalOptions {
-  /** Its one revision is 2026-07-28. */
+  /** Whether it speaks only 2026-07-28. */
   readonly isModern?: boolean;
 }
 
@@ -26,15 +26,15 @@ export class PersonalServer implements AsyncDisposable {
   readonly #access = new Map<string, Given>();
   readonly #refresh = new Map<string, string>();
   readonly #sessions = new Map<string, string>();
-  /** Everything that was ever secret. */
+  /** All secrets so far. */
   readonly secrets: string[] = [];
-  /** What should never have come. */
+  /** The observed faults. */
   readonly violations: string[] = [];
-  /** How often each mark was executed that calls came with. */
+  /** Number of executions by the mark in the call. */
   readonly executed = new Map<string, number>();
-  /** Tokens that were taken back, as the issuer was told. */
+  /** Tokens that were revoked at the issuer. */
   readonly revoked: string[] = [];
-  /** How often a refresh token was presented. */
+  /** Number of uses of refresh tokens. */
   refreshes = 0;
 
   private constructor(options: PersonalOptions) {
@@ -56,17 +56,17 @@ export class PersonalServer implements AsyncDisposable {
     return `${this.origin}/mcp`;
   }
 
-  /** What a browser does at the issuer: it signs in as that user. */
+  /** Signs the user in at the issuer, in the place of a browser. */
   signsInAs(user: string): (to: string) => string {
     return (to) => (to.startsWith(`${this.origin}/authorize`) ? `${to}&login=${user}` : to);
   }
 
-  /** The user's tokens are good no more; what refreshes them is. */
+  /** The user's access tokens expire; refresh tokens stay valid. */
   expire(user: string): void {
     for (const given of this.#access.values()) if (given.user === user) given.isGood = false;
   }
 
-  /** The user has taken back everything. */
+  /** All tokens of the user are revoked. */
   revoke(user: string): void {
     this.expire(user);
     for (const [token, of] of this.#refresh) if (of === user) this.#refresh.delete(token);

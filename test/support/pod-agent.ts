@@ -1,6 +1,6 @@
 /**
- * What a kubelet and the Deployment controller do, as far as servers in pods need it: for each Deployment that wants one there is a Pod, which the API
- * server has to take, and its command runs; for one that wants none there is none. Images are folders of this machine, and a name of a Service is an address of it.
+ * Stands in for a kubelet and the Deployment controller: for each Deployment with one replica it creates a Pod, which the API server has to accept, and
+ * runs its command; for a Deployment with none it has no Pod. Images are folders of this machine, and the names of Services resolve to its addresses.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ export interface Deployment {
 }
 
 const lookMs = 100;
-/** Where the program of the gateway is in a pod, and how it is begun there. */
+/** The path of the gateway's program in a pod, and the command that starts it. */
 const begin = ['/omnibus/loader', '--library-path', '/omnibus/lib', '/omnibus/node', '/omnibus/app/bin/omnibus.js'];
 
 export class PodAgent implements AsyncDisposable {
@@ -38,9 +38,9 @@ export class PodAgent implements AsyncDisposable {
   readonly #running = new Map<string, RunningProcess>();
   #isOver = false;
   readonly #loop: Promise<void>;
-  /** How often each Deployment was given a pod. */
+  /** Number of pods so far of each Deployment. */
   readonly started = new Map<string, number>();
-  /** What went wrong, such as a Pod that the API server did not take. */
+  /** Problems, such as a Pod that the API server has refused. */
   readonly problems: string[] = [];
 
   static async start(api: ApiServer, namespace: string): Promise<PodAgent> {
@@ -56,7 +56,7 @@ export class PodAgent implements AsyncDisposable {
     this.#loop = this.#run();
   }
 
-  /** For a process that is to find `NAME.NAMESPACE.svc`. */
+  /** The environment for a process that has to resolve `NAME.NAMESPACE.svc`. */
   get environment(): Readonly<Record<string, string>> {
     return { NODE_OPTIONS: `--require=${join(this.#folder, 'names.cjs')}`, TEST_NAMES_OF: this.#namespace };
   }
@@ -69,7 +69,7 @@ export class PodAgent implements AsyncDisposable {
     return [...this.#running.keys()];
   }
 
-  /** Ends the program of a pod, as a node that is lost does. */
+  /** Kills the program of a pod, as when a node is lost. */
   kill(name: string): void {
     this.#running.get(name)?.kill('SIGKILL');
     this.#running.delete(name);
@@ -104,7 +104,7 @@ export class PodAgent implements AsyncDisposable {
   }
 
   async #start(name: string, { spec: { template } }: Deployment): Promise<void> {
-    await this.#api.delete(this.#pod(name)).catch(() => undefined); // There is one only after `kill`.
+    await this.#api.delete(this.#pod(name)).catch(() => undefined); // The Pod exists only after `kill`.
     await this.#api.create({ ...this.#pod(name), metadata: { ...template.metadata, name, namespace: this.#namespace }, spec: template.spec } as KubernetesObject);
     const [container] = template.spec.containers;
     const { command = [], args = [], env = [] } = container;
@@ -130,14 +130,14 @@ export class PodAgent implements AsyncDisposable {
   }
 }
 
-/** An address of this machine for each name. */
+/** A loopback address for each name. */
 function addressOf(host: string): string {
   let sum = 7;
   for (const character of host) sum = (sum * 31 + character.charCodeAt(0)) % 60_000;
   return `127.77.${Math.floor(sum / 250)}.${(sum % 250) + 1}`;
 }
 
-/** The names of a cluster, for Node. */
+/** A module for Node that resolves the names of the cluster. */
 const namesScript = `
 const dns = require('node:dns');
 const { syncBuiltinESMExports } = require('node:module');

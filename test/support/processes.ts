@@ -9,21 +9,21 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. Tests run from `test/`, the benchmark from `test/dist/`. */
 export const root = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url));
 
-/** The gateway that tests run: what `npm test` has bundled as people install it, or, of a single test, what was built here. */
+/** The tested gateway: the bundle that `npm test` has made, or for a single test the program that was built here. */
 export const omnibusProgram = process.env['OMNIBUS_PROGRAM'] ?? join(root, 'services/gateway/bin/omnibus.js');
 
-/** What session workers over NATS share. */
+/** The sealing key that session workers over NATS share. */
 export const sealing = { OMNIBUS_SEALING_KEY: randomBytes(32).toString('base64') };
 
 export interface RunningProcess {
   readonly child: ChildProcess;
   readonly pid: number;
-  /** What it has printed so far, stdout and stderr together. */
+  /** The output so far, stdout and stderr together. */
   readonly output: () => string;
   /** Resolves with the match of the first line, past or future, that fits. Rejects when the process ends without one. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
-  /** Ends it in order, and by force when that takes too long. */
+  /** Ends it in an orderly way, and by force when that takes too long. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 

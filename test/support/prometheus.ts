@@ -1,4 +1,4 @@
-/** A real Prometheus that scrapes what a test runs. */
+/** A real Prometheus that scrapes the processes of a test. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import { startProcess } from './processes.ts';
 
 export interface Prometheus {
-  /** Values of an instant query that are numbers, now. */
+  /** The numeric values of an instant query, now. */
   query(expression: string): Promise<number[]>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** @param targets `host:port` of what serves `/metrics`. */
+/** @param targets `host:port` of the servers of `/metrics`. */
 export async function startPrometheus(targets: readonly string[]): Promise<Prometheus> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-prometheus-'));
   const probe = createServer().listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** A client that says exactly what a test wants said, and shows exactly what came back. */
+/** A client that sends exactly what a test wants, and shows exactly what it received. */
 import { createParser } from 'eventsource-parser';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject, JsonRpcId } from '@omnibus/protocol';
@@ -15,9 +15,9 @@ export interface Answer {
   readonly status: number;
   readonly type: string;
   readonly session: string | null;
-  /** Everything that came in the answer, in order; a batch is one message a member. */
+  /** All messages in the answer, in order; entries of a batch are separate messages. */
   readonly messages: readonly Message[];
-  /** The last of them. */
+  /** The last message. */
   readonly last: Message;
   readonly body: string;
 }
@@ -46,7 +46,7 @@ export class RawClient {
     return client;
   }
 
-  /** The same session through another edge. */
+  /** The same session at another edge. */
   at(url: string): RawClient {
     const client = new RawClient(url, this.headers);
     client.session = this.session;
@@ -75,7 +75,7 @@ export class RawClient {
   }
 
   /**
-   * Posts a request and hands over each message of the answer as it comes.
+   * Posts a request, and passes each message of the answer on as it arrives.
    * @returns the status.
    */
   async stream(body: unknown, hear: (message: Message) => Promise<void>, headers: Readonly<Record<string, string>> = {}): Promise<number> {
@@ -104,7 +104,7 @@ export class RawClient {
     });
   }
 
-  /** The one GET stream most clients have, opened when first asked for. */
+  /** The one GET stream of the client, opened at the first call of this method. */
   standing(): Promise<Heard<Message>> {
     this.#standing ??= this.listen();
     return this.#standing;
@@ -132,7 +132,7 @@ export class RawClient {
     return response.status;
   }
 
-  /** Resolves with the names of the tools once the list satisfies the condition; follows the announcements of changes. */
+  /** Resolves with the names of the tools once the list satisfies the condition; the list is read again when a change is announced. */
   async untilTools(isExpected: (names: readonly string[]) => boolean): Promise<readonly string[]> {
     const heard = await this.standing();
     for (;;) {

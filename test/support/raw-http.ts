@@ -1,4 +1,4 @@
-/** HTTP as a stranger writes it: bytes on a socket, and whatever comes back. */
+/** HTTP as raw bytes on a socket. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -9,7 +9,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** A socket to the host and port of an address. What goes wrong with it is for the test to look at, not an error. */
+/** Connects to the host and port of an address. Errors of the socket are ignored, since the test checks its answer. */
 export async function dial(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -18,7 +18,7 @@ export async function dial(url: string): Promise<Socket> {
   return socket;
 }
 
-/** Resolves with the first answer once it is whole, or with what there is when the connection ends. */
+/** Resolves with the first answer once it is complete, or with what was received when the connection ends. */
 export function readAnswer(socket: Socket): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let text = '';
@@ -44,7 +44,7 @@ function parse(text: string): RawAnswer {
   return { status: head === '' ? undefined : Number(head.split(' ', 2)[1]), head, body: end === -1 ? '' : text.slice(end + 4) };
 }
 
-/** Sends bytes and reads the first answer, on a socket of its own. */
+/** Sends bytes and reads the first answer, on a new socket. */
 export async function exchange(url: string, bytes: string | Buffer): Promise<RawAnswer> {
   const socket = await dial(url);
   const answered = readAnswer(socket);

@@ -1,4 +1,4 @@
-/** A client of an authorization server, and the browser of its user, as far as both are fetches: every step can be looked at, and done wrong. */
+/** A client of an authorization server, and the browser of its user, both by fetch, so that a test can inspect every step and do it wrong. */
 import { createHash, randomBytes } from 'node:crypto';
 
 export interface Page {
@@ -8,11 +8,11 @@ export interface Page {
   readonly text: string;
 }
 
-/** Keeps cookies as browsers do, each for its own path, and follows redirects until a page comes, or an address of somebody else. */
+/** A browser that keeps cookies by path, and follows redirects until a page is shown, or an address of another site is reached. */
 export class Browser {
   readonly #cookies = new Map<string, { readonly value: string; readonly path: string; readonly host: string }>();
 
-  /** @param stopAt the beginning of the addresses that are not asked for. */
+  /** @param stopAt the beginning of addresses that are not requested. */
   async open(address: string, stopAt = 'http://127.0.0.1:1/', form?: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
     let url = new URL(address);
     let body = form === undefined ? undefined : new URLSearchParams(form).toString();
@@ -32,7 +32,7 @@ export class Browser {
     throw new Error(`redirected for ever, at last to ${url.href}`);
   }
 
-  /** Sends the form of a page whose address ends like that. */
+  /** Submits the form of a page whose address has that ending. */
   submit(page: Page, action: string, fields: Readonly<Record<string, string>> = {}, stopAt?: string, headers: Readonly<Record<string, string>> = {}): Promise<Page> {
     const form = [...page.text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find(([, to = '']) => to.endsWith(action));
     if (form === undefined) throw new Error(`there is no form "${action}" at ${page.url} (${page.status}):\n${page.text}`);
@@ -60,7 +60,7 @@ export class Browser {
   }
 }
 
-/** What a test's client listens on, where nobody does: the browser stops there. */
+/** The redirect address of the test's client, at which no server listens: the browser stops there. */
 export const callback = 'http://127.0.0.1:1/callback';
 
 export interface Tokens {
@@ -115,7 +115,7 @@ export class OAuthClient {
     return this.token({ grant_type: 'refresh_token', refresh_token: token, ...more });
   }
 
-  /** Signs in, where a page asks for it, and allows. @returns the address the client is told. */
+  /** Signs in, where a page asks for it, and consents. @returns the redirect address for the client. */
   async allow(browser: Browser, name: string, password: string, more: Readonly<Record<string, string | undefined>> = {}): Promise<URL> {
     let page = await browser.open(this.authorizeUrl(more), callback);
     if (page.text.includes('type="password"')) page = await browser.submit(page, '/login', { name, password }, callback);
@@ -123,7 +123,7 @@ export class OAuthClient {
     return new URL(page.url);
   }
 
-  /** The whole way. */
+  /** Signs in, consents, and redeems the code. */
   async signIn(browser: Browser, name: string, password: string, more: Readonly<Record<string, string | undefined>> = {}): Promise<Tokens> {
     const answer = await this.allow(browser, name, password, more);
     const { status, body } = await this.redeem(answer.searchParams.get('code') ?? '');
@@ -141,12 +141,12 @@ async function post(url: string, body: string, type: string, headers: Readonly<R
   return { status: response.status, body: await response.json() as Readonly<Record<string, unknown>> };
 }
 
-/** The header by which a request brings an access token. */
+/** The header with the access token. */
 export function bearer({ access_token: token }: Tokens): Readonly<Record<string, string>> {
   return { authorization: `Bearer ${token}` };
 }
 
-/** What an access token says, unverified. */
+/** The claims of an access token, unverified. */
 export function claimsOf({ access_token: token }: Tokens): Readonly<Record<string, unknown>> {
   return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
 }

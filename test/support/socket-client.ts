@@ -1,4 +1,4 @@
-/** A client with a session on a WebSocket: a JSON-RPC message a text frame, each way. */
+/** A client with a session on a WebSocket: each text frame is one JSON-RPC message. */
 import { once } from 'node:events';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';

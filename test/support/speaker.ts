@@ -1,6 +1,6 @@
 /**
- * A server of either era that says on the stream of a call exactly what the call's arguments tell it to, so that a test can send one
- * message through the gateway and look at the other end. It keeps what it hears.
+ * A server of either era that sends, on the stream of a call, exactly the messages in the call's arguments, so that a test can send a message through the
+ * gateway and compare it at the other end. It keeps all received messages.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -13,27 +13,27 @@ export interface SpeakerOptions {
   readonly isModern?: boolean;
   readonly capabilities?: JsonObject;
   readonly prompts?: readonly JsonObject[];
-  /** The result of a method that is none of any revision; undefined: the server does not know it either. */
+  /** The result of a method that no revision defines; undefined where the server does not support it either. */
   readonly custom?: (method: string, params: JsonObject) => JsonObject | undefined;
 }
 
 const modernRevision = '2026-07-28';
 
-/** Of the tool `say`: what it says before its result, each with the call's progress token in place of `$token`, and how long it waits after each. */
+/** Arguments of the tool `say`: messages before its result, each with the call's progress token in place of `$token`, and the pause after each. */
 export interface SayArguments extends JsonObject {
   readonly messages?: readonly JsonObject[];
   readonly everyMs?: number;
   readonly result?: JsonObject;
-  /** It never answers. */
+  /** Whether it never answers. */
   readonly holds?: boolean;
-  /** It waits for the answer to what it asked under this id, and answers with it. */
+  /** The id of a question in the messages, whose answer it waits for and returns. */
   readonly asks?: JsonRpcId;
 }
 
 export class Speaker {
   /** Requests, notifications and answers, in the order of arrival. */
   readonly heard = new Heard<Message>();
-  /** Streams of calls that their reader closed. */
+  /** Calls whose streams were closed by their reader. */
   readonly closed = new Heard<JsonRpcId>();
   readonly #options: SpeakerOptions;
   readonly #server = createServer((request, response) => {
@@ -66,7 +66,7 @@ export class Speaker {
     return this.heard.values.findLast((message) => message.method === method);
   }
 
-  /** Says something on every standing stream. */
+  /** Sends a message on every standing stream. */
   announce(message: JsonObject): void {
     for (const response of this.#standing) write(response, message);
   }

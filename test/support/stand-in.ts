@@ -1,4 +1,4 @@
-/** Providers with the quirks of those that people use: several at one address, each under a path of its own. Whoever comes is signed in. */
+/** Stand-ins for common identity providers with their peculiarities: several at one address, each under its own path. Every visitor is signed in. */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -9,17 +9,17 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 type Claims = Readonly<Record<string, unknown>>;
 
 export interface StandInProvider {
-  /** Of its issuer, and of everything it serves. */
+  /** The path of its issuer, and of all its addresses. */
   readonly path: string;
   readonly clientId: string;
   readonly secret: string;
-  /** Undefined: it has no OpenID Connect. Asked anew for each ID token. */
+  /** Makes the claims of each ID token; undefined for a provider without OpenID Connect. */
   readonly idToken?: () => Claims;
-  /** Why it does not let a user in with such parameters. */
+  /** The reason why it refuses a user with such parameters. */
   readonly refuses?: (query: URLSearchParams) => string | undefined;
   /** Whether it gives a refresh token. */
   readonly refreshes?: (query: URLSearchParams) => boolean;
-  /** What its API answers, by path; undefined where it takes the token no more. */
+  /** The answer of its API, by path; undefined where it refuses the token. */
   readonly api?: (path: string) => { readonly body: unknown; readonly link?: string } | undefined;
 }
 
@@ -46,12 +46,12 @@ export class StandIns {
     this.#keys = keys;
   }
 
-  /** By another name of this machine than the gateway's: cookies do not tell ports apart. */
+  /** Under another host name than the gateway, since cookies are shared between ports of one host. */
   get url(): string {
     return `http://localhost:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Signs claims, an `iss` of which is the path of a provider, as providers do that know nothing of RFC 9068. */
+  /** Signs claims; `iss` is the path of a provider. The tokens do not follow RFC 9068. */
   sign(path: string, claims: Claims, header: Claims = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1_000);
     return new SignJWT({ iss: `${this.url}${path}`, iat: now, exp: now + 3_600, ...claims }).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT', ...header }).sign(this.#keys.privateKey);
@@ -66,7 +66,7 @@ export class StandIns {
     if (provider === undefined) return json(404, {});
     const base = `${this.url}${provider.path}`;
     switch (url.pathname.slice(provider.path.length)) {
-      // Metadata are there alone where OpenID Connect has them.
+      // Only providers with OpenID Connect have metadata.
       case '/.well-known/openid-configuration':
         return provider.idToken === undefined ? json(404, {}) : json(200, { issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token`, jwks_uri: `${base}/keys`, response_types_supported: ['code'], subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['RS256'] });
       case '/keys':
@@ -115,7 +115,7 @@ export class StandIns {
 
   #api(provider: StandInProvider, request: IncomingMessage, url: URL, json: (status: number, body: unknown, headers?: Readonly<Record<string, string>>) => void): void {
     const { authorization = '', 'user-agent': agent } = request.headers;
-    // As GitHub's API wants it.
+    // GitHub's API demands a `User-Agent`.
     if (agent === undefined) return json(403, { message: 'who are you?' });
     const answer = this.#tokens.get(authorization.replace(/^Bearer /, ''))?.provider === provider ? provider.api?.(url.pathname.slice(provider.path.length)) : undefined;
     return answer === undefined ? json(401, { message: 'Bad credentials' }) : json(200, answer.body, answer.link === undefined ? {} : { link: answer.link });

@@ -1,4 +1,4 @@
-/** Commands as people and as scripts run them: on a pseudo-terminal, and in a pipe. */
+/** Runs commands on a pseudo-terminal, as people do, and in a pipe, as scripts do. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { omnibusProgram, root } from './processes.ts';
@@ -9,7 +9,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** The standard library of Python has what Node's has not. */
+/** Python's standard library has pseudo-terminals, and that of Node has none. */
 const onPty = 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))';
 
 interface RunOptions {
@@ -32,11 +32,11 @@ export async function inPipe(args: readonly string[], { env = {}, cwd = root, st
 
 /**
  * Runs a command on a terminal, and types there.
- * @param typed what is typed when the terminal shows what fits, in this order.
- * @returns what the terminal has shown.
+ * @param typed texts that are typed when the output matches, in this order.
+ * @returns the output of the terminal.
  */
 export async function onTerminal(args: readonly string[], typed: readonly (readonly [RegExp, string])[] = [], { env = {}, cwd = root }: RunOptions = {}): Promise<{ readonly status: number; readonly shown: string }> {
-  // Nobody sits at a terminal of CI, and Node colours none there.
+  // In CI, commands would assume that no person is present, and Node would use no colours.
   const { CI: _ci, NO_COLOR: _plain, FORCE_COLOR: _coloured, ...own } = process.env;
   const child = spawn('python3', ['-c', onPty, 'node', omnibusProgram, ...args], { cwd, env: { ...own, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
   let shown = '';

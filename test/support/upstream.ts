@@ -1,6 +1,6 @@
 /**
- * A Streamable HTTP server of the outside world that a test scripts: it speaks the real protocol on a real socket, and the
- * test decides what its tools do, when it announces a change, and when it is gone.
+ * A Streamable HTTP server that a test controls: it speaks the real protocol on a real socket, and the test decides what its tools do, when it announces
+ * a change, and when it is unavailable.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -25,11 +25,11 @@ export interface UpstreamOptions {
   readonly tools?: readonly JsonObject[];
   readonly resources?: readonly JsonObject[];
   readonly prompts?: readonly JsonObject[];
-  /** What a tool call does; default: answers with its arguments as text. */
+  /** Handles a tool call; default: answers with its arguments as text. */
   readonly onCall?: (call: Call) => void;
-  /** Serves other methods; undefined falls back to the usual answer. */
+  /** Handles other methods; undefined for the default answer. */
   readonly onRequest?: (request: JsonRpcRequest) => JsonObject | undefined;
-  /** The HTTP status a call is refused with; undefined when it is taken. */
+  /** The HTTP status with which a call is refused; undefined when it is accepted. */
   readonly refuses?: (name: string) => number | undefined;
   readonly protocolVersion?: string;
   readonly capabilities?: JsonObject;
@@ -38,7 +38,7 @@ export interface UpstreamOptions {
   readonly keepAliveMs?: number;
   /** Requests other than calls that are never answered. */
   readonly ignores?: (request: JsonRpcRequest) => boolean;
-  /** What a request outside any session is answered with; default: 404. */
+  /** The HTTP status for a request without a session id; default: 404. */
   readonly strangeStatus?: number;
 }
 
@@ -46,18 +46,18 @@ export const tool = (name: string): JsonObject => ({ name, description: name, in
 export const text = (content: string): JsonObject => ({ content: [{ type: 'text', text: content }] });
 
 export class Upstream {
-  /** Names of tools called, in the order of arrival. */
+  /** Tool calls, in the order of arrival. */
   readonly calls = new Heard<Call>();
   readonly cancelled = new Heard<{ readonly requestId: JsonRpcId; readonly reason: string }>();
   readonly initialized = new Heard<string>();
   readonly requests: JsonRpcRequest[] = [];
-  /** The same, to wait for. */
+  /** Answered requests, to wait for. */
   readonly answered = new Heard<JsonRpcRequest>();
   /** For a test's own use. */
   readonly looked = new Heard<Call>();
   /** Standing streams that were opened. */
   readonly listening = new Heard<string>();
-  /** What was said in that header. */
+  /** Received values of the header `Authorization`. */
   readonly authorizations = new Set<string | undefined>();
   tools: readonly JsonObject[];
   #options: UpstreamOptions;
@@ -90,7 +90,7 @@ export class Upstream {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Disappears: connections break, the port refuses. */
+  /** Stops: connections break, and new ones are refused. */
   async stop(): Promise<void> {
     const server = this.#server;
     if (server === undefined) return;
@@ -101,18 +101,18 @@ export class Upstream {
     this.#sessions.clear();
   }
 
-  /** Forgets its sessions, as a restarted server does, while it goes on serving. */
+  /** Forgets its sessions, as a restarted server does, and continues to serve. */
   forgetSessions(): void {
     this.#sessions.clear();
     for (const response of this.#standing.keys()) response.end();
   }
 
-  /** Says something on the standing stream. */
+  /** Sends a notification on the standing stream. */
   notify(method: string, params: JsonObject = {}): void {
     for (const response of this.#standing.keys()) writeEvent(response, { jsonrpc: '2.0', method, params });
   }
 
-  /** Asks something on the standing stream of one of its sessions; what is answered stands in `requests`. */
+  /** Sends a request on the standing stream of one of its sessions; the answer is in `requests`. */
   ask(session: string, id: JsonRpcId, method: string, params: JsonObject = {}): void {
     for (const [response, of] of this.#standing) if (of === session) writeEvent(response, { jsonrpc: '2.0', id, method, params });
   }

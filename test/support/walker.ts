@@ -1,4 +1,4 @@
-/** A browser of a user who signs in and allows: Chromium where there is one, and fetches of the same pages elsewhere. */
+/** The browser of a user who signs in and consents: Chromium where it is installed, otherwise fetches of the same pages. */
 import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -12,16 +12,18 @@ export interface User {
 }
 
 export interface Walker {
-  /** For messages of tests. */
+  /** Shown in messages of tests. */
   readonly kind: 'chromium' | 'fetch';
-  /** Signs in where a page asks for it, by the link to an OpenID provider where there is no user, and allows. Every visit is by another browser. */
+  /**
+   * Opens an address, signs in where a page asks for it (without `user`, by the link to an OpenID provider), and consents. Each visit uses a new browser.
+   */
   visit(address: URL, user?: User): Promise<void>;
-  /** What browsers complained of, such as a policy of a page that was broken. */
+  /** Errors of the browser, such as violations of a page's content security policy. */
   readonly complaints: readonly string[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Where a client's answers arrive. */
+/** Receives the redirects for a client. */
 export class Callback {
   readonly #server = createServer((request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>done</title><p id="done">done</p>');
@@ -41,7 +43,7 @@ export class Callback {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/callback`;
   }
 
-  /** The next answer. */
+  /** The address of the next redirect. */
   next(): Promise<URL> {
     return new Promise((resolve) => this.#arrived.push(resolve));
   }
@@ -60,7 +62,7 @@ export async function openWalker(): Promise<Walker> {
   return program === undefined ? fetchWalker() : chromiumWalker(program);
 }
 
-/** One that needs no program. */
+/** A walker that needs no browser. */
 export function fetchWalker(): Walker {
   return {
     kind: 'fetch', complaints: [],

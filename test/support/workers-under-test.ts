@@ -1,4 +1,4 @@
-/** A gateway over NATS whose session workers come and go: what tests of their loss share. */
+/** A gateway over NATS whose session workers are started and ended, for tests of their loss. */
 import { startGateway, type GatewayUnderTest } from './gateway.ts';
 import { end, type RunningProcess } from './processes.ts';
 import { RawClient } from './raw-client.ts';
@@ -6,7 +6,7 @@ import { text, tool, Upstream } from './upstream.ts';
 
 export class WorkersUnderTest implements AsyncDisposable {
   readonly upstream: Upstream;
-  /** Which reading of a resource, counted from 1, the server `up` does not answer. */
+  /** The number, counted from 1, of the resource read that the server `up` does not answer. */
   ignored = 0;
   #gateway: GatewayUnderTest | undefined;
 
@@ -14,7 +14,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     this.upstream = upstream;
   }
 
-  /** @param servers besides `up`, of which the tool `echo` answers at once and `slow` when the test says so. */
+  /** @param servers besides `up`, whose tool `echo` answers at once and `slow` when the test says so. */
   static async start(servers: object = {}): Promise<WorkersUnderTest> {
     let made: WorkersUnderTest | undefined;
     const upstream: Upstream = await Upstream.start({
@@ -31,7 +31,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     return this.#gateway as GatewayUnderTest;
   }
 
-  /** Resolves when a tool is offered whose name ends so. */
+  /** Resolves when a tool whose name has that ending is offered. */
   async serves(tool: string): Promise<void> {
     using client = await RawClient.open(this.gateway.url);
     await client.untilTools((names) => names.some((name) => name.endsWith(tool)));
@@ -43,7 +43,7 @@ export class WorkersUnderTest implements AsyncDisposable {
     return processes.filter((part) => part !== edge && part !== backend && part.child.exitCode === null && part.child.signalCode === null);
   }
 
-  /** Starts a worker, and ends all that were there before it. */
+  /** Starts a worker, and ends all previous ones. */
   async replace(signal: NodeJS.Signals): Promise<void> {
     const old = this.holders();
     await this.gateway.startPart('session');

@@ -1,4 +1,4 @@
-/** What was configured for the version before starts with this one. */
+/** Configurations for the previous version start with this one. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ interface Schema {
   readonly enum?: readonly string[];
 }
 
-/** Every option and every word that one may be, as `mcpServers.*.era=auto`. */
+/** Every option and every fixed value of it, such as `mcpServers.*.era=auto`. */
 function optionsOf({ properties = {}, additionalProperties, items, anyOf = [], enum: words = [] }: Schema, path = ''): string[] {
   return [
     ...words.map((word) => `${path}=${word}`),

@@ -12,7 +12,7 @@ export const fixtures = join(root, 'test/upgrade/fixtures');
 
 export interface Released {
   readonly folder: string;
-  /** What Node runs. */
+  /** The path of its program for Node. */
   readonly program: string;
   [Symbol.asyncDispose](): Promise<void>;
 }

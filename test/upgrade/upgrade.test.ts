@@ -1,6 +1,6 @@
 /**
- * The version before and this one together on one NATS: each role is rolled from the old to the new and back, process by process, while clients of
- * the chaos run call all the time. Nothing goes wrong here, so nothing may be interrupted: every call is shorter than `timeouts.drain`.
+ * The previous version and this one together on one NATS: each role is upgraded and downgraded process by process, while clients of the chaos run make
+ * calls. There are no faults, so no call may be interrupted: every call is shorter than `timeouts.drain`.
  */
 import { expect, it } from 'vitest';
 import { startNatsServer, type NatsCluster } from '@omnibus/bus/testing';
@@ -15,7 +15,7 @@ import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { unpackReleased } from './released.ts';
 
-/** What is upgraded from: one minor version before what is developed here. */
+/** The version before the upgrade: the previous minor version. */
 const before = '0.2.0';
 const stepMs = 100;
 const longSteps = 8;
@@ -65,7 +65,7 @@ it(`nothing is lost, wrong or interrupted while each role goes from ${before} to
   expect(steps.filter((step) => step.includes(': 0 calls'))).toEqual([]);
 });
 
-/** One node, which stays: this is about processes of ours. */
+/** One node, which stays: only processes of ours are replaced. */
 async function startNats(): Promise<NatsCluster> {
   const server = await startNatsServer();
   return {

@@ -77,7 +77,7 @@ export function readCheckpoint(line: string): Checkpoint | undefined {
   try {
     said = JSON.parse(line) as Partial<Checkpoint>;
   } catch {
-    return undefined; // Which is said of its place.
+    return undefined; // The caller reports the line by its place.
   }
   const { writer, seq, hash, time, alg, key, signature } = said ?? {};
   const isWhole = [writer, hash, time, alg, key, signature].every((member) => typeof member === 'string') && Number.isSafeInteger(seq);

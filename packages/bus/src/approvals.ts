@@ -1,20 +1,20 @@
 /**
- * Calls that wait for approvers: kept in a bucket that session workers share, so that whoever approves may ask any of them. What changes there is
- * changed by compare-and-set, so one decision counts, and is used once.
+ * Calls that wait for an approval. They are kept in a bucket that all session workers share, so an approver may ask any of them. Changes are made by
+ * compare-and-set, so only one decision counts, and it is used once.
  */
 import type { ApprovalRecord, ApprovalState } from '@omnibus/protocol';
 import type { Bus, KeyValue, KeyValueEntry, Watch } from './bus.ts';
 import { BusError } from './errors.ts';
 import { approvalsBucket } from './subjects.ts';
 
-/** What is decided of a call that waits. */
+/** The decision about a waiting call. */
 export interface ApprovalDecision {
   readonly state: 'approved' | 'refused';
   readonly by: string;
   readonly reason?: string | undefined;
 }
 
-/** Several may change one at once; each try sees what the last one wrote. */
+/** Several processes may change a record at once; each try starts from the latest value. */
 const maxTries = 5;
 
 export class ApprovalBoard {
@@ -32,7 +32,7 @@ export class ApprovalBoard {
     await this.#bucket.create(record.id, record);
   }
 
-  /** Hears of every change, and of what is there. */
+  /** Calls back with every present record, and then with every change. */
   watch(observer: (record: ApprovalRecord) => void): Promise<Watch> {
     return this.#bucket.watch((change) => {
       if (change.kind === 'put') observer(change.value);
@@ -43,7 +43,7 @@ export class ApprovalBoard {
     return (await this.#bucket.get(id))?.value;
   }
 
-  /** Those of the last day, the oldest first. */
+  /** The records of the last day, the oldest first. */
   async all(): Promise<readonly ApprovalRecord[]> {
     const found: ApprovalRecord[] = [];
     const watch = await this.watch((record) => found.push(record));
@@ -52,9 +52,9 @@ export class ApprovalBoard {
   }
 
   /**
-   * Decides what waits, once.
-   * @param refusalOf why it may not be decided so, in words.
-   * @throws {Error} in words for whoever decides.
+   * Decides about a waiting call, once.
+   * @param refusalOf the reason why this decision is not allowed, in words; undefined when it is.
+   * @throws {Error} with a message for the approver.
    */
   async decide(id: string, { state, by, reason }: ApprovalDecision, refusalOf: (record: ApprovalRecord) => string | undefined): Promise<ApprovalRecord> {
     return this.#change(id, (record) => {
@@ -66,7 +66,7 @@ export class ApprovalBoard {
     });
   }
 
-  /** Says what became of it. @returns false where it is not in the state it has to be in: somebody else was first. */
+  /** Changes the state of a record. @returns false when it is not in the expected state, because another process was first. */
   async close(id: string, from: ApprovalState, to: ApprovalState): Promise<boolean> {
     let isChanged = false;
     await this.#change(id, (record) => {

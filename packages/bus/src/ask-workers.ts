@@ -4,9 +4,9 @@ import type { Bus, PendingRequest } from './bus.ts';
 import type { PresenceWatch, Sign } from './presence.ts';
 import type { Subject } from './subject.ts';
 
-/** Time after which a worker that has not answered is asked again; these questions may be asked twice. */
+/** Time after which a worker that has not answered is asked again; asking twice does no harm. */
 const againMs = 500;
-/** Time after which a worker that is not known to be lost, and yet does not answer, is not waited for any more. */
+/** Time after which a worker that does not answer, and is not known to be lost, is no longer waited for. */
 const giveUpMs = 10_000;
 
 export interface AskOptions {
@@ -18,7 +18,7 @@ export interface AskOptions {
 
 /**
  * Asks one worker, repeatedly until it answers.
- * @returns undefined when it is gone; `silence` when it is there, or may be, and does not answer.
+ * @returns undefined when the worker is gone; `silence` when it is or may be alive and does not answer.
  */
 export function askWorker<Request, Reply extends object>({ bus, clock, workers }: AskOptions, worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
   const giveUpAt = performance.now() + giveUpMs;
@@ -32,7 +32,7 @@ export function askWorker<Request, Reply extends object>({ bus, clock, workers }
     const ask = (): void => {
       pending?.close();
       try {
-        // Nobody listens also while the worker has not reconnected to the bus yet; its signs of life tell the difference.
+        // A request also fails with `no-responders` while the worker has not reconnected to the bus yet; its signs of life show which case it is.
         pending = bus.request(to, request, { reply: finish, failed: () => undefined });
       } catch {
         pending = undefined; // The bus is closing.
@@ -55,7 +55,7 @@ export function askWorker<Request, Reply extends object>({ bus, clock, workers }
 /**
  * Asks each of these workers.
  * @param isIt whether an answer says that its worker is the one that is looked for.
- * @returns that worker; undefined when all have answered or are gone; `silence` when one did neither.
+ * @returns that worker; undefined when all others have answered or are gone; `silence` when one did neither.
  */
 export function askWorkers<Request, Reply extends object>(options: AskOptions, workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Who and what is blocked. The records are in a bucket that every process follows, so a block takes effect everywhere within the time of a message, and
- * holds after a restart.
+ * Callers, tools and servers that are blocked. The records are in a bucket that every process watches, so a block takes effect everywhere as soon as a
+ * message arrives, and remains after a restart.
  */
 import { hash } from 'node:crypto';
 import { fault, type BlockKind, type BlockRecord, type Facts, type GatewayFault, type ServerName } from '@omnibus/protocol';
@@ -38,7 +38,7 @@ export class Blocks {
     this.#bucket = bucket;
   }
 
-  /** Number of blocks that were not ended by anybody. */
+  /** Number of blocks that have not been removed. */
   get size(): number {
     return this.#blocked.size;
   }
@@ -70,7 +70,7 @@ export class Blocks {
     this.#watch?.close();
   }
 
-  /** The reason why a caller may do nothing. */
+  /** The reason why a caller is refused altogether. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0 || facts === undefined) return undefined;
     const record = namesOf(facts).map((name) => this.#find(name)).find((found) => found !== undefined);

@@ -4,9 +4,9 @@ import { BusError } from './errors.ts';
 
 const encoder = new TextEncoder();
 
-/** Messages of clients and servers are bounded more tightly before; these bounds are for whatever else is sent on NATS. */
+/** Messages of clients and servers are bounded more tightly where they are received; these bounds are for everything else on NATS. */
 const bounds = {
-  /** Levels of nesting: as many as recursion bears easily, and far beyond any limit an operator would set. */
+  /** Levels of nesting: few enough for recursive code, and far beyond any limit that an operator would set. */
   maxJsonDepth: 1_000,
   /** Objects, arrays and the values in them; a server's whole catalogue is one message. */
   maxJsonValues: 20_000_000,

@@ -26,7 +26,7 @@ export function newIncident(): string {
   return randomBytes(6).toString('hex');
 }
 
-/** The fault that a client is answered when its request failed inside the gateway; undefined where it depends on who was asked. */
+/** The fault that a client gets when its request failed inside the gateway; undefined where the caller of the bus has to decide. */
 export function gatewayFaultOf({ kind, message, incident }: BusError): GatewayFault | undefined {
   switch (kind) {
     case 'handler-failed':

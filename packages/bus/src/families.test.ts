@@ -7,7 +7,7 @@ import { samples } from './testing/samples.ts';
 
 const names = Object.keys(families) as (keyof typeof families)[];
 
-/** Every subject that can be made, from each entry of `subjects` with any arguments it takes. */
+/** Every subject, made from each entry of `subjects` with any arguments. */
 function allSubjects(): Subject<unknown, unknown>[] {
   const tokens = ['one', 'two', 'three'] as unknown as readonly [SessionKey & ServerName & WorkerId & EndpointName & StreamId, StreamId & WorkerId];
   return Object.values(subjects).flatMap((entry) => {
@@ -17,7 +17,7 @@ function allSubjects(): Subject<unknown, unknown>[] {
       try {
         return [make(...given)];
       } catch {
-        return []; // It needs a token.
+        return []; // This entry needs a token.
       }
     })];
   });
@@ -57,7 +57,7 @@ it.each(names)('%s without one of its members, or with one of another type, is j
   }
 });
 
-/** The same with a member that no version knows, in every object of it. */
+/** The same payload with an unknown member in each of its objects, as a newer version may send. */
 function withMore(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withMore);
   if (typeof value !== 'object' || value === null) return value;
@@ -65,7 +65,7 @@ function withMore(value: unknown): unknown {
 }
 
 it.each(names)('%s is read with members that only a newer version knows, wherever they are', (name) => {
-  // Headers of a client are a map of texts, not an object of ours.
+  // Headers of a client are a map with free names, not an object with known fields.
   const { request, reply } = JSON.parse(JSON.stringify(samples[name])) as { readonly request: { readonly parameterHeaders?: unknown }; readonly reply?: unknown };
   const headers = request.parameterHeaders === undefined ? {} : { parameterHeaders: request.parameterHeaders };
   const family = families[name] as { readonly request: (value: unknown) => string; readonly reply?: (value: unknown) => string };
@@ -78,7 +78,7 @@ it('a kind that only a newer version knows is told apart from junk', () => {
   expect(families.session.request({ key: 'key', command: { kind: 'from-the-future' } })).toBe('unknown');
   expect(families.session.request({ key: 'a.b', command: { kind: 'from-the-future' } })).toBe('junk');
   expect(families.backend.reply({ kind: 'from-the-future' })).toBe('unknown');
-  // An exchange has time limits; whoever waits for a frame waits for the last one.
+  // A receiver of an exchange has time limits; a receiver of frames waits for the last frame, so an unknown kind of frame is refused.
   expect(families.session.reply({ kind: 'from-the-future' })).toBe('junk');
   expect(families.notices.request({ kind: 'log', server: 'server', params: {}, sessions: ['key'], new: true })).toBe('fits');
 });

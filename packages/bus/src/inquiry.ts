@@ -29,7 +29,7 @@ export interface InquiryOptions<Item, Payload> {
 const lookMs = 500;
 /** Checks after which the question is sent again, since it may have been lost. */
 const looksPerTry = 4;
-/** Checks of a worker that is there but does not listen: it is of an older version, which cannot be asked. */
+/** Checks of a worker that gives signs of life but does not subscribe to the question: it is of an older version, which cannot be asked. */
 const maxDeaf = 10;
 
 /** An item that any of several workers may hold. */
@@ -47,7 +47,7 @@ interface Question<Item, Payload> {
   pending: PendingRequest | undefined;
   reconnects: number;
   looks: number;
-  /** How often nobody listened. */
+  /** How often the question failed with `no-responders`. */
   unheard: number;
   isOver: boolean;
 }
@@ -124,7 +124,8 @@ export class Inquiry<Item, Payload> {
     question.pending = undefined;
     if (question.isOver || error.kind !== 'no-responders') return;
     question.unheard += 1;
-    // Its last message may still be on its way, and right after a disturbance of NATS it may be there without a sign of life yet: so it is asked twice.
+    // Its last message may still be on its way; and right after NATS was disturbed, a worker may be alive before its next sign of life arrives. So it is
+    // asked twice.
     if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive') this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
   }

@@ -2,7 +2,7 @@
 import type { OnFault, ReplyObserver } from './bus.ts';
 import { BusError, newIncident } from './errors.ts';
 
-/** Tells an observer that no more replies will come. */
+/** Reports to an observer that no more replies will come. */
 export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError, onFault: OnFault): void {
   try {
     observer.failed(failure);
@@ -11,7 +11,7 @@ export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError,
   }
 }
 
-/** An observer has thrown over a reply: its request fails, since nobody else can look after it. */
+/** An observer has thrown on a reply: its request fails, since no other code handles its replies. */
 export function failObserver(observer: ReplyObserver<unknown>, error: unknown, onFault: OnFault): void {
   const incident = newIncident();
   onFault({ kind: 'observer', what: 'whoever waits for replies threw over one', error, incident });

@@ -34,7 +34,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** So many times what is between two signs, in which these workers give theirs. */
+/** Lets the interval between two signs pass a number of times; each time, these workers give a sign. */
 async function pass(times: number, ...workers: readonly WorkerId[]): Promise<void> {
   for (let count = 0; count < times; count += 1) {
     for (const worker of workers) bus.publish(signs, { worker, isLeaving: false, reconnects: 0 });
@@ -116,7 +116,7 @@ it('whoever begins something at a near worker waits until one was heard of, for 
   Object.defineProperty(bus, 'region', { value: 'east' });
   const say = (worker: WorkerId, region: string): void => bus.publish(signs, { worker, region, isLeaving: false, reconnects: 0 });
   await watch.start();
-  // Only one of another region: in vain, and no longer than this.
+  // With workers of another region only, it waits for its maximum time and no longer.
   const inVain = watch.heardNear().then(() => said.push('waited'));
   say(one, 'west');
   await vi.advanceTimersByTimeAsync(presenceMs);
@@ -124,7 +124,7 @@ it('whoever begins something at a near worker waits until one was heard of, for 
   await vi.advanceTimersByTimeAsync(presenceMs);
   await inVain;
   expect(said).toEqual([`joined ${one}`, 'waited']);
-  // As soon as one is near, and at once when it is there.
+  // With a worker of its own region it resolves as soon as that is known, or at once.
   said.length = 0;
   const waiting = watch.heardNear().then(() => said.push('waited'));
   say(two, 'east');

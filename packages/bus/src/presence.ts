@@ -41,7 +41,7 @@ type WorkerState = 'alive' | 'silent' | 'lost';
 /** Missed signs after which a worker counts as silent. */
 const missedSigns = 4;
 const silenceMs = presenceMs * missedSigns;
-/** Silence after which others may take over what a worker held, whatever NATS says of it. */
+/** Silence after which others may take over what a worker held, even if NATS still has its subscriptions. */
 const lostMs = 2 * silenceMs;
 /** How long a worker that is gone is remembered. */
 const missingMs = 60_000;
@@ -52,9 +52,9 @@ export interface PresenceWatchOptions<S extends Sign> extends PresenceOptions<S>
   readonly heard?: (sign: S, before: S | undefined) => void;
   /** Called for workers that have left or count as lost. */
   readonly gone: (signs: readonly S[], how: 'left' | 'lost') => void;
-  /** Called repeatedly while silent workers are remembered, since messages to them have vanished. */
+  /** Called repeatedly while silent workers are remembered, since messages to them were lost. */
   readonly missing?: (signs: readonly S[]) => void;
-  /** Called when the bus of this process or of a worker was gone and is back: messages on their way may be lost. */
+  /** Called when this process or a worker has reconnected to the bus: messages on their way may be lost. */
   readonly disturbed: () => void;
 }
 
@@ -63,9 +63,9 @@ export class PresenceWatch<S extends Sign> {
   readonly #workers = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
   /** Workers that are silent and did not say that they leave. */
   readonly #missing = new Map<WorkerId, { readonly sign: S; heardAt: number }>();
-  /** Workers that are there and speak another format, and when their last sign came. */
+  /** Workers that are alive and speak another format, with the time of their last sign. */
   readonly #foreign = new Map<WorkerId, number>();
-  /** Workers that are there. */
+  /** Workers that are alive. */
   #alive: readonly WorkerId[] = [];
   /** Those of `#alive` in this region; undefined when that has to be computed again. */
   #near: readonly WorkerId[] | undefined;
@@ -94,25 +94,25 @@ export class PresenceWatch<S extends Sign> {
     this.#sweep?.cancel();
   }
 
-  /** The latest sign of each worker that is there. */
+  /** The latest sign of each worker that is alive. */
   get signs(): readonly S[] {
     return [...this.#workers.values()].map(({ sign }) => sign);
   }
 
-  /** Workers that are there; empty where no signs are watched. */
+  /** Workers that are alive; empty where no signs are watched. */
   get alive(): readonly WorkerId[] {
     return this.#alive;
   }
 
-  /** Workers of this region that are there; all that are there if none is in it or the configuration names no region. */
+  /** Workers of this region that are alive; all that are alive if none is in it or the configuration names no region. */
   get near(): readonly WorkerId[] {
     this.#near ??= this.nearest(this.#alive);
     return this.#near;
   }
 
   /**
-   * Resolves when a worker of this region is there, or after the time of two signs. Right after the start only workers of other regions may be known, and
-   * what is begun at one of those stays there. Without a region there is nothing to wait for.
+   * Resolves when a worker of this region is alive, or after the time of two signs. Right after the start only workers of other regions may be known, and
+   * a session that begins there would stay there. Without a region there is nothing to wait for.
    */
   async heardNear(): Promise<void> {
     const { bus: { region }, clock } = this.#options;
@@ -137,14 +137,14 @@ export class PresenceWatch<S extends Sign> {
     return near.length === 0 ? workers : near;
   }
 
-  /** Workers that are there or may be: silence of less than `lostMs` proves nothing. */
+  /** Workers that are alive or may be: silence of less than `lostMs` proves nothing. */
   get expected(): readonly WorkerId[] {
     const now = performance.now();
     const unsure = [...[...this.#missing].map(([worker, { heardAt }]) => [worker, heardAt] as const), ...this.#foreign];
     return [...this.#alive, ...unsure.filter(([, heardAt]) => now - heardAt <= lostMs).map(([worker]) => worker)];
   }
 
-  /** Whether every worker that exists is known: there are none besides those in `expected`. */
+  /** Whether every existing worker is known: there are none besides those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
     return this.#startedAt !== undefined && now - this.#startedAt > lostMs && this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
@@ -157,7 +157,7 @@ export class PresenceWatch<S extends Sign> {
     if (!this.#options.bus.connected || this.#isDeaf(now)) return 'silent';
     const heardAt = this.#missing.get(worker)?.heardAt ?? this.#foreign.get(worker);
     if (heardAt !== undefined) return now - heardAt > lostMs ? 'lost' : 'silent';
-    // It has left or was never known. Right after the start that says nothing.
+    // It has left or was never known. Right after the start, that proves nothing.
     return now - this.#startedAt > lostMs ? 'lost' : 'silent';
   }
 
@@ -166,7 +166,7 @@ export class PresenceWatch<S extends Sign> {
     return now - this.#lastHeardAt > silenceMs;
   }
 
-  /** Whether the bus was gone and nobody has been told of it yet. */
+  /** Whether the bus was gone, and `disturbed` has not been called for it yet. */
   get isBehind(): boolean {
     return this.#options.bus.reconnects !== this.#reconnects;
   }
@@ -223,7 +223,7 @@ export class PresenceWatch<S extends Sign> {
 
 export interface HeartbeatOptions<S extends Sign> extends PresenceOptions<S> {
   readonly sign: (isLeaving: boolean) => S;
-  /** Called when others may have taken this worker for gone, because it was cut off or did not run. */
+  /** Called when others may have counted this worker as lost, because it was cut off or did not run. */
   readonly returned?: () => void;
 }
 

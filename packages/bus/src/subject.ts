@@ -16,7 +16,7 @@ interface Shapes {
 export interface Subject<Request, Reply = never> {
   readonly name: string;
   readonly family: string;
-  /** Whether several processes receive a request and any of them may answer: one that fails says nothing (B6). */
+  /** Whether several processes receive a request and any of them may answer: a failure of one of them is not reported (B6). */
   readonly isForEveryone?: true;
   /** The shapes of messages over NATS; in one process payloads come from our own code, by reference. */
   readonly shapes?: Shapes;

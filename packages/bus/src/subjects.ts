@@ -1,4 +1,4 @@
-/** Every subject and bucket of the system: the map of who says what to whom. What each carries stands in `families.ts`. */
+/** Every subject and bucket of the system, with its senders and receivers. The payloads are in `families.ts`. */
 import type { ApprovedDefinitions, ApprovalRecord, BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
@@ -10,19 +10,19 @@ import type { Bucket, JournalDefinition, LedgerDefinition } from './bus.ts';
 
 type SubjectOf<Name extends FamilyName> = Subject<RequestOf<Name>, ReplyOf<Name>>;
 
-/** Makes a subject; what it carries and answers follows from its family. */
+/** Makes a subject; the types of its messages follow from its family. */
 function of<Name extends FamilyName>(family: Name, ...tokens: readonly string[]): SubjectOf<Name> {
   return { ...subject<RequestOf<Name>, ReplyOf<Name>>(family, ...tokens), shapes: families[family] };
 }
 
-/** Subjects of servers, which every call asks for; there are as many as configured servers. */
+/** Subjects of servers, which are needed for every call; there are as many as configured servers. */
 const backends = new Map<ServerName, SubjectOf<'backend'>>();
 const backendsAt = new Map<ServerName, (worker: WorkerId) => SubjectOf<'backend-at'>>();
 
-/** Bound on workers whose subjects are remembered; beyond it all are forgotten and made again. */
+/** Bound on workers whose subjects are remembered; beyond it all are dropped and made again. */
 const maxWorkers = 1_000;
 
-/** Makes the subjects of single workers, which every request asks for. */
+/** Makes the subjects of single workers, which are needed for every request. */
 function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly string[]): (worker: WorkerId) => SubjectOf<Name> {
   const known = new Map<WorkerId, SubjectOf<Name>>();
   return (worker) => {
@@ -35,7 +35,7 @@ function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly str
   };
 }
 
-/** A command that any worker can take: a subject for each worker, and one for whichever worker NATS chooses (a queue group). */
+/** A command that any worker can take: a subject for each worker, and one for any worker that NATS chooses (a queue group). */
 function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(family: Name, familyAt: At): (worker: WorkerId | undefined) => SubjectOf<Name> | SubjectOf<At> {
   const any = of(family);
   const at = ofWorker(familyAt);
@@ -45,7 +45,7 @@ function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(family: Nam
 export const subjects = {
   /** An `initialize`, for any session worker (queue group `session`). */
   sessionOpen: ofAnyWorker('session-open', 'session-open-at'),
-  /** A session whose owner is not known or gone, for any session worker (queue group `session`). */
+  /** A session whose worker is unknown or gone, for any session worker (queue group `session`). */
   sessionAdopt: ofAnyWorker('session-adopt', 'session-adopt-at'),
   /** A session of which there is no record: does a session worker hold it? */
   sessionFind: forEveryone(of('session-find')),
@@ -63,9 +63,9 @@ export const subjects = {
   session: ofWorker('session'),
   /** For a worker that held a session before: which streams of it are still open there? */
   sessionStreams: ofWorker('session-streams'),
-  /** For a worker that held a session before: a message of its client about something that is still open there. */
+  /** For a worker that held a session before: a message of the client about something that is still open there. */
   sessionLate: ofWorker('session-late'),
-  /** What was sent to a client on a stream it may come back to; kept by `streamJournal`. */
+  /** Messages to a client on a stream that it may resume; kept by `streamJournal`. */
   stream: (key: SessionKey, stream: StreamId): SubjectOf<'stream'> => of('stream', key, stream),
   /** A request without a session, for any session worker (queue group `session`), or for the one that holds the call it continues. */
   modern: ofAnyWorker('modern', 'modern-at'),
@@ -73,7 +73,7 @@ export const subjects = {
   modernControl: of('modern-control'),
   /** Which of these requests does a session worker hold? Without a worker, as older edges ask, every one answers. */
   modernHolds: (worker: WorkerId | undefined): SubjectOf<'modern-holds'> => (worker === undefined ? forEveryone(of('modern-holds')) : of('modern-holds-at', worker)),
-  /** What a client of HTTP+SSE posts, for the edge that holds its stream. */
+  /** A POST of a client of HTTP+SSE, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): SubjectOf<'edge-inbox'> => of('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
   backend: (server: ServerName): SubjectOf<'backend'> => {
@@ -81,7 +81,7 @@ export const subjects = {
     backends.set(server, known);
     return known;
   },
-  /** A call, for an adapter that is there, or that keeps something for the session. */
+  /** A call, for an adapter that is known to be there, or that keeps state for the session. */
   backendAt: (server: ServerName, worker: WorkerId): SubjectOf<'backend'> => {
     const known = backendsAt.get(server) ?? ofWorker('backend-at', server);
     backendsAt.set(server, known);
@@ -92,79 +92,79 @@ export const subjects = {
   /** Which of these exchanges does a worker's adapter hold? Without a worker, as older session workers ask, every adapter answers. */
   backendHolds: (server: ServerName, worker: WorkerId | undefined): SubjectOf<'backend-holds'> =>
     (worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker)),
-  /** Cancellation and the like, for every adapter of the server. */
+  /** Cancellations and similar commands, for every adapter of the server. */
   backendControl: (server: ServerName): SubjectOf<'backend-control'> => of('backend-control', server),
-  /** What session workers took of limits, for each other. */
+  /** Use of limits, which session workers report to each other. */
   limits: of('limits'),
   /** A user signs in for a server, for any backend worker (queue group `backend`). */
   connect: of('connect'),
-  /** What servers say outside calls, for every session worker. */
+  /** Messages of servers outside calls, for every session worker. */
   notices: of('notices'),
-  /** What whoever runs the gateway wants to know, for every process. */
+  /** Questions of operators, for every process. */
   adminAsk: forEveryone(of('admin-ask')),
-  /** Somebody watches calls, for every process. */
+  /** A watch of calls, for every process. */
   tapLease: of('tap-lease'),
-  /** What was seen of watched calls, for the process at which they are watched. */
+  /** Events of watched calls, for the process that shows them. */
   tap: ofWorker('tap'),
 };
 
-/** What each server offers; key: the server and the worker of the adapter that says so (`catalogKey`). */
+/** What each server offers; key: the server and the worker of the adapter that published it (`catalogKey`). */
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog', shape: catalogRecord };
 
-/** What was approved of each server's definitions; key: the server. */
+/** The approved definitions of each server; key: the server. */
 export const approvedBucket: Bucket<ApprovedDefinitions> = { name: 'omnibus-definitions', shape: approvedDefinitions, isCurrent: true };
 
-/** What clients may ask for again when the worker that sent it is gone. */
+/** Messages that a client may request again when the worker that sent them is gone. */
 export const streamJournal: JournalDefinition<StreamEntry> = {
   name: 'omnibus-streams', family: 'stream', tokens: 2, maxAgeMs: 5 * 60_000, maxBytes: 128 * 1024 * 1024, maxEntries: 256, shape: streamEntry,
 };
 
-/** What sessions are revived from; key: the session's. Kept a week at most after it was last written. */
+/** Records from which sessions are restored; key: that of the session. Kept for at most a week after the last write. */
 export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', shape: sessionRecord, isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
 
-/** Records of the audit; how long they are kept is for the operator to say. */
+/** Records of the audit; the operator decides how long they are kept. */
 export const auditLedger = { name: 'omnibus-audit', family: 'audit' } as const satisfies Pick<LedgerDefinition, 'name' | 'family'>;
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
 const mebibyte = 1_024 * 1_024;
 const sealed: Shape<string> = (stored) => (typeof stored === 'string' ? 'fits' : 'junk');
-/** NATS forgets by the age of a bucket; when exactly something ends stands in it. */
+/** Buckets expire by age; the exact end is in each record, so buckets keep records somewhat longer. */
 const slackMs = 5 * minuteMs;
 
 /**
- * What the authorization server keeps (`services/authorization`), each value sealed. Any edge serves any step of a sign-in, so each has to read
- * what another has just written.
+ * The data of the authorization server (`services/authorization`), each value encrypted. Any edge serves any step of a sign-in, so each has to read what
+ * another has just written.
  */
 export const authorizationBuckets = {
-  /** Codes and sign-ins that are going on. Strangers can begin those, so they have little room. */
+  /** Codes and pending sign-ins. Strangers can cause these, so their room is small. */
   short: { name: 'omnibus-oauth-short', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 32 * mebibyte },
-  /** Sessions of browsers, what users have allowed, refresh tokens: at most this long after they were last used. */
+  /** Sessions of browsers, consents and refresh tokens: at most this long after they were last used. */
   long: { name: 'omnibus-oauth-long', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs, maxBytes: 64 * mebibyte },
-  /** Clients that registered themselves, since they were last used. */
+  /** Clients that registered themselves; kept since they were last used. */
   clients: { name: 'omnibus-oauth-clients', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 90 * dayMs, maxBytes: 32 * mebibyte },
   /** The keys that tokens are signed with. */
   keys: { name: 'omnibus-oauth-keys', shape: sealed, isSmall: true, isCurrent: true },
-  /** What users have allowed and taken back; every edge watches it. */
+  /** Revoked consents; every edge watches the bucket. */
   revoked: { name: 'omnibus-oauth-revoked', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs + slackMs, maxBytes: 16 * mebibyte },
 } as const satisfies Readonly<Record<string, Bucket<string>>>;
 
-/** What session workers have leased of quotas; key: the day or month, and a digest of the rule and who shares it. */
+/** Quota that session workers have leased; key: the day or month, and a digest of the rule and the party that shares it. */
 export const quotaBuckets = {
   day: { name: 'omnibus-quotas-day', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 3 * dayMs, maxBytes: 64 * mebibyte },
   month: { name: 'omnibus-quotas-month', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 63 * dayMs, maxBytes: 64 * mebibyte },
 } as const satisfies Readonly<Record<string, Bucket<QuotaRecord>>>;
 
-/** What callers used; key: the day and the session worker. */
+/** The use of tools by callers; key: the day and the session worker. */
 export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: usageRecord, maxAgeMs: 63 * dayMs };
 
-/** Who and what is blocked; key: the kind, and a digest of the name. */
+/** Blocks; key: the kind, and a digest of the name. */
 export const blocksBucket: Bucket<BlockRecord> = { name: 'omnibus-blocks', shape: blockRecord, isSmall: true, maxBytes: 16 * mebibyte };
-/** Calls that wait for approvers, and for a day what became of them; only session workers write there. */
+/** Calls that wait for an approval, and for a day their outcome; only session workers write it. */
 export const approvalsBucket: Bucket<ApprovalRecord> = { name: 'omnibus-approvals', shape: approvalRecord, isSmall: true, isCurrent: true, maxAgeMs: dayMs + slackMs, maxBytes: 64 * mebibyte };
-/** What users have connected to servers (`packages/credentials`), each value sealed under keys that backend workers alone have. */
+/** The connections of users to servers (`packages/credentials`), each value encrypted under keys that only backend workers have. */
 export const vaultBuckets = {
   connections: { name: 'omnibus-vault', shape: sealed, isSmall: true, isCurrent: true },
-  /** Tickets, and sign-ins on their way. */
+  /** Tickets and pending sign-ins. */
   passing: { name: 'omnibus-tickets', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 16 * mebibyte },
 } as const satisfies Readonly<Record<string, Bucket<string>>>;

@@ -1,12 +1,12 @@
 /**
- * Public names of tools and prompts. Language-model interfaces take 1 to 64 characters of `[A-Za-z0-9_-]`, so that is
- * what a client sees; the server's own name stays beside it in the view. A name depends on nothing but the server's name
- * and the original, never on the order in which servers connect (2026-07-28, server/tools: stable names across lists).
+ * Public names of tools and prompts. Interfaces of language models accept 1 to 64 characters of `[A-Za-z0-9_-]`, so clients see only such names;
+ * the view also has the server's own name. A public name depends only on the name of the server and the original name, never on the order in which
+ * servers connect (2026-07-28, server/tools: stable names across lists).
  */
 import { hash } from 'node:crypto';
 
 export const maxNameLength = 64;
-/** Stands between a server's name and the name of its tool. */
+/** Separates the server's name from the name of its tool. */
 export const separator = '__';
 const hashLength = 8;
 
@@ -15,12 +15,12 @@ export interface NamedEntry {
   readonly original: string;
 }
 
-/** The name with the server's in front: `server__tool`, shortened with a hash when it does not fit. */
+/** The name with the server's name before it, `server__tool`, shortened with a hash if it is too long. */
 export function prefixedName({ server, original }: NamedEntry): string {
   return fitName(`${server}${separator}${original}`);
 }
 
-/** A name within length and alphabet; one that had to be changed ends in a hash of what it was. */
+/** Makes a name fit in length and alphabet; a changed name ends in a hash of the original. */
 export function fitName(name: string): string {
   const clean = name.replace(/[^A-Za-z0-9_-]/g, '_');
   if (clean === name && name.length <= maxNameLength) return name;
@@ -29,8 +29,8 @@ export function fitName(name: string): string {
 
 /**
  * Gives each entry its public name.
- * @param prefixed whether names carry their server's; without, only those that would collide do.
- * @param renamed names an operator chose, by `server/original`.
+ * @param prefixed whether all names have their server's name before them; otherwise only names that would be equal have.
+ * @param renamed names that the operator has configured, by `server/original`.
  */
 export function publicNames<Entry extends NamedEntry>(
   entries: readonly Entry[], prefixed: boolean, renamed: ReadonlyMap<string, string>,
@@ -49,7 +49,7 @@ export function publicNames<Entry extends NamedEntry>(
   return names;
 }
 
-/** Half a surrogate pair has no bytes of its own, so a text with one is hashed as it is written in JSON. */
+/** A short hash. A text with an unpaired surrogate is hashed in its JSON form, since it cannot be encoded as UTF-8. */
 function shortHash(text: string): string {
   return hash('sha256', text.isWellFormed() ? text : JSON.stringify(text), 'hex').slice(0, hashLength);
 }

@@ -1,21 +1,21 @@
-/** What somebody may see of what servers offer. Whoever asks the rules makes one; a view is made with less in it of it. */
+/** Which entries of servers a caller may see. It is made from access rules, and a view for the caller is made with it. */
 import { listKinds, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
 
 export interface Sight {
-  /** The same for all who may see the same. */
+  /** Name of the sight; equal for all callers who may see the same. */
   readonly name: string;
   /**
    * @param name the server's own, of a tool or prompt; or a URI, or the template of one.
    * @param entry the tool as its server describes it.
    */
   sees(kind: 'tool' | 'prompt' | 'resource', server: ServerName, name: string, entry?: JsonObject): boolean;
-  /** Whether somebody may know that there is a server of which no entry is known. */
+  /** Whether the caller may know of a server without known entries. */
   seesServer(server: ServerName): boolean;
-  /** Whether anything at all may be asked of it, also what nobody has a name for. */
+  /** Whether the caller may use everything of a server, including methods that no revision defines. */
   mayEverythingOf(server: ServerName): boolean;
 }
 
-/** Whether somebody who sees no tool and no prompt of a server may know of it. @param record undefined when the server was never reached. */
+/** Whether a caller who sees no tool or prompt of a server may know of it. @param record undefined when the server was never reached. */
 export function isInSight(sight: Sight, server: ServerName, record: CatalogRecord | undefined): boolean {
   if (record === undefined) return sight.seesServer(server);
   const { capabilities, lists } = record;

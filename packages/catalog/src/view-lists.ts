@@ -1,6 +1,6 @@
 /**
- * The lists of one view as pages of JSON: everybody's, made when the view is, and somebody's with less on them, made when he asks.
- * Where nothing is taken away, the pages are everybody's own.
+ * The lists of one view as pages of JSON. The pages of the common view are made with it; the pages of a view with fewer entries are made at the first
+ * request, and are those of the common view where no entry is missing.
  */
 import { type CatalogRecord, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { entryText } from './entry.ts';
@@ -13,12 +13,12 @@ export interface Listed {
   readonly server: ServerName;
   /** The server's own name or URI. */
   readonly original: string;
-  /** Of a tool or prompt. */
+  /** Public name of a tool or prompt. */
   readonly publicName?: string;
   readonly text: string;
 }
 
-/** What lists are made of: names and URIs of the view, and the records of servers that are up. */
+/** The input for lists: names and URIs of the view, and the records of servers that are up. */
 export interface Contents {
   readonly tools: ReadonlyMap<string, Named>;
   readonly prompts: ReadonlyMap<string, Named>;
@@ -26,10 +26,10 @@ export interface Contents {
   readonly up: readonly CatalogRecord[];
 }
 
-/** Entries of a list, in the words of clients of 2026-07-28 or of those before. */
+/** Entries of a list, in the form for clients of 2026-07-28 or of earlier revisions. */
 type Entries = (kind: ListKind, isModern: boolean) => readonly Listed[];
 type IsSeen = (kind: ListKind, entry: Listed) => boolean;
-/** Of which lists something is left, and what. */
+/** The lists from which entries are taken, and which entries are kept. */
 interface Less {
   readonly of: ViewLists;
   readonly isSeen: IsSeen;
@@ -40,11 +40,11 @@ export class ViewLists {
   readonly #pageSize: number;
   readonly #less: Less | undefined;
   readonly #pages: Record<ListKind, Pages>;
-  /** Of pages with less on them. */
+  /** Whether pages with fewer entries are kept, and their count. */
   readonly #keeping: Keeping = { pages: undefined };
-  /** Made when the first client of 2026-07-28 asks. */
+  /** Pages of tools for clients of 2026-07-28, made at the first request. */
   #modernTools: Pages | undefined;
-  /** The entries of lists, by kind, made when the first view with less in it is. */
+  /** The entries of lists by kind, made with the first view that has fewer entries. */
   readonly #kept = new Map<string, readonly Listed[]>();
   /** A digest of each list, the same in every process. */
   readonly versions: Readonly<Record<ListKind, string>>;
@@ -57,12 +57,12 @@ export class ViewLists {
     this.versions = mapLists(this.#pages, ({ version }) => version);
   }
 
-  /** @param leaveOut is told of entries that cannot be shown, and why. */
+  /** The lists of the common view. @param leaveOut called with each entry that cannot be shown, and the reason. */
   static of(contents: Contents, pageSize: number, leaveOut: (server: ServerName, problem: string) => void): ViewLists {
     return new ViewLists((kind, isModern) => entriesOf(contents, kind, isModern, leaveOut), pageSize);
   }
 
-  /** The same with what somebody sees alone. */
+  /** The same lists with only the entries that a caller sees. */
   seenBy(isSeen: IsSeen): ViewLists {
     return new ViewLists(this.#entries, this.#pageSize, { of: this, isSeen });
   }
@@ -82,24 +82,24 @@ export class ViewLists {
     return this.#modernTools.page(cursor);
   }
 
-  /** What is on a list, as clients of revisions before 2026-07-28 read it. */
+  /** The entries of a list, in the form for clients of revisions before 2026-07-28. */
   entries(kind: ListKind): readonly Listed[] {
     const all = this.#less === undefined ? this.#keptEntries(kind, false) : this.#less.of.entries(kind);
     return all.filter((entry) => this.#less?.isSeen(kind, entry) ?? true);
   }
 
-  /** From now on pages with less on them are kept once they were asked for. @param pages counts them. */
+  /** Keeps pages with fewer entries from now on, once they were requested. @param pages counts their characters. */
   keep(pages: KeptPages): void {
     this.#keeping.pages = pages;
   }
 
-  /** What is on such pages is made again whenever it is asked for. */
+  /** Drops such pages; they are made again at each request. */
   drop(): void {
     for (const pages of [...Object.values(this.#pages), this.#modernTools]) if (pages instanceof LazyPages) pages.drop();
     this.#keeping.pages = undefined;
   }
 
-  /** The pages of a list with less on them; the others' own where nothing is taken away. */
+  /** The pages of a list with fewer entries; the given pages where no entry is missing. */
   #lessOf({ of, isSeen }: Less, pages: Pages, kind: ListKind, isModern: boolean): Pages {
     const all = of.#keptEntries(kind, isModern);
     const entries = all.filter((entry) => isSeen(kind, entry));
@@ -117,7 +117,7 @@ export class ViewLists {
   }
 }
 
-/** One list in order; an entry that cannot be shown takes nothing else with it. */
+/** The entries of one list in order. An entry that cannot be shown does not affect others. */
 function entriesOf({ tools, prompts, resources, up }: Contents, kind: ListKind, isModern: boolean, leaveOut: (server: ServerName, problem: string) => void): Listed[] {
   const listed = (server: ServerName, original: string, show: () => JsonObject, publicName?: string): Listed[] => {
     try {
@@ -139,7 +139,7 @@ function entriesOf({ tools, prompts, resources, up }: Contents, kind: ListKind, 
   }
 }
 
-/** The same of each list. */
+/** Maps the value of each list. */
 export function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
   return {
     tools: map(lists.tools, 'tools'),

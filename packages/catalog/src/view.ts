@@ -1,13 +1,13 @@
 /**
- * What one endpoint offers, computed once from the catalogue and answered from memory: the pages of each list are JSON
- * already. A view never changes; a change of the catalogue makes a new one.
+ * What one endpoint offers, computed once from the catalogue and answered from memory; the pages of each list are JSON already. A view is immutable: a
+ * change of the catalogue makes a new one.
  *
  * Invariants
  *  V1  The same records and definition give the same bytes, in every process and whatever order servers connected in.
  *  V2  Lists show only servers that are up; routes also know the tools of servers that are down.
  *  V3  `route(publicName)` and the list agree: each listed name leads to exactly one server and original name.
- *  V4  What of one server cannot be shown is left out, with a reason in `problems`; it takes nothing else with it.
- *  V5  What somebody may not see is not in his view, and changes no name in it: his view is everybody's with less in it.
+ *  V4  An entry that cannot be shown is left out, with a reason in `problems`, and does not affect others.
+ *  V5  The view of a caller is the common view without the entries that the caller may not see; these change no name in it.
  */
 import { changeKinds, featuresOf, isObject, servesTasks, type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { isSoundRecord } from './entry.ts';
@@ -22,25 +22,25 @@ import type { Named, Route } from './tools.ts';
 import { parseAlias, ResourceIndex } from './uris.ts';
 import { eachKind, mapLists, ViewLists } from './view-lists.ts';
 
-/** What a server may have, as clients are told of it. */
+/** Capabilities of servers that are offered to clients. */
 export type Capability = 'tools' | 'prompts' | 'resources' | 'resources.subscribe' | 'logging' | 'completions';
 
-/** What a server's entries kept out of the lists. */
+/** Why an entry of a server is not in a list. */
 export interface ViewProblem {
   readonly server: ServerName;
   readonly problem: string;
 }
 
-/** A view with less in it than another. */
+/** The view that a narrowed one is made from, and what its caller sees. */
 type Narrowed = Readonly<{ base: View; sight: Sight }>;
 
 const maxProblems = 100;
 
 export class View {
   readonly definition: EndpointDefinition;
-  /** Names carry their server's. */
+  /** Whether names have their server's name before them. */
   readonly isPrefixed: boolean;
-  /** Of the endpoint's servers, in its order; a server that never published is missing. */
+  /** Records of the endpoint's servers, in its order, without servers that never published one. */
   readonly records: readonly CatalogRecord[];
   readonly #byServer: ReadonlyMap<ServerName, CatalogRecord>;
   readonly #tools: ReadonlyMap<string, Named>;
@@ -50,13 +50,13 @@ export class View {
   /** Members of each list's first page besides its entries. */
   readonly #heads: Record<ListKind, JsonObject>;
   readonly #missing: Record<ListKind, readonly MissingServer[]>;
-  /** What is seen of everybody's view, by whom; undefined for everybody's. */
+  /** The common view and the caller's sight; undefined in the common view itself. */
   readonly #narrowed: Narrowed | undefined;
   readonly #problems: ViewProblem[] = [];
-  /** Whether some clients are offered something else than others: by what they declared, or also by who they are. */
+  /** Whether offers depend on the client: on its capabilities, or also on its user. */
   readonly dependsOnCaller: false | 'declared' | 'owner';
 
-  /** @param narrowed is for `seenBy` alone. */
+  /** @param narrowed used by `seenBy` only. */
   constructor(definition: EndpointDefinition, catalog: ReadonlyMap<ServerName, CatalogRecord>, narrowed?: Narrowed) {
     this.#narrowed = narrowed;
     if (narrowed !== undefined) {
@@ -96,34 +96,34 @@ export class View {
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
 
-  /** The same with nothing in it that somebody may not see. Names stay what they are for everybody (V5). */
+  /** The view of a caller: without what the caller may not see, and with the same names (V5). */
   seenBy(sight: Sight): View {
     return new View(this.definition, this.#byServer, { base: this, sight });
   }
 
-  /** Whether somebody may see what a server has under a URI, if it has it: also one that no list has. */
+  /** Whether the caller may see the resource of a URI at a server, whether or not a list has it. */
   mayHave(server: ServerName, uri: string): boolean {
     return this.#narrowed === undefined || (this.definition.servers.includes(server) && this.#narrowed.sight.sees('resource', server, uri));
   }
 
-  /** Whether somebody may see a task of a server. @param tool that it runs, by the server's own name; undefined or empty where nobody knows. */
+  /** Whether the caller may see a task of a server. @param tool the server's own name of its tool; undefined or empty where that is unknown. */
   mayHaveTask(server: ServerName, tool: string | undefined): boolean {
     if (this.#narrowed === undefined) return true;
     const { sight } = this.#narrowed;
     return tool === undefined || tool === '' ? sight.mayEverythingOf(server) : sight.sees('tool', server, tool, this.toolOf(server, tool));
   }
 
-  /** A tool as its server describes it, by the server's own name; also one that is not seen. */
+  /** The server's definition of a tool, by the server's own name, whether or not the caller sees it. */
   toolOf(server: ServerName, tool: string): JsonObject | undefined {
     return this.record(server)?.lists.tools.find(({ name }) => name === tool);
   }
 
-  /** Whether anything at all may be asked of a server, also what nobody has a name for. */
+  /** Whether the caller may use everything of a server, including methods that no revision defines. */
   mayEverythingOf(server: ServerName): boolean {
     return this.#narrowed?.sight.mayEverythingOf(server) ?? true;
   }
 
-  /** What others have under a public name that is not in this view. */
+  /** The entry of a public name that the caller may not see; undefined where there is none. */
   hidden(kind: 'tool' | 'prompt', publicName: string): (Route & { readonly entry: JsonObject }) | undefined {
     if (this.#narrowed === undefined) return undefined;
     const { base } = this.#narrowed;
@@ -131,17 +131,17 @@ export class View {
     return seen.has(publicName) ? undefined : all.get(publicName);
   }
 
-  /** From now on pages that are of this view alone are kept once they were asked for. @param pages counts their characters. */
+  /** Keeps pages that belong to this view alone from now on, once they were requested. @param pages counts their characters. */
   keepPages(pages: KeptPages): void {
     this.lists.keep(pages);
   }
 
-  /** What is on such pages is made again whenever it is asked for. */
+  /** Drops such pages; they are made again at each request. */
   dropPages(): void {
     this.lists.drop();
   }
 
-  /** The view of clients that declared these capabilities, named by what differs in it; undefined where they are offered what everybody is. */
+  /** The view for clients that declared these capabilities, with a name for its differences; undefined where they are offered the same as all clients. */
   differing(declared: Declared): { readonly name: string; readonly make: () => View } | undefined {
     const offers = this.records.flatMap((record) => {
       const offer = offerFor(record, declared);
@@ -173,7 +173,7 @@ export class View {
     return this.lists.versions;
   }
 
-  /** What could not be shown, for whoever runs the gateway. The first hundred. */
+  /** Entries that could not be shown, for operators; the first hundred. */
   get problems(): readonly ViewProblem[] {
     return this.#problems;
   }
@@ -183,7 +183,7 @@ export class View {
     return this.lists.modernPage(kind, cursor);
   }
 
-  /** A tool as its server describes it. */
+  /** The server's definition of a tool, by its public name. */
   tool(publicName: string): JsonObject | undefined {
     return this.#tools.get(publicName)?.entry;
   }
@@ -202,7 +202,7 @@ export class View {
     return this.#tools.get(publicName);
   }
 
-  /** The server that a tool, prompt or resource would be of, when its own are not known. @param publicName of a tool or prompt. */
+  /** The server that a tool, prompt or resource would belong to, if the lists of that server are not known. @param publicName of a tool or prompt. */
   missingOwner(kind: ListKind, publicName?: string): MissingServer | undefined {
     const owner = ownerByName(this.definition, kind, publicName);
     return this.#missing[kind].find(({ server }) => server === owner);
@@ -213,7 +213,7 @@ export class View {
     return this.#missing[kind];
   }
 
-  /** Whether a server behind the endpoint has a capability, by what is known of it last. `tools` is offered always: there may be some at any time. */
+  /** Whether a server of the endpoint has a capability, according to its last record. `tools` is always offered, since there may be some at any time. */
   offers(capability: Capability): boolean {
     switch (capability) {
       case 'tools': return true;
@@ -229,7 +229,7 @@ export class View {
     return this.#prompts.get(publicName);
   }
 
-  /** The server and its own URI for one a client names, as far as the catalogue tells. */
+  /** The server and its own URI for a URI of a client, as far as the catalogue has it. */
   resourceRoute(uri: string): Route | undefined {
     const alias = parseAlias(uri);
     if (alias !== undefined && this.definition.servers.includes(alias.server as ServerName) && this.mayHave(alias.server as ServerName, alias.uri)) {
@@ -255,17 +255,17 @@ export class View {
     return 'completions' in capabilities || (revision !== undefined && !featuresOf(revision).completionCapability && ('prompts' in capabilities || 'resources' in capabilities));
   }
 
-  /** Servers that take calls as tasks, in the endpoint's order. */
+  /** Servers that support calls as tasks, in the endpoint's order. */
   taskServers(): readonly ServerName[] {
     return this.records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server);
   }
 
-  /** What the servers say about themselves, each under its name, and which of them cannot be used now. */
+  /** The instructions of the servers, each under its name, and the servers that cannot be used now. */
   instructions(): string | undefined {
     return instructionsOf(this.definition.servers, (server) => this.record(server));
   }
 
-  /** The lists that a client of the older view must be told about: those that read differently, and those a server announced. */
+  /** The lists whose change has to be announced to a client of the older view: those that differ, and those that a server has announced. */
   changesSince(older: View): ChangeKind[] {
     return changeKinds.filter((kind) => {
       const kinds: readonly ListKind[] = kind === 'resources' ? ['resources', 'resourceTemplates'] : [kind];
@@ -284,7 +284,7 @@ export class View {
     return this.records.filter(({ status }) => status === 'up'); // V2
   }
 
-  /** The record, if it is one: it comes over the bus, perhaps from another version. */
+  /** The record as a list of one, if it is valid; empty otherwise. It comes over the bus, perhaps from another version. */
   #sound(server: ServerName, record: CatalogRecord | undefined): CatalogRecord[] {
     if (record === undefined) return [];
     if (isSoundRecord(record)) return [record];

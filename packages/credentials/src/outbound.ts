@@ -1,6 +1,6 @@
-/** How issuers are reached: whoever makes a `Fetch` sees to it that it leads nowhere it must not, and to bounds of time and size. */
+/** Requests to issuers. The implementation of `Fetch` has to refuse forbidden addresses, and to bound time and size of the answers. */
 
-/** Answers in the form of the standard `fetch`, its body whole. @throws {Error} in words that hold nothing of what was sent. */
+/** Makes a request as the standard `fetch` does, and reads the whole body. @throws {Error} whose message contains nothing that was sent. */
 export type Fetch = (address: string, request?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }) => Promise<Response>;
 
 const loopback = /^(localhost|(?:[^.]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])$/;
@@ -16,9 +16,9 @@ export function isTrustworthy(address: string): boolean {
   return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
 }
 
-/** What went wrong, in words for clients and operators: none of them are an issuer's own. */
+/** A problem with credentials. Its message is for clients and operators, and repeats no text of an issuer. */
 export class CredentialProblem extends Error {
-  /** Asking again may help: nobody answered, or said that he cannot just now. */
+  /** Whether another attempt may succeed: the issuer did not answer, or is temporarily unavailable. */
   readonly isPassing: boolean;
 
   constructor(message: string, options: { readonly isPassing?: boolean; readonly cause?: unknown } = {}) {

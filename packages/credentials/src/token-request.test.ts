@@ -1,4 +1,4 @@
-/** How the gateway shows an issuer who it is. */
+/** The ways in which the gateway authenticates to an issuer. */
 import { expect, it } from 'vitest';
 import { requestTokens } from './token-request.ts';
 

@@ -3,21 +3,21 @@ import { Link, Ring } from '@omnibus/collections';
 import { FairQueue, type WaitOptions } from './fair-queue.ts';
 
 export interface BulkheadOptions {
-  /** How many run at once. */
+  /** Number of tasks that run at the same time. */
   readonly concurrency: number;
-  /** How many may wait for a place; beyond it a newcomer is refused. */
+  /** Number of tasks that may wait for a place; further ones are refused. */
   readonly maxWaiting: number;
 }
 
 /**
- * What one owner takes may be so many times what it leaves free: of 128 places it has 96 at most, the next one 24 of the 32 that are left,
- * and whoever comes after them still finds 8.
+ * Ratio of the places of one owner to those that it leaves free: of 128 places it has 96 at most, the next owner 24 of the remaining 32, and
+ * further ones still find 8.
  */
 const greed = 3;
-/** Fewer places are not divided: one owner alone has them all, and others wait for their turn. */
+/** Fewer places than this are not divided: one owner may have all of them, and others wait for their turn. */
 const minShared = 16;
 
-/** What a task has of the bulkhead, from the moment it was let in. */
+/** The place of a task, from the moment it enters the bulkhead. */
 export class Place extends Link {
   readonly owner: string;
   readonly #left: (place: Place) => void;
@@ -30,24 +30,24 @@ export class Place extends Link {
     this.#left = left;
   }
 
-  /** Gives the place up, also while it is still waited for. A second time it does nothing. */
+  /** Gives the place up, also while the task is still waiting. A second call does nothing. */
   leave(): void {
     this.#left(this);
   }
 }
 
 /**
- * Bounds what one server may have in flight, so that a slow one starves nobody else, and what one owner has of that, so that no session
- * takes the server from the others.
+ * Bounds the tasks in flight at one server, so that a slow server does not starve others, and the share of one owner, so that no session
+ * takes the server from others.
  *
- * A task that finds a place starts at once, without a promise: that is the path of nearly every call. When there is none for its owner,
- * `p-queue` keeps those that wait, by turns of their owners (`fair-queue.ts`). It has no bound of its own; the refusal is ours.
+ * A task that finds a place starts synchronously: that is the path of nearly every call. Otherwise it waits in `p-queue`, where owners take
+ * turns (`fair-queue.ts`). `p-queue` has no bound, so the bound of waiting tasks is checked here.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions;
   readonly #running = new Ring<Place>();
   readonly #waiting: FairQueue;
-  /** Paused except in the moments in which a place is given away. */
+  /** Paused except while a place is being given away. */
   readonly #queue: PQueue<FairQueue, WaitOptions>;
   #isAdmitting = false;
   readonly #left = (place: Place): void => {
@@ -82,9 +82,9 @@ export class Bulkhead {
   }
 
   /**
-   * Starts a task when there is a place for its owner, at once if there is one now.
-   * @param start is given the place, which the task has to leave when it has ended.
-   * @returns the place, to leave it while it is still waited for; undefined when the owner has no room to wait: the task is not started then.
+   * Starts a task when there is a place for its owner, synchronously if there is one now.
+   * @param start receives the place, which the task has to leave when it has ended.
+   * @returns the place, with which the wait can be abandoned; undefined when the owner has no room to wait, and the task is refused.
    */
   enter(owner: string, start: (place: Place) => void): Place | undefined {
     const place = new Place(owner, this.#left);
@@ -107,7 +107,7 @@ export class Bulkhead {
     return place;
   }
 
-  /** Below the share of one owner nobody has to be counted. */
+  /** Whether a task of an owner may start. As long as fewer tasks run than one owner may have, owners need not be counted. */
   #mayRun(owner: string): boolean {
     const running = this.#running.size;
     const free = this.#options.concurrency - running;
@@ -120,7 +120,7 @@ export class Bulkhead {
     return held;
   }
 
-  /** Lets in whose turn it is while there is a place. What ends at once gives its place back in here, and is counted by the same loop. */
+  /** Starts waiting tasks, by turns of their owners, while there is a place. A task that ends synchronously gives its place back within this loop. */
   #admit(): void {
     if (this.#isAdmitting) return;
     this.#isAdmitting = true;

@@ -1,11 +1,11 @@
 import type { Deadline } from './deadline.ts';
 
-/** What runs things later; a `DeadlineWheel`. */
+/** A timer; a `DeadlineWheel`. */
 interface Clock {
   schedule(delayMs: number, run: () => void): Deadline;
 }
 
-/** Waits until what is open has ended. Whoever ends something says so, and nothing is looked at meanwhile. */
+/** Waits until everything open has ended. It checks only when `ended` is called, without polling. */
 export class Drain {
   readonly #clock: Clock;
   readonly #waiting = new Set<() => void>();
@@ -14,7 +14,7 @@ export class Drain {
     this.#clock = clock;
   }
 
-  /** Something has ended. While nobody waits, this costs nothing. */
+  /** Has to be called when something has ended; does nothing while nobody waits. */
   ended(): void {
     if (this.#waiting.size === 0) return;
     // Whoever ends something may begin something else in the same breath.
@@ -24,8 +24,8 @@ export class Drain {
   }
 
   /**
-   * Resolves when everything has ended, or the time is over.
-   * @param isDone asked now, and whenever something has ended.
+   * Resolves when everything has ended, or after the limit.
+   * @param isDone called now, and whenever something has ended.
    * @param limitMs milliseconds.
    */
   until(isDone: () => boolean, limitMs: number): Promise<void> {

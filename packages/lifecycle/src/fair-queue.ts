@@ -1,7 +1,7 @@
 import type { Queue, QueueAddOptions } from 'p-queue';
 
 export interface WaitOptions extends QueueAddOptions {
-  /** The owner of what waits. */
+  /** The owner of the waiting task. */
   readonly owner: string;
 }
 
@@ -12,14 +12,14 @@ interface Waiting {
   readonly run: Run;
 }
 
-/** What `p-queue` keeps those in that wait: one line an owner, and the lines take turns. */
+/** The queue of waiting tasks for `p-queue`: one line for each owner, and the lines take turns. */
 export class FairQueue implements Queue<Run, WaitOptions> {
   readonly #mayStart: (owner: string) => boolean;
   /** Owners in the order of their turns. */
   readonly #lines = new Map<string, Waiting[]>();
   #size = 0;
 
-  /** @param mayStart whether something of an owner may start now; one that may not is passed over. */
+  /** @param mayStart whether a task of an owner may start now; owners that may not are passed over. */
   constructor(mayStart: (owner: string) => boolean) {
     this.#mayStart = mayStart;
   }
@@ -32,7 +32,7 @@ export class FairQueue implements Queue<Run, WaitOptions> {
     return this.#lines.get(owner)?.length ?? 0;
   }
 
-  /** Whose turn it is; undefined when nobody may start. */
+  /** The owner whose turn it is; undefined when none may start. */
   get next(): string | undefined {
     for (const owner of this.#lines.keys()) if (this.#mayStart(owner)) return owner;
     return undefined;

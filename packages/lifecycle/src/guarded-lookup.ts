@@ -1,6 +1,6 @@
 /**
- * Where a socket may lead that somebody else named. An address is judged when it is connected to, after its name was resolved and each time
- * anew, so a name that leads elsewhere later leads nowhere (DNS rebinding).
+ * Restricts the addresses that sockets may connect to when others have named the host. The address is checked at each connection, after its name was
+ * resolved, so that a name that later resolves to a forbidden address is refused (DNS rebinding).
  */
 import { lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
@@ -20,8 +20,8 @@ function withoutZone(address: string): string {
 }
 
 /**
- * A `lookup` for sockets that resolves names as usual, and fails where any of the addresses may not be connected to.
- * @param refusalOf why a name may not lead to an address; undefined when it may.
+ * A `lookup` for sockets that resolves names as usual, and fails if any of the addresses is forbidden.
+ * @param refusalOf why an address is forbidden for a name; undefined when it is not.
  */
 export function guardedLookup(refusalOf: (hostname: string, address: string) => Error | undefined): LookupFunction {
   return (hostname, options, callback) => {

@@ -1,6 +1,6 @@
 /**
- * The last boundary. An exception that nobody caught, and a rejected promise that nobody waits for, are bugs of one request;
- * ending the process for them would make them everybody's. What they leave undone has time limits of its own.
+ * The last boundary. An uncaught exception or rejection is usually a bug in the handling of one request; ending the process would extend it to all
+ * others. Work that it leaves undone ends by its time limits.
  */
 export type UncaughtKind = 'rejection' | 'exception';
 

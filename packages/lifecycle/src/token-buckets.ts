@@ -1,6 +1,6 @@
 /**
- * How often something may happen: so many times at once, and then as often as tokens come back with time. `limiter` and `rate-limiter-flexible` do not
- * fit: a token is taken on the path of messages, so without a promise or a timer; it can be given back; and tables of names have a bound.
+ * Token buckets: a burst of events, then as many as tokens come back with time. `limiter` and `rate-limiter-flexible` do not fit: a token is taken on the
+ * path of messages, so without a promise or a timer; it can be given back; and tables of names have a bound.
  */
 export interface TokenBucketOptions {
   /** Tokens of a full bucket. */
@@ -14,7 +14,7 @@ export interface TokenBucketOptions {
 export class TokenBucket {
   readonly #options: Required<TokenBucketOptions>;
   #left: number;
-  /** When that many were left. */
+  /** Time at which `#left` was computed. */
   #at: number;
   #refused = 0;
 
@@ -24,12 +24,12 @@ export class TokenBucket {
     this.#at = now();
   }
 
-  /** So many times at once, and as many again each second. */
+  /** A bucket with a burst of `count`, and as many tokens each second. */
   static perSecond(count: number): TokenBucket {
     return new TokenBucket({ burst: count, everyMs: 1_000 / count });
   }
 
-  /** @returns false when there is no token. */
+  /** Takes a token. @returns false when there is none. */
   take(): boolean {
     this.#fill();
     if (this.#left < 1) {
@@ -46,12 +46,12 @@ export class TokenBucket {
     this.#left = Math.min(this.#options.burst, this.#left + 1);
   }
 
-  /** Whole seconds until there is a token, as far as is known since the last `take`. */
+  /** Whole seconds until there is a token, as of the last `take`. */
   get waitSeconds(): number {
     return Math.max(0, Math.ceil((1 - this.#left) * this.#options.everyMs / 1_000));
   }
 
-  /** How often there was no token since this was asked last. */
+  /** Number of times that there was no token since the last call. */
   takeRefused(): number {
     const refused = this.#refused;
     this.#refused = 0;
@@ -67,14 +67,14 @@ export class TokenBucket {
 }
 
 export interface TokenBucketsOptions extends TokenBucketOptions {
-  /** Names that are remembered; beyond it, the one that was asked about longest ago is forgotten, which has most of its tokens back. */
+  /** Names that are remembered; beyond that the least recently used one is forgotten, which has most of its tokens back. */
   readonly maxNames: number;
 }
 
 /** A bucket for each name, such as a user or an address. */
 export class TokenBuckets {
   readonly #options: TokenBucketsOptions;
-  /** The name that was asked about longest ago first. */
+  /** Buckets by name, the least recently used first. */
   readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(options: TokenBucketsOptions) {

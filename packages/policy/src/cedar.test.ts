@@ -1,4 +1,7 @@
-/** The compiled rules against Cedar: the same rules, translated, decide the same. What Cedar has no word for (hints, agents, approvals) is left out. */
+/**
+ * The compiled rules compared with Cedar: the same rules, translated, give the same decisions. Features that Cedar cannot express (hints, agents,
+ * approvals) are left out.
+ */
 import { isAuthorized, type AuthorizationCall, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
@@ -29,12 +32,12 @@ function whatOf({ allow, deny }: RuleSettings): string {
     const kind = selector.startsWith('prompt:') ? 'prompt' : selector.startsWith('resource:') ? 'resource' : 'tool';
     const what = selector.replace(/^(prompt|resource):/, '');
     if (what === '*') return 'true';
-    // Cedar has no "?": what stands for one character is tried for those that there are.
+    // Cedar has no wildcard for one character, so "?" is replaced by each character that occurs in the tests.
     return what.includes('/') ? `(resource.kind == "${kind}" && (${(what.includes('?') ? ['g', 'p', 'x'].map((character) => what.replace('?', character)) : [what]).map((each) => `resource.key like ${text(each)}`).join(' || ')}))` : `resource.server == ${text(what)}`;
   }).join(' || ');
 }
 
-/** Of a rule that denies, what cannot be judged denies. */
+/** In a rule that denies, a condition that cannot be evaluated counts as fulfilled. */
 function argsOf({ args, deny }: RuleSettings): string {
   const isDenying = deny !== undefined;
   return Object.entries(args ?? {}).map(([name, { min, max, in: allowed, optional }]: [string, ArgumentSettings]) => {

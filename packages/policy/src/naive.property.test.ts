@@ -1,4 +1,4 @@
-/** The compiled rules against a second evaluator that is written as the page of the form reads, and shares nothing with the first. */
+/** The compiled rules compared with a second, simple evaluator that shares no code with the first. */
 import fc from 'fast-check';
 import { isObject } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
@@ -13,7 +13,7 @@ const and = (truths: readonly Truth[]): Truth => (truths.includes(false) ? false
 const listOf = <Item>(value: Item | readonly Item[] | undefined): readonly Item[] => (value === undefined ? [] : Array.isArray(value) ? value as readonly Item[] : [value as Item]);
 const glob = (text: string): RegExp => new RegExp(`^${text.replaceAll(/[.+^${}()|[\]\\]/g, '\\$&').replaceAll(/\*+/g, '[^]*').replaceAll('?', '[^]')}$`, 'u');
 
-/** @param isAgainst what the rule does with whoever is meant counts against him: one agent of a chain is enough. */
+/** @param isAgainst whether a match counts against the caller; one agent of a chain is sufficient then. */
 function isOne(who: Who, { facts }: Question, isAgainst: boolean): boolean {
   return listOf(who as string | WhoParts).some((each) => {
     if (each === 'everyone') return true;
@@ -45,7 +45,7 @@ function isAbout({ allow, deny, ask, only }: RuleSettings, { kind, server, name,
   return only === 'readOnly' ? annotations['readOnlyHint'] === true : annotations['readOnlyHint'] !== true && annotations['destructiveHint'] !== false;
 }
 
-/** @param isAgainst what cannot be judged counts against the caller. */
+/** @param isAgainst whether a condition that cannot be evaluated counts against the caller. */
 function fits({ args }: RuleSettings, question: Question, isAgainst: boolean): Truth {
   return and(Object.entries(args ?? {}).map(([name, { min, max, in: allowed, optional }]: [string, ArgumentSettings]): Truth => {
     const value = question.args?.[name];
@@ -55,7 +55,7 @@ function fits({ args }: RuleSettings, question: Question, isAgainst: boolean): T
   }));
 }
 
-/** For the rules about users, or about agents. */
+/** The decision by the rules about users, or by those about agents. */
 function half(rules: readonly RuleSettings[], fallback: string, question: Question): 'allow' | 'ask' | 'deny' | 'hidden' {
   const mine = (isAgainst: boolean): RuleSettings[] => rules.filter(({ who, except }) => isOne(who, question, isAgainst) && (except === undefined || !isOne(except, question, !isAgainst)));
   const denies = mine(true).filter((rule) => rule.deny !== undefined && isAbout(rule, question) !== false);

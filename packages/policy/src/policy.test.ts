@@ -30,7 +30,7 @@ function targetOf(text: string, annotations?: unknown): Target {
   return { kind: kind as Target['kind'], server, name, ...(annotations === undefined ? {} : { annotations }) };
 }
 
-/** `allow`, `deny` or `hidden`, and the rule. */
+/** The effect (`allow`, `deny` or `hidden`), and the id of the rule. */
 function decide(policy: Policy, what: string, { args, facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {}): string {
   const target = targetOf(what, annotations);
   const circumstances: Circumstances = { facts, kind: target.kind, method: 'tools/call', server: target.server, name: target.name, args, now: Date.parse(now), address };
@@ -59,7 +59,7 @@ it('tools, prompts and resources are told apart; the name of a server is all of 
   const all = ['a/x', 'prompt:a/x', 'b/x', 'prompt:b/x', 'resource:c/file:///public/x', 'resource:c/file:///secret', 'd/x', 'prompt:d/x', 'resource:d/u:x', 'server:d/anything', 'server:a/anything'];
   expect(all.filter((what) => decide(policy, what).startsWith('allow'))).toEqual(['a/x', 'prompt:b/x', 'resource:c/file:///public/x', 'd/x', 'prompt:d/x', 'resource:d/u:x', 'server:d/anything']);
   const denied = await policyOf([{ who: 'everyone', deny: 'd/delete_*' }], 'allow');
-  // What a method that nobody knows does is not known either.
+  // The effect of an unknown method is unknown.
   expect([decide(denied, 'server:d/anything'), decide(denied, 'server:a/anything'), denied.rightsOf(ann).mayEverythingOf('d'), denied.rightsOf(ann).seesServer('d')]).toEqual(['hidden #1', 'allow', false, true]);
 });
 
@@ -178,7 +178,7 @@ describe('agents', () => {
     expect(of(chain('other', 'agent'))).toEqual(['allow', 'hidden']);
     expect(of({ ...chain('other'), client: 'bot' })).toEqual(['allow', 'hidden']);
     expect(of(chain('helper'))).toEqual(['allow', 'allow']);
-    // What excepts from a refusal is in the caller's favour: the whole chain has to be named.
+    // An exception from a refusal is in the caller's favour: the whole chain has to match.
     expect(of(chain('helper', 'agent'))).toEqual(['allow', 'hidden']);
   });
 

@@ -94,7 +94,7 @@ function actsVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.length > 0 ? facts.actors.every((actor) => isNamed(values, actor)) : isClientNamed(values, facts);
 }
 
-/** One of the agents that act for the subject, or the client, is enough: nobody escapes a refusal by putting another agent in between. */
+/** It is sufficient that one of the agents that act for the subject, or the client, is named, so that a refusal cannot be evaded by a further agent. */
 function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.some((actor) => isNamed(values, actor)) || isClientNamed(values, facts);
 }

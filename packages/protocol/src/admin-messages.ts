@@ -1,18 +1,18 @@
 /**
- * What processes ask each other for whoever runs the gateway, and tell those who watch calls. Nothing of it is on the way of a call; a process of an older
- * version hears none of it, and is shown as one that does not answer.
+ * Messages between processes for operators, and reports of watched calls. None of them is on the path of a call. A process of an older version does
+ * not receive them, and is shown as one that does not answer.
  */
 import type { WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
 
-/** For every process. Each answers once. */
+/** A question that is sent to every process; each answers once. */
 export interface AdminQuestion {
-  /** What is asked for; a process that does not know it says so. */
+  /** Name of the question; a process that does not know it answers without a body. */
   readonly about: string;
   readonly args: JsonObject;
 }
 
-/** A part of a process, as its signs of life name it. */
+/** A worker of a process, by its name in signs of life. */
 export interface WorkerOfRole {
   readonly worker: WorkerId;
   readonly role: string;
@@ -21,47 +21,47 @@ export interface WorkerOfRole {
 export interface AdminAnswer {
   readonly process: WorkerId;
   readonly role: string;
-  /** What its signs of life, if it gives any, name it. */
+  /** The names of its workers in signs of life, if it gives any. */
   readonly workers: readonly WorkerId[];
-  /** Whom it knows to be there, or to have been there until a moment ago, by their signs of life. */
+  /** Workers whose signs of life it receives, or did until a moment ago. */
   readonly known: readonly WorkerOfRole[];
-  /** Left out where it has nothing of what was asked for, or does not know what that is. */
+  /** The answer; left out where the process does not know the question or has no answer. */
   readonly body?: JsonObject;
-  /** Why it could not be said. */
+  /** Why the question could not be answered. */
   readonly problem?: string;
 }
 
-/** Which calls are watched; whatever is left out may be anything. */
+/** Selects the calls that are watched; a member that is left out matches everything. */
 export interface TapFilter {
   readonly server?: string;
-  /** As the server calls it. */
+  /** The server's own name of a tool. */
   readonly tool?: string;
-  /** What a client says it is. */
+  /** Name of a client, as the client gives it. */
   readonly client?: string;
   /** The beginning of a session's key. */
   readonly session?: string;
 }
 
-/** Somebody watches calls. Said again and again; it ends by itself. */
+/** A watch of calls. It is repeated while somebody watches, and expires otherwise. */
 export interface TapLease {
-  /** Unique among those that are there. */
+  /** Id of the watch, unique among present ones. */
   readonly watch: string;
-  /** The process that is told. */
+  /** The process that gets the reports. */
   readonly to: WorkerId;
-  /** Milliseconds that it lasts from when it is heard; 0: it ends now. */
+  /** Milliseconds that it lasts after it is received; 0 ends it now. */
   readonly termMs: number;
   readonly filter: TapFilter;
   /** Calls that each process may choose in a second. */
   readonly perSecond: number;
-  /** What is told of arguments and results: `none`, `shape` or `redacted`. */
+  /** What is reported of arguments and results: `none`, `shape` or `redacted`. */
   readonly payload: string;
 }
 
-/** What a process saw of watched calls. */
+/** Events of watched calls in one process. */
 export interface TapReport {
   readonly process: WorkerId;
   readonly watch: string;
   readonly events: readonly JsonObject[];
-  /** Calls that were not chosen, and events that were not kept, since the last report, because there were more than were asked for. */
+  /** Calls that were not chosen, and events that were dropped, since the last report, because there were more than the watch permits. */
   readonly dropped: number;
 }

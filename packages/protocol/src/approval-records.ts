@@ -1,4 +1,4 @@
-/** What is kept of calls that wait for an approval (`ask` under `access`), for those who approve. */
+/** The records of calls that wait for an approval (`ask` under `access`). */
 import type { Principal, ServerName, WorkerId } from './ids.ts';
 
 export const approvalStates = ['waiting', 'approved', 'refused', 'used', 'expired', 'withdrawn'] as const;
@@ -13,25 +13,25 @@ export interface ApprovalRecord {
   readonly at: number;
   readonly until: number;
   readonly rule: string;
-  /** What the rule says of itself. */
+  /** The reason that the rule gives (`because`). */
   readonly because?: string;
   readonly server: ServerName;
   /** The server's own name. */
   readonly tool: string;
-  /** The arguments as JSON, as the server is to have them; cut where they are long. */
+  /** The arguments as JSON, as they will be sent to the server; cut where they are long. */
   readonly arguments: string;
-  /** Characters of them that are not shown. */
+  /** Number of their characters that were cut off. */
   readonly hidden?: number;
   /** SHA-256 over server, tool, arguments, caller, rule and expiry. */
   readonly digest: string;
   readonly principal: Principal;
-  /** Who asks, as far as it is known: `ISSUER|SUBJECT`, and those who act for him. */
+  /** The caller, as far as it is known: `ISSUER|SUBJECT`, followed by those who act for it. */
   readonly who: readonly string[];
   readonly tenant?: string;
   readonly client?: string;
-  /** Those who may approve; left out where whoever has the role may. */
+  /** Those who may approve; left out where everybody with the role may. */
   readonly approvers?: readonly string[];
-  /** Who has decided, and why. */
+  /** Who has decided, and with which reason. */
   readonly by?: string;
   readonly reason?: string;
 }

@@ -1,16 +1,16 @@
-/** What was approved of one server's definitions, as it is kept. */
+/** The approved definitions of one server, as they are stored. */
 import type { JsonObject } from './json-rpc.ts';
 
-/** Lists whose entries are definitions. Resources are what a server has, not what it promises. */
+/** Lists whose entries are definitions. Resources are not among them, since they are contents and not an interface. */
 export const definedKinds = ['tools', 'prompts', 'resourceTemplates'] as const;
 export type DefinedKind = (typeof definedKinds)[number];
 
 export interface ApprovedDefinitions {
-  /** A digest of how the server is reached: somewhere else is another server. */
+  /** A digest of how the server is reached: with another command or address it counts as another server. */
   readonly reached: string;
   readonly instructions?: string;
-  /** Lists that were seen: what comes into them later is new. */
+  /** Lists that were seen before: an entry that appears in them later is new. */
   readonly kinds: readonly DefinedKind[];
-  /** By kind and the server's own name of it: `tools:search`. */
+  /** Keys consist of the kind and the server's own name: `tools:search`. */
   readonly entries: Readonly<Record<string, JsonObject>>;
 }

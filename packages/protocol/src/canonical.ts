@@ -1,7 +1,7 @@
-/** One text for one value, whoever wrote it: what digests are made of (RFC 8785: members sorted, no blanks). Numbers stay as they came. */
+/** One text for equal values, for digests (RFC 8785: members sorted, no blanks). Numbers keep the form in which they were written. */
 import { isRawNumber } from './exact-numbers.ts';
 
-/** @param value as JSON is read; members that are `undefined` are none. */
+/** @param value a parsed JSON value; members that are `undefined` are left out. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

@@ -1,11 +1,11 @@
-/** What a client says it is (`clientInfo`, every revision), cut to what is shown of it. */
+/** The `clientInfo` of a client (every revision), cut to the lengths that are shown. */
 import { isObject } from './json-rpc.ts';
 import { printable } from './printable.ts';
 import type { ClientInfo } from './session-record.ts';
 
 const maxLength = 100;
 
-/** @returns undefined where it says nothing that could be shown. */
+/** @returns undefined where it has nothing that could be shown. */
 export function clientInfoOf(said: unknown): ClientInfo | undefined {
   if (!isObject(said) || typeof said['name'] !== 'string' || said['name'] === '') return undefined;
   const { name, version } = said;

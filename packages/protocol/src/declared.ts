@@ -1,28 +1,28 @@
 /**
- * A client as far as what servers offer depends on it. Some have tools only for clients they may ask something, so what is offered is
- * known for each set of declared capabilities. A set is named by the members that revisions give a meaning, not by what stands in them:
- * whatever clients declare, there are a few hundred of them.
+ * The properties of a client on which the lists of servers may depend. Some servers offer tools only to clients with certain capabilities, so lists are
+ * kept for each set of declared capabilities. A set contains only the names of members that the revisions define, and none of their values, so there are
+ * at most a few hundred different sets.
  */
 import { anonymous, type Principal } from './ids.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { carriedExtensions } from './modern.ts';
 
 export interface Declared {
-  /** Everything below in one text, by which such clients are known. */
+  /** All members below in one text, which identifies clients with the same properties. */
   readonly key: string;
-  /** It speaks a revision with sessions. */
+  /** Whether the client speaks a revision with sessions. */
   readonly hasSession: boolean;
-  /** What it may be asked, with the details of each: "elicitation(form,url) roots". */
+  /** The questions that it can be asked, with details: "elicitation(form,url) roots". */
   readonly asks: string;
-  /** Extensions it declares, of those that are carried, separated by spaces. */
+  /** The declared extensions that the gateway supports, separated by spaces. */
   readonly extensions: string;
-  /** Whose it is, where that is known: servers with credentials of each user offer each what is his. */
+  /** The caller, where it is known: a server with credentials of each user may offer different lists to each. */
   readonly owner?: Principal;
 }
 
 const details: Readonly<Record<string, readonly string[]>> = { elicitation: ['form', 'url'], roots: ['listChanged'], sampling: ['context', 'tools'] };
 
-/** @param capabilities as a client declares them. @param principal whose it is. */
+/** @param capabilities as the client declares them. @param principal of the caller. */
 export function declaredBy(capabilities: JsonObject, hasSession: boolean, principal?: Principal): Declared {
   const asks = Object.entries(details).flatMap(([name, parts]) => {
     const declared = capabilities[name];
@@ -36,9 +36,9 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean, princi
 }
 
 /**
- * Under which name a server's record keeps what such clients are offered. A server of 2026-07-28 hears the capabilities with each request,
- * and may have an older leg besides, which is the one of clients with sessions; extensions go to such servers only.
- * @returns '' for what everybody is offered.
+ * The key under which a server's record has the lists for such clients. A server of 2026-07-28 receives the capabilities with each request; it may also
+ * speak an older revision, whose lists are for clients with sessions. Extensions are declared to servers of 2026-07-28 only.
+ * @returns '' for the common lists.
  */
 export function offerKey({ hasSession, asks, extensions }: Declared, isModern: boolean): string {
   if (!isModern) return asks;
@@ -46,7 +46,7 @@ export function offerKey({ hasSession, asks, extensions }: Declared, isModern: b
   return asks === '' && extensions === '' ? '' : `alone ${asks} ${extensions}`;
 }
 
-/** Under which name the record of a server with credentials of each user keeps what one of them is offered; '' for nobody in particular. */
+/** The key of one user in the record of a server with credentials of each user; '' for no particular user. */
 export function ownerKey({ owner, key }: Declared): string {
   return owner === undefined ? '' : `${owner} ${key}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Addresses a server wants a user to open (2025-11-25 and 2026-07-28 client/elicitation, URL mode): a client may open them with a click,
- * so only what a browser loads as a page of some host passes: https, and http on the user's own machine.
+ * Checks the addresses that servers ask users to open (2025-11-25 and 2026-07-28 client/elicitation, URL mode). Since a client may open them with one
+ * click, only web pages are passed on: https, and http on the user's own machine.
  */
 import type { ExchangeOutcome } from './exchange.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
@@ -8,7 +8,7 @@ import { urlElicitationRequired } from './methods.ts';
 
 const loopback = /^(localhost|.+\.localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** @param params of an `elicitation/create`. @returns what is wrong with its address; undefined when nothing is, or it has none. */
+/** @param params of an `elicitation/create`. @returns the problem of its address; undefined when there is none, or no address. */
 export function urlProblem({ mode, url }: JsonObject): string | undefined {
   if (mode !== 'url' && url === undefined) return undefined;
   const parsed = typeof url === 'string' ? URL.parse(url) : null;
@@ -17,7 +17,7 @@ export function urlProblem({ mode, url }: JsonObject): string | undefined {
   return passes && parsed.username === '' && parsed.password === '' ? undefined : 'the address of an elicitation must be https, or http on this machine, without a user name';
 }
 
-/** The same for what a call ends with: an error that requires elicitations, or a result of 2026-07-28 that requires input. */
+/** The same check for the end of a call: an error that requires elicitations, or a result of 2026-07-28 that requires input. */
 export function outcomeUrlProblem(outcome: ExchangeOutcome): string | undefined {
   if (outcome.kind === 'error') {
     const { code, data } = outcome.error;

@@ -1,20 +1,23 @@
 /**
- * Numbers a double cannot hold as they were written: integers above 2^53, `1e400`, `1.0`, `-0`. JSON sets no bounds for numbers (RFC 8259,
- * section 6), and a gateway that only carries them has no reason to change them. Such a number is read as a raw one, which is written
- * again as it came; every other is a number as always.
+ * Reads and writes numbers that a double cannot represent as they were written: integers above 2^53, `1e400`, `1.0`, `-0`. JSON sets no bounds for
+ * numbers (RFC 8259, section 6), so the gateway passes them on unchanged. Such a number is read as a raw number, which is written again in the same form;
+ * every other one is an ordinary number.
  */
 
-/** What `JSON.rawJSON` makes of the text of a number. */
+/** The result of `JSON.rawJSON` for the text of a number. */
 export interface RawNumber {
   readonly rawJSON: string;
 }
 
-/** How a number with a fraction, an exponent, sixteen digits or a negative zero begins; it is looked for in strings too, where it means nothing. */
+/**
+ * Matches the beginning of a number with a fraction, an exponent, sixteen digits or a negative zero. It may also match inside a string, where it causes
+ * only a second search.
+ */
 const suspicious = /[:,[\s]-(?:0|\d+[.eE]|\d{16})|[:,[\s](?:\d{16}|\d+[.eE])/;
-/** Such a number from its beginning to its end. */
+/** Matches such a number as a whole. */
 const candidate = /(?<=[:,[\s])(?:-0(?![\d.eE])|-?(?:\d{16,}(?:\.\d+)?|\d+\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?)/g;
 
-/** Whether a JSON text may hold a number that has to be read as a raw one. A text without fractions and long numbers pays one search. */
+/** Whether a JSON text may contain a number that has to be read as a raw one. For a text without fractions and long numbers, this is a single search. */
 export function mayHoldRawNumbers(text: string): boolean {
   if (!suspicious.test(text)) return false;
   for (const [written] of text.matchAll(candidate)) if (String(Number(written)) !== written) return true;
@@ -22,7 +25,7 @@ export function mayHoldRawNumbers(text: string): boolean {
 }
 
 /**
- * `JSON.parse`, with what a double cannot hold as raw numbers. Ten times as dear as without.
+ * `JSON.parse` that reads numbers which a double cannot represent as raw numbers. Takes ten times as long.
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 function parseWithRawNumbers(text: string): unknown {
@@ -35,12 +38,12 @@ function parseWithRawNumbers(text: string): unknown {
   });
 }
 
-/** What was read with a raw number in it, however deep: found out while reading, so that nobody has to look. */
+/** Objects and arrays that contain a raw number at any depth; they are added while they are read, so that values need not be searched later. */
 const holders = new WeakSet();
 
 /**
- * Whether a value that was read here has a raw number in it. What was put together of parts that were read is looked at one level deep,
- * which is how parameters are rewritten.
+ * Whether a value that was read here contains a raw number. A value that was composed of such values is searched one level deep, which covers rewritten
+ * parameters.
  */
 export function holdsRawNumbers(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
@@ -54,7 +57,7 @@ export function holdsRawNumbers(value: unknown): boolean {
 }
 
 /**
- * What JSON text means, with every number as it was written. For text of our own; what comes from outside is bounded first (`read-json.ts`).
+ * Parses JSON text and keeps every number as it was written. For text of our own; text from outside has to be bounded first (`read-json.ts`).
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 export function parseJson(text: string): unknown {
@@ -68,11 +71,11 @@ export function isRawNumber(value: unknown): value is RawNumber {
   return rawJson.isRawJSON(value);
 }
 
-/** What the gateway calculates with: a number of either kind as a double; undefined for anything else. */
+/** A number of either kind as a double, for calculations; undefined for anything else. */
 export function numberOf(value: unknown): number | undefined {
   if (typeof value === 'number') return value;
   return isRawNumber(value) ? Number(value.rawJSON) : undefined;
 }
 
-/** ECMAScript 2026, JSON.parse source text access; the library of types does not have it yet. */
+/** ECMAScript 2026, JSON.parse source text access; TypeScript's library does not declare it yet. */
 const rawJson = JSON as unknown as { rawJSON(text: string): RawNumber; isRawJSON(value: unknown): boolean };

@@ -1,6 +1,6 @@
 /**
- * The canonical exchange: one client request and all that belongs to it until its final answer. Dialects of clients
- * turn what they hear into this, dialects of servers turn this into what they say; neither knows the other.
+ * The canonical exchange: one client request with everything that belongs to it until its final answer. The dialects of clients and the dialects of
+ * servers both convert to and from this form, and do not depend on each other.
  */
 import type { CustomMethod } from './custom-methods.ts';
 import type { GatewayFault } from './errors.ts';
@@ -13,7 +13,7 @@ import type { CarriedMethod, InputMethod } from './method-table.ts';
 import type { LogLevel } from './methods.ts';
 import type { Client } from './session-messages.ts';
 
-/** Methods that are carried to one upstream server. Everything else is answered by the session itself. */
+/** Methods that are forwarded to one server. All others are answered by the gateway. */
 export type ExchangeMethod = CarriedMethod | CustomMethod;
 
 /** Methods about a task that a server works on (2025-11-25, basic/utilities/tasks). */
@@ -21,48 +21,48 @@ export type TaskMethod = Extract<CarriedMethod, `tasks/${string}`>;
 
 export interface ExchangeContext {
   readonly principal: Principal;
-  /** What is proven of the caller: for servers that are told, or where each user signs in for himself. */
+  /** The proven identity of the caller, for servers that are told it, or at which each user signs in. */
   readonly who?: Who;
-  /** Reference counts of subscriptions are kept per session. */
+  /** The session or single request; subscriptions are counted by it. */
   readonly session: SessionKey;
-  /** What the client declared that a server may ask of it; a server is told exactly this. */
+  /** The client's capabilities, exactly as they are declared to the server. */
   readonly capabilities: JsonObject;
-  /** Of a request about a task: the session or request that created it, when that is another. Who holds the task's id was given it. */
+  /** In a request about a task: the session or request that created the task, if that is another one. The caller has proven its access by the task's id. */
   readonly taskOwner?: SessionKey;
-  /** Where the task is that a request is about. */
+  /** In a request about a task: the place of the task. */
   readonly taskPlace?: TaskPlace;
-  /** The request stands alone: `session` is its own and nobody else's (2026-07-28). */
+  /** Whether it is a request without a session (2026-07-28); `session` is then a key of its own. */
   readonly standsAlone: boolean;
-  /** Whose a request is that stands alone, where that is known: what a program keeps for one is for all of them. */
+  /** The client of a request without a session, where it is known: its requests share the state that a program keeps. */
   readonly client?: Client;
-  /** The least severe messages the client wants; undefined for none. */
+  /** The least severe log level that the client wants; undefined for no log messages. */
   readonly logLevel: LogLevel | undefined;
-  /** The client asked for progress; tokens are each hop's own and do not travel. The server is asked for it in any case. */
+  /** Whether the client asked for progress. The server is asked for it in any case; progress tokens are not passed on. */
   readonly wantsProgress: boolean;
   /** The W3C `traceparent` of the session's span. */
   readonly trace?: string | undefined;
-  /** The tag under which the call is watched; it never goes on to a server. */
+  /** The tag under which the call is watched; it is never sent to a server. */
   readonly tap?: string | undefined;
   /** Milliseconds after which the backend forgets the exchange even if nobody cancelled it. */
   readonly maxTimeMs: number;
 }
 
-/** A caller as an edge has proven who he is. */
+/** The identity of a caller, as an edge has proven it. */
 export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups'>;
 
-/** What servers may be told of a caller. */
+/** The part of the facts about a caller that servers may be told. */
 export function whoOf(facts: Facts | undefined): { readonly who?: Who } {
   if (facts === undefined) return {};
   const { issuer, subject, tenant, groups } = facts;
   return { who: { issuer, subject, tenant, groups } };
 }
 
-/** Where a server's task is: the server's own id means nothing anywhere else. */
+/** The place of a server's task; the server's own id is valid only there. */
 export interface TaskPlace {
   readonly worker: WorkerId;
-  /** The connection over which it was made; where that is a program's, one run of the program. */
+  /** The connection over which it was created; for a stdio server, one run of the program. */
   readonly connection: string;
-  /** The program that this worker started has the task, and nobody else. Otherwise the server keeps it, and may be asked by another way when this one is gone. */
+  /** Whether only the program of this worker has the task. Otherwise the server keeps it, and another worker can ask for it if this one is gone. */
   readonly isProgram: boolean;
 }
 
@@ -70,37 +70,37 @@ export interface CallCommand {
   readonly kind: 'call';
   readonly exchange: ExchangeId;
   readonly method: ExchangeMethod;
-  /** Names and URIs are the upstream's own; `_meta` holds no key of this hop's protocol. */
+  /** Names and URIs are the server's own; `_meta` has no keys that are for the gateway. */
   readonly params: JsonObject;
   readonly context: ExchangeContext;
-  /** The session knows that this adapter keeps something for it. */
+  /** Whether the session knows that this adapter keeps state for it. */
   readonly isBound?: boolean;
-  /** It is a notification: the server is told, and does not answer. Only methods that no revision knows are carried so. */
+  /** Whether it is a notification, which the server does not answer. Only methods that no revision defines are forwarded in this way. */
   readonly isNotification?: boolean;
 }
 
-/** What a server may ask through the gateway. */
+/** Methods of questions that a server may ask through the gateway. */
 export type QuestionMethod = InputMethod | CustomMethod;
 
-/** Sent to every adapter of a server; the one that holds the exchange acts, the others do not know it. */
+/** Commands to every adapter of a server; only the adapter that holds the exchange acts. */
 export type ControlCommand =
-  /** `isTimeout`: the server did not answer in time. `worker`: at that worker only; another one may work on it by now. */
+  /** `isTimeout`: the server did not answer in time. `worker`: only that worker is meant, since another one may be working on the exchange by now. */
   | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string; readonly isTimeout?: boolean; readonly worker?: WorkerId }
   /** The client's answer to an `input`. */
   | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
   | { readonly kind: 'roots-changed'; readonly session: SessionKey }
   | { readonly kind: 'log-level'; readonly session: SessionKey; readonly level: LogLevel }
-  /** One adapter has taken the session's `resources/unsubscribe`; another may be the one that was told to listen. */
+  /** One adapter has received the session's `resources/unsubscribe`; the subscription may be at another one. */
   | { readonly kind: 'unsubscribed'; readonly session: SessionKey; readonly uri: string }
   | { readonly kind: 'session-ended'; readonly session: SessionKey }
-  /** Somebody uses the server. With `caller`, what a client that declared these capabilities is offered is not known. */
+  /** The server is in use. `caller`: a client for which the server's lists are not known yet. */
   | { readonly kind: 'wanted'; readonly caller?: OfferCaller };
 
-/** A client of which it is to be found out what it is offered. */
+/** A client for which the lists of a server have to be requested. */
 export type OfferCaller = Pick<ExchangeContext, 'principal' | 'who' | 'session' | 'standsAlone' | 'capabilities'>;
 
-/** On whose behalf a server asks: a call, or the session whose own connection it is. */
+/** The party on whose behalf a server asks: a call, or the session that owns the connection. */
 export type Asker = ExchangeId | SessionKey;
 
 /** One question of a server, unique within the adapter that relays it. */
@@ -113,57 +113,57 @@ export interface ProgressEvent {
   readonly progress: JsonNumber;
   readonly total?: JsonNumber;
   readonly message?: string;
-  /** Members besides these, `_meta` among them. */
+  /** Other members, including `_meta`. */
   readonly more?: JsonObject;
 }
 
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
-  /** `place`: where the tasks are that the result is about; `tools`: what each task of a list runs, by the server's own name. */
+  /** `place`: the place of the tasks in the result; `tools`: for each task of a list, the server's own name of its tool. */
   | { readonly kind: 'result'; readonly result: JsonObject; readonly place?: TaskPlace; readonly tools?: readonly string[] }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
 export type ExchangeEvent =
   | ProgressEvent
-  /** The server has reported progress that is not for the client: the call does not hang. */
+  /** The server has reported progress that the client did not ask for; it extends the time limit. */
   | { readonly kind: 'alive' }
-  /** What the session does with this server has a place: the server keeps state for it behind this worker's adapter. */
+  /** The server keeps state for this session at this worker's adapter; later calls go there. */
   | { readonly kind: 'bound'; readonly worker: WorkerId }
   | { readonly kind: 'log'; readonly params: JsonObject }
-  /** One that no revision knows. */
+  /** A notification that no revision defines. */
   | { readonly kind: 'notification'; readonly method: string; readonly params?: JsonObject }
-  /** The server needs something of the client before it can go on (sampling, elicitation, roots). */
+  /** The server asks the client something before it can go on (sampling, elicitation, roots). */
   | {
       readonly kind: 'input';
       readonly input: InputKey;
       readonly method: QuestionMethod;
       readonly params: JsonObject;
-      /** The question was asked on behalf of this exchange, which ended; its answer is still waited for, by this one. */
+      /** The exchange that asked the question before and has ended; now this exchange waits for the answer. */
       readonly movedFrom?: ExchangeId;
     }
-  /** The adapter has the client's answer: nobody needs to keep it. */
+  /** The adapter has received the client's answer, which does not have to be kept any longer. */
   | { readonly kind: 'input-answered'; readonly input: InputKey }
-  /** The server does not wait for that answer any more. */
+  /** The server no longer waits for the answer. */
   | { readonly kind: 'input-withdrawn'; readonly input: InputKey; readonly reason: string }
   | ExchangeOutcome;
 
-/** What a server says outside any call. Sent to every session worker. `place`: of the tasks it speaks of; `tool`: what such a task runs, by the server's own name. */
+/** Messages of a server outside calls, sent to every session worker. `place`: the place of the task they are about; `tool`: the server's own name of its tool. */
 export type ServerNotice =
-  /** Its adapter has begun anew: what it is to know of a session has to be said again. */
+  /** The adapter has reconnected: subscriptions and log levels have to be sent again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
-  /** `more`: what it says besides the URI. */
+  /** `more`: members besides the URI. */
   | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] }
-  /** `sessions`: those it can concern, if they asked for logs. */
+  /** `sessions`: those that the message may concern; it is sent to those that want logs. */
   | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
-  /** A notification that no revision knows, of no call, over a connection that only one session has used. */
+  /** A notification that no revision defines and that belongs to no call, over a connection that only one session has used. */
   | { readonly kind: 'notification'; readonly server: ServerName; readonly method: string; readonly params?: JsonObject; readonly sessions: readonly SessionKey[] }
-  /** A question that belongs to no call, over a connection that is one session's own; or not any more, since the call `movedFrom` was answered. */
+  /** A question that belongs to no call, over a connection that one session owns; `movedFrom`: the call that asked it before and was answered. */
   | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly movedFrom?: ExchangeId; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
-  /** `task` is the server's own task object, under the server's own id. */
+  /** `task`: the server's task object, with the server's own id. */
   | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly sessions: readonly SessionKey[] }
-  /** The call that created the task has been answered; its progress token lives as long as the task. */
+  /** Progress of a task after the call that created it was answered; the call's progress token is valid as long as the task. */
   | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly tool?: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
   | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] };
 
@@ -172,17 +172,17 @@ export interface BackendPresence {
   readonly worker: WorkerId;
   /** The formats that the process speaks; left out before 0.2.0. */
   readonly formats?: Formats;
-  /** Where it runs (`nats.region`); left out where that is not said. */
+  /** The region of the process (`nats.region`); left out where none is configured. */
   readonly region?: string;
-  /** Servers it has adapters of. */
+  /** Servers that it has adapters for. */
   readonly servers: readonly ServerName[];
   /** This is the worker's last sign. */
   readonly isLeaving: boolean;
-  /** How often it had lost the bus and found it again. */
+  /** Number of times that it has lost the bus and reconnected. */
   readonly reconnects: number;
 }
 
-/** A question about open exchanges, and the answer: those an adapter holds. */
+/** A question about open exchanges; in the answer, those that the adapter holds. */
 export interface HeldExchanges {
   readonly exchanges: readonly ExchangeId[];
 }

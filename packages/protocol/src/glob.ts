@@ -1,13 +1,12 @@
 /**
- * Globs over `server/tool`: `*` (and `**`) for any text, slashes among it, `?` for one character, `[a-z]` and `[!a-z]` for one of a
- * set, `{a,b}` for either, `\` before a character that stands for itself. What they are tried on is a server's word: a name is
- * matched in a time that grows with its length and the glob's, whatever both are.
+ * Globs over `server/tool`: `*` and `**` match any text including slashes, `?` one character, `[a-z]` and `[!a-z]` one of a set, `{a,b}` either text, and
+ * `\` takes the next character literally. Since the matched names come from servers, the time is bounded by the lengths of name and glob.
  */
 type CharacterTest = (character: string) => boolean;
 /** A run: the part of a glob between two stars. */
 type Run = readonly CharacterTest[];
 
-/** @returns a function that tells whether a whole text fits the glob. */
+/** @returns a function that decides whether a whole text matches the glob. */
 export function compileGlob(glob: string): (text: string) => boolean {
   const alternatives = expandBraces(glob).map((each) => runsOf(each));
   return (text) => {
@@ -16,7 +15,7 @@ export function compileGlob(glob: string): (text: string) => boolean {
   };
 }
 
-/** The first run begins the text, the last one ends it, and each between them is taken where it first comes. */
+/** The first run has to match at the beginning, the last one at the end, and each run between them at its first possible place. */
 function fits(runs: readonly Run[], characters: readonly string[]): boolean {
   const [first = [], ...others] = runs;
   const last = others.pop();
@@ -59,7 +58,7 @@ function inSet(set: string, isNegated: boolean): CharacterTest {
   };
 }
 
-/** `a{b,c}` as `ab` and `ac`; braces without a comma stand for themselves. */
+/** `a{b,c}` becomes `ab` and `ac`; braces without a comma are literal. */
 function expandBraces(glob: string): string[] {
   const found = /^((?:\\.|[^\\{])*)\{((?:\\.|[^\\{}])*,(?:\\.|[^\\{}])*)\}(.*)$/su.exec(glob);
   if (found === null) return [glob];

@@ -1,4 +1,4 @@
-/** Values in HTTP headers (2026-07-28 basic/transports, Custom Headers): those a header cannot carry are wrapped in base64. */
+/** Values in HTTP headers (2026-07-28 basic/transports, Custom Headers): a value that a header cannot contain is wrapped in base64. */
 import { isObject, type JsonObject } from './json-rpc.ts';
 
 const wrapped = /^=\?base64\?(.*)\?=$/s;
@@ -10,7 +10,7 @@ export function encodeHeaderValue(value: string): string {
   return isSafe ? value : `=?base64?${Buffer.from(value, 'utf8').toString('base64')}?=`;
 }
 
-/** @returns undefined for a wrapped value that is no proper base64; anything not wrapped is itself. */
+/** @returns undefined for a wrapped value that is not valid base64; a value without the wrapper is returned unchanged. */
 export function decodeHeaderValue(value: string): string | undefined {
   const match = wrapped.exec(value);
   if (match === null) return value;
@@ -27,17 +27,17 @@ export interface ParameterHeader {
 }
 
 const annotation = 'x-mcp-header';
-/** All headers of a request are 16 KB at most servers, so no more would ever arrive. */
+/** Most servers accept 16 KB of headers in a request, so more would not be accepted. */
 const maxParameterHeaders = 100;
 const maxHeaderNameLength = 200;
-/** Arguments themselves nest no deeper (`limits.maxJsonDepth`). */
+/** Arguments nest no deeper (`limits.maxJsonDepth`). */
 const maxParameterDepth = 128;
-/** Schemas are asked with every call; each is read once. */
+/** Results by schema: a schema is needed for every call, and is read once. */
 const read = new WeakMap<JsonObject, ReturnType<typeof parameterHeaders>>();
 
 /**
- * The arguments an input schema wants repeated in headers.
- * @returns the problem, when an annotation breaks the rules: such a tool must not be offered.
+ * The arguments that an input schema declares to be repeated in headers.
+ * @returns the problem, when a declaration breaks the rules: such a tool must not be offered.
  */
 export function parameterHeaders(schema: JsonObject): readonly ParameterHeader[] | { readonly problem: string } {
   const known = read.get(schema) ?? readParameterHeaders(schema);
@@ -45,14 +45,14 @@ export function parameterHeaders(schema: JsonObject): readonly ParameterHeader[]
   return known;
 }
 
-/** Where a property stands, as a chain upwards: most properties are not repeated in a header, and their paths are never written out. */
+/** The place of a property, linked to its parents. Most properties are not repeated in a header, so a path is built only where one is. */
 interface Place {
   readonly key: string;
   readonly parent: Place | undefined;
   readonly depth: number;
 }
 
-/** Walks level by level without recursion, in the order of the schema: how deep and how wide it is, its server decides. */
+/** Walks the schema without recursion, since the server decides how deep and wide it is. */
 function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHeaders> {
   const found = new Map<string, ParameterHeader>();
   const open: { readonly properties: unknown; readonly place: Place | undefined }[] = [{ properties: schema['properties'], place: undefined }];
@@ -93,14 +93,14 @@ function pathOf(place: Place): string[] {
   return path;
 }
 
-/** The argument a header repeats; undefined when it is absent or null, and then there is no header. */
+/** The argument that a header repeats; undefined when it is absent or null, and then there is no header. */
 export function argumentAt(args: unknown, path: readonly string[]): unknown {
   let value = args;
   for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value ?? undefined;
 }
 
-/** Whether a header says the same as the argument it repeats. */
+/** Whether a header has the same value as the argument that it repeats. */
 export function repeats(header: string, argument: unknown): boolean {
   const decoded = decodeHeaderValue(header);
   if (decoded === undefined) return false;

@@ -1,6 +1,6 @@
 /**
- * Identifiers and the only places that make them. A client's or server's raw string never becomes one of these:
- * that is what allows them to stand in a bus subject.
+ * Identifiers, and the only functions that make them. A raw string of a client or server never becomes one of these, so they can be used in subjects of
+ * the bus.
  */
 import { parseJson } from './exact-numbers.ts';
 import { isJsonRpcId, type JsonRpcId } from './json-rpc.ts';
@@ -9,26 +9,26 @@ import { hash, randomBytes } from 'node:crypto';
 declare const brand: unique symbol;
 type Brand<T, B extends string> = T & { readonly [brand]: B };
 
-/** The value of `Mcp-Session-Id`: 192 random bits, base64url. A secret towards the client, never a credential. */
+/** The value of `Mcp-Session-Id`: 192 random bits, base64url. It must not be guessable, but is not a credential. */
 export type SessionId = Brand<string, 'SessionId'>;
-/** What stands for a session inside the gateway: in subjects, logs and keys. Cannot be turned back into a `SessionId`. */
+/** Identifies a session inside the gateway: in subjects, logs and keys. A `SessionId` cannot be computed from it. */
 export type SessionKey = Brand<string, 'SessionKey'>;
 /** One client request and everything that belongs to it, unique in the whole system. */
 export type ExchangeId = Brand<string, 'ExchangeId'>;
-/** One question of the gateway to a client, unique in the whole system: its answer can be used for no other. Also the token its progress comes under. */
+/** One question of the gateway to a client, unique in the whole system, so that an answer fits one question only. Also its progress token. */
 export type QuestionId = Brand<string, 'QuestionId'>;
 /** The name an operator gave an upstream server in the configuration. */
 export type ServerName = Brand<string, 'ServerName'>;
-/** One open response stream of a client: a POST being answered or a GET stream. */
+/** One open response stream of a client: the answer to a POST, or a GET stream. */
 export type StreamId = Brand<string, 'StreamId'>;
 /** One process (or one role inside a process) of the gateway. */
 export type WorkerId = Brand<string, 'WorkerId'>;
-/** What follows `/mcp` in the address a client uses: a server, a profile, or the empty string for all of them. */
+/** The part of a client's address after `/mcp`: a server, a profile, or the empty string for all servers. */
 export type EndpointName = Brand<string, 'EndpointName'>;
-/** Who the caller is, as the edge established it. */
+/** The identity of a caller, as the edge has established it. */
 export type Principal = Brand<string, 'Principal'>;
 
-/** The characters of a bus subject token, and so of every name we mint or accept for one (ours; NATS ADR-6 "restricted term"). */
+/** The allowed characters of a token in a subject, and so of every name that we make or accept for one (ours; NATS ADR-6 "restricted term"). */
 const tokenPattern = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function isToken(value: string): boolean {
@@ -41,20 +41,17 @@ export function newSessionId(): SessionId {
 
 const sessionIdPattern = /^[A-Za-z0-9_-]{32}$/;
 
-/** Whether a client's string could be one that `newSessionId` made. Anything else names no session, and nothing is remembered of it. */
+/** Whether a client's string has the form that `newSessionId` makes. For any other string nothing is looked up or remembered. */
 export function isSessionId(value: string): value is SessionId {
   return sessionIdPattern.test(value);
 }
 
-/**
- * The key of the session that a client's header value names. Any string has a key; whether such a session exists is
- * for its owner to say.
- */
+/** The key of the session that a client's header value names. Any string has a key; only the session's owner can tell whether the session exists. */
 export function sessionKey(sessionId: string): SessionKey {
   return hash('sha256', sessionId, 'base64url').slice(0, 32) as SessionKey;
 }
 
-/** Stands for the session that a request without one would have: it belongs to that request alone. */
+/** A key for one request without a session, in the place of a session's key. */
 export function newRequestKey(): SessionKey {
   return randomBytes(16).toString('base64url') as SessionKey;
 }
@@ -63,7 +60,7 @@ export function newWorkerId(role: string): WorkerId {
   return `${role}-${randomBytes(9).toString('base64url')}` as WorkerId;
 }
 
-/** Makes ids that are unique in the system because the worker's own id is. */
+/** Makes ids that are unique in the system, since they contain the worker's id. */
 export function idSequence<Id extends ExchangeId | StreamId | QuestionId>(worker: WorkerId): () => Id {
   let count = 0;
   return () => {
@@ -73,27 +70,29 @@ export function idSequence<Id extends ExchangeId | StreamId | QuestionId>(worker
 }
 
 /**
- * The worker that gave a question its id (a text: some clients read whole numbers of 32 bits only).
- * @param id what a client says it answers.
- * @returns undefined when it is no such id. Whether there is such a worker is not said.
+ * The worker that made the id of a question. The id is a text, since some clients read only integers of 32 bits.
+ * @param id of a client's answer.
+ * @returns undefined for an id of another form. The worker may not exist.
  */
 export function askerOf(id: unknown): WorkerId | undefined {
   const worker = typeof id === 'string' ? /^(session-.{12})-[0-9a-z]{1,11}$/.exec(id)?.[1] : undefined;
   return worker !== undefined && isToken(worker) ? (worker as WorkerId) : undefined;
 }
 
-/** Characters of a stream's id. */
+/** Bound on the characters of a stream's id. */
 const maxStreamIdLength = 64;
-/** No digit of a sequence number, which is what such an id ends with otherwise. */
+/** Not a digit of base 36 as used in sequence numbers, with which other ids end. */
 const requestMark = 'R';
 
-/** The id of a stream that answers one request. It names the request, which may have to be answered when nothing else is known of it. */
+/**
+ * The id of a stream that answers one request. It contains the id of the request, which may have to be answered when everything else about it is lost.
+ */
 export function requestStream(id: StreamId, request: JsonRpcId): StreamId {
   const named = `${id}-${requestMark}${Buffer.from(JSON.stringify(request)).toString('hex')}`;
   return named.length <= maxStreamIdLength ? (named as StreamId) : id;
 }
 
-/** The request that such an id names. */
+/** The id of the request in such an id. */
 export function requestOf(stream: StreamId): JsonRpcId | undefined {
   const encoded = new RegExp(`-${requestMark}((?:[0-9a-f]{2})+)$`).exec(stream)?.[1];
   if (encoded === undefined) return undefined;
@@ -107,7 +106,7 @@ export function requestOf(stream: StreamId): JsonRpcId | undefined {
 
 const pushRole = 'push';
 
-/** Ids of streams that answer no request: a client may come back to one of which nothing is kept. */
+/** Ids of streams that answer no request. They can be recognized when a client resumes one of which nothing is kept. */
 export function pushStreamIds(): () => StreamId {
   return idSequence<StreamId>(newWorkerId(pushRole));
 }
@@ -135,8 +134,8 @@ export function parseEndpointName(name: string): EndpointName {
 /** The endpoint `/mcp`, which offers every server. */
 export const rootEndpoint = '' as EndpointName;
 
-/** The caller of an endpoint that asks for no credentials. */
+/** The caller at an endpoint without authentication. */
 export const anonymous = 'anonymous' as Principal;
 
-/** Whoever uses this machine, where nobody else can reach the gateway. */
+/** The client of requests on this machine, where the gateway can be reached from nowhere else. */
 export const localUser = { id: 'local', isOne: false } as const;

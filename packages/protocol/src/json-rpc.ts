@@ -1,6 +1,6 @@
 /**
- * JSON-RPC 2.0 as MCP narrows it: ids are strings or integers and never null, and an error that belongs to no request
- * carries no id at all (2025-11-25 schema, `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
+ * JSON-RPC 2.0 as MCP restricts it: ids are strings or integers and never null, and an error that belongs to no request has no id (2025-11-25 schema,
+ * `JSONRPCErrorResponse`). Ids keep their JSON type: `1` is not `"1"`.
  */
 import { isRawNumber, type RawNumber } from './exact-numbers.ts';
 import { requestMethods } from './method-table.ts';
@@ -27,7 +27,7 @@ export interface JsonRpcErrorObject {
   readonly data?: unknown;
 }
 
-/** `id` is absent only on an error that could not be tied to a request. */
+/** `id` is missing only in an error that belongs to no known request. */
 export interface JsonRpcResponse {
   readonly jsonrpc: '2.0';
   readonly id?: JsonRpcId;
@@ -37,10 +37,10 @@ export interface JsonRpcResponse {
 
 export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResponse;
 
-/** What an invalid message was to be, by the members it has; `either`: it has an id and nothing else that tells. */
+/** The probable kind of an invalid message, by the members it has; `either`: it has an id and no other telling member. */
 type Meant = 'question' | 'answer' | 'either' | 'nothing';
 
-/** What a parsed JSON value is. An invalid one keeps its id when that much of it was sound, so that it can be echoed. */
+/** The kind of a parsed JSON value. An invalid message keeps its id when that is valid, so that the answer can have it. */
 export type Classified =
   | { readonly kind: 'request'; readonly message: JsonRpcRequest }
   | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
@@ -55,18 +55,18 @@ export function isJsonRpcId(value: unknown): value is JsonRpcId {
   return typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value)) || (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON));
 }
 
-/** What an id is known by: `1` is not `"1"`, and two readings of one long integer are the same. */
+/** A key for an id in maps: `1` is not `"1"`, and two parsed values of the same long integer have the same key. */
 export function idKey(id: JsonRpcId): string | number {
   if (typeof id === 'object') return `#${id.rawJSON}`;
   return typeof id === 'string' ? `"${id}` : id;
 }
 
-/** Whether a value is this id. @param value anything, as it came. */
+/** Whether a value of any type is this id. */
 export function isSameId(value: unknown, id: JsonRpcId): boolean {
   return value === id || (typeof id === 'object' && typeof value === 'object' && isJsonRpcId(value) && idKey(value) === idKey(id));
 }
 
-/** Says what one JSON value is in JSON-RPC's terms (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
+/** Classifies a JSON value as a message (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
 export function classify(value: unknown): Classified {
   if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };
   const id = isJsonRpcId(value['id']) ? value['id'] : undefined;
@@ -108,12 +108,12 @@ function meantBy(value: JsonObject): Meant {
   return 'id' in value ? 'either' : 'nothing';
 }
 
-/** Serialises a result around a text that is JSON already, such as a prepared list. */
+/** Serialises a result whose value is JSON text already, such as a prepared list. */
 export function resultText(id: JsonRpcId, resultJson: string): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${resultJson}}`;
 }
 
-/** Serialises an error answer; without an id the member is left out. `null` is for revisions that want JSON-RPC's own way (section 5). */
+/** Serialises an error response; without an id the member is left out. `null` is for revisions that follow JSON-RPC itself (section 5). */
 export function errorText(id: JsonRpcId | null | undefined, error: JsonRpcErrorObject): string {
   const idMember = id === undefined ? '' : `"id":${JSON.stringify(id)},`;
   return `{"jsonrpc":"2.0",${idMember}"error":${JSON.stringify(error)}}`;

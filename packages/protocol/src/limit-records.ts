@@ -1,28 +1,28 @@
-/** What session workers tell each other of limits, and what is kept of quotas, of what callers used, and of who is blocked. */
+/** Messages of session workers about limits, and the records of quotas, usage and blocks. */
 import type { ServerName, WorkerId } from './ids.ts';
 
-/** By what keys of limits: the id of the rule, a space, and who shares it. */
+/** Counts by the keys of limits: the id of the rule, a space, and the party that shares it. */
 type Counts = readonly (readonly [key: string, count: number])[];
 
-/** For every session worker, every tenth of a second in which there is something to say. */
+/** A message to every session worker, sent every tenth of a second if there is a change. */
 export interface LimitsNews {
   readonly kind: 'taken';
   readonly worker: WorkerId;
-  /** Taken of rates since it was said last; negative: given back. */
+  /** Tokens taken from rates since the last message; negative where they were given back. */
   readonly taken: Counts;
-  /** How many calls run there. */
+  /** Number of calls that run at the sender. */
   readonly running: Counts;
-  /** Nothing else runs there. */
+  /** Whether `running` is complete. */
   readonly isAll?: boolean;
 }
 
-/** What is kept of one quota for one day or month. */
+/** The record of one quota for one day or month. */
 export interface QuotaRecord {
   /** Leased by workers so far. */
   readonly used: number;
 }
 
-/** What a caller used of a tool in a day, at one worker. */
+/** A caller's use of a tool on one day, at one worker. */
 export interface UsageRow {
   /** `ISSUER|SUBJECT`. */
   readonly caller: string;
@@ -31,14 +31,14 @@ export interface UsageRow {
   readonly server: ServerName;
   readonly tool: string;
   readonly calls: number;
-  /** Those of them that failed, at the server or on the way. */
+  /** Number of calls that failed, at the server or in the gateway. */
   readonly failed: number;
-  /** Of results, in characters of JSON. */
+  /** Size of results, in characters of JSON. */
   readonly bytes: number;
 }
 
 export interface UsageRecord {
-  /** `2026-11-22`, of UTC. */
+  /** Day in UTC, such as `2026-11-22`. */
   readonly day: string;
   readonly rows: readonly UsageRow[];
 }
@@ -50,7 +50,7 @@ export interface BlockRecord {
   readonly kind: BlockKind;
   /** `ISSUER|SUBJECT`, `key:SUBJECT` or a principal; the id of a key; of a client; `server/tool`; the name of a server. */
   readonly name: string;
-  /** Who said so. */
+  /** The operator who blocked it. */
   readonly by: string;
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -4,7 +4,7 @@ export const defaultLimits = {
   maxBodyBytes: 8 * 1024 * 1024,
   /** Nesting of objects and arrays in one message, of a client or a server. */
   maxJsonDepth: 128,
-  /** Objects, arrays and what they hold, in one message: memory for them is many times their bytes. */
+  /** Objects, arrays and values in them, in one message: their memory is many times their bytes. */
   maxJsonValues: 1_000_000,
   /** Messages in one batch (2025-03-26). */
   maxBatchLength: 100,
@@ -71,13 +71,13 @@ export const defaultLimits = {
   maxCallerPrograms: 64,
 } as const;
 
-/** A POST that is not answered within this many milliseconds is answered by a stream (ours: long before anyone in between gives up). */
+/** A POST that is not answered within this many milliseconds is answered by a stream (ours: shorter than the timeouts of proxies). */
 export const streamAfterMs = 1_000;
 
 /** Milliseconds between two signs of life of a session worker. */
 export const presenceMs = 500;
 
-/** Milliseconds between two words of a session worker that somebody uses a server. */
+/** Milliseconds between two messages of a session worker that a server is in use (`wanted`). */
 export const interestMs = 30_000;
 
 export type Limits = { readonly [name in keyof typeof defaultLimits]: number };

@@ -1,33 +1,33 @@
 /**
- * Every method that a request can have, of all revisions (schemas 2024-11-05 to 2026-07-28) and of the extensions that are carried: the only
- * list of methods. What is to be known of a method is a column; whoever asks has a set or a type that is made of it below.
+ * All methods of requests, of every revision (schemas 2024-11-05 to 2026-07-28) and of the supported extensions: the only list of methods. Each
+ * property of a method is a column; the sets and types below are derived from it.
  */
 
 interface AnyRow {
-  /** Who sends it: a client, or a server that wants something of a client. */
+  /** The sender: a client, or a server that asks its client something. */
   readonly by: 'client' | 'server';
   /** `legacy`: the revisions with sessions, 2024-11-05 to 2025-11-25; `modern`: 2026-07-28. */
   readonly eras: readonly ('legacy' | 'modern')[];
-  /** It can be asked a second time without doing more than once would have, whoever lost the first answer. */
+  /** Set if executing it twice has no further effect, so that it can be sent again after a loss. */
   readonly isRepeatable?: true;
-  /** The parameter that says what it is about, which has to be a string. */
+  /** The parameter that names what it is about; it has to be a string. */
   readonly names?: 'name' | 'uri' | 'taskId';
-  /** What it is served by: methods about one thing take the same way. */
+  /** What it is about; methods about the same thing are routed in the same way. */
   readonly about?: 'resource' | 'task';
-  /** `Mcp-Name` repeats that parameter (2026-07-28 basic/transports, Standard Request Headers). */
+  /** Set if the header `Mcp-Name` repeats that parameter (2026-07-28 basic/transports, Standard Request Headers). */
   readonly isNamedInHeader?: true;
-  /** The client can be asked something while it is answered (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+  /** Set if the client can be asked something before it is answered (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
   readonly mayAsk?: true;
-  /** What a server has to have for it, or a client whom a server asks; for extensions their name. */
+  /** The capability that the receiver needs, a server or a client; for an extension, its name. */
   readonly needs?: 'prompts' | 'resources' | 'resources.subscribe' | 'completions' | 'logging' | 'sampling' | 'elicitation' | 'roots' | 'io.modelcontextprotocol/skills';
 }
 
-/** It is carried to one upstream server. What is not, the gateway answers itself. */
+/** A method that is forwarded to one server. The gateway answers all others itself. */
 interface CarriedRow extends AnyRow {
   readonly isCarried: true;
   /**
-   * What rules are asked for it (`access`): the tool, prompt or resource it is about, the one that `ref` names (`reference`), or only whether the
-   * caller sees its server (`server`), since what is told there is his own.
+   * What access rules decide about: the tool, prompt or resource that it names, the one that `ref` names (`reference`), or only whether the caller
+   * sees the server (`server`), where the request concerns the caller's own things, such as tasks.
    */
   readonly asksFor: 'tool' | 'prompt' | 'resource' | 'reference' | 'server';
 }
@@ -73,9 +73,9 @@ type Table = typeof methodTable;
 type Named = keyof Table;
 type Where<Row> = { [Method in Named]: Table[Method] extends Row ? Method : never }[Named];
 
-/** What a server may ask of a client. */
+/** Methods that a server may ask a client. */
 export type InputMethod = Where<{ readonly by: 'server' }>;
-/** What is carried to one upstream server. */
+/** Methods that are forwarded to one server. */
 export type CarriedMethod = Where<{ readonly isCarried: true }>;
 
 /** Methods of the tasks of 2025-11-25 (basic/utilities/tasks), and of those of the extension `io.modelcontextprotocol/tasks`. */
@@ -85,30 +85,30 @@ export type ExtensionTaskMethod = Where<{ readonly about: 'task'; readonly eras:
 const rows = new Map<string, MethodRow>(Object.entries(methodTable));
 const methodsWhere = (fits: (row: MethodRow) => boolean): ReadonlySet<string> => new Set([...rows].filter(([, row]) => fits(row)).map(([method]) => method));
 
-/** @returns undefined for a method that no revision knows. */
+/** @returns undefined for a method that no revision defines. */
 export function methodRow(method: string): MethodRow | undefined {
   return rows.get(method);
 }
 
-/** Methods that only requests have. Whoever sends one without an id waits for an answer all the same, and is told so instead of being taken for a notification. */
+/** Methods of requests. A message with such a method and without an id is refused instead of being taken for a notification, since its sender waits for an answer. */
 export const requestMethods = methodsWhere(() => true);
 /** Methods of clients of any revision. */
 export const clientMethods = methodsWhere(({ by }) => by === 'client');
-/** Methods of clients of 2026-07-28 and of the extensions that are carried; all others are unknown (transports, HTTP status codes). */
+/** Methods of clients of 2026-07-28 and of the supported extensions; all others are unknown (transports, HTTP status codes). */
 export const modernMethods = methodsWhere(({ by, eras }) => by === 'client' && eras.includes('modern'));
-/** What can be asked a second time without doing more than once would have, whoever lost the first answer. */
+/** Methods that can be sent again after a loss, since executing them twice has no further effect. */
 export const repeatableMethods = methodsWhere(({ isRepeatable }) => isRepeatable === true);
-/** Requests of 2026-07-28 that their client can be asked something for. */
+/** Methods of 2026-07-28 during which the client can be asked something. */
 export const roundMethods = methodsWhere(({ mayAsk }) => mayAsk === true);
 
-/** The client capability each question needs. */
+/** The client capability that each question needs. */
 export const inputCapabilities = { 'sampling/createMessage': methodTable['sampling/createMessage'].needs, 'elicitation/create': methodTable['elicitation/create'].needs, 'roots/list': methodTable['roots/list'].needs } as const;
 
 export function isInputMethod(method: unknown): method is InputMethod {
   return typeof method === 'string' && rows.get(method)?.by === 'server';
 }
 
-/** Whether it is carried to one upstream server as it is, in any revision. */
+/** Whether a method is forwarded to one server, in any revision. */
 export function isCarriedMethod(method: string): method is CarriedMethod {
   return rows.get(method)?.isCarried === true;
 }

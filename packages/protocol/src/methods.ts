@@ -1,4 +1,4 @@
-/** What belongs to single methods: levels of logs, lists, announcements, and what parameters must have. Which methods there are stands in `method-table.ts`. */
+/** Properties of single methods: log levels, lists, notifications of changes, and required parameters. The list of methods is in `method-table.ts`. */
 import type { ExchangeMethod } from './exchange.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { methodRow, type methodTable } from './method-table.ts';
@@ -10,7 +10,7 @@ export function isLogLevel(value: unknown): value is LogLevel {
   return typeof value === 'string' && (logLevels as readonly string[]).includes(value);
 }
 
-/** The four lists of a catalogue, by the last word of their method. */
+/** The four lists of a catalogue, named by the last part of their method. */
 export const listKinds = ['tools', 'prompts', 'resources', 'resourceTemplates'] as const;
 export type ListKind = (typeof listKinds)[number];
 
@@ -27,7 +27,7 @@ export function listKindOf(method: string): ListKind | undefined {
   return kindsByMethod.get(method);
 }
 
-/** Which notification says that a list changed. Templates have none of their own (resources, List Changed Notification). */
+/** The notification of a changed list, by list. Templates have none of their own (resources, List Changed Notification). */
 export const changeNotifications = {
   tools: 'notifications/tools/list_changed',
   prompts: 'notifications/prompts/list_changed',
@@ -36,16 +36,16 @@ export const changeNotifications = {
 export type ChangeKind = keyof typeof changeNotifications;
 export const changeKinds = Object.keys(changeNotifications) as ChangeKind[];
 
-/** Says what is wrong with the parameters of a request that goes to an upstream, or undefined when they fit. */
+/** The problem with the parameters of a request that goes to an upstream server; undefined when there is none. */
 export function paramsProblem(method: ExchangeMethod, params: JsonObject | undefined): string | undefined {
-  // It is added to, and a text of megabytes would become as many members.
+  // The gateway adds members to it; spreading a long string would create one member for each character.
   if (params?.['_meta'] !== undefined && !isObject(params['_meta'])) return 'params._meta must be an object';
   const names = methodRow(method)?.names;
   if (names !== undefined && typeof params?.[names] !== 'string') return `params.${names} must be a string`;
   switch (method) {
     case 'tools/call':
     case 'prompts/get':
-      // Several SDKs write `null` for none.
+      // Several SDKs send `null` for no arguments.
       if ((params?.['arguments'] ?? undefined) !== undefined && !isObject(params?.['arguments'])) return 'params.arguments must be an object';
       if (method === 'tools/call' && params?.['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
       return undefined;
@@ -63,7 +63,7 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
       return undefined;
     }
     default:
-      return undefined; // Its server knows.
+      return undefined; // The server checks the parameters.
   }
 }
 

@@ -1,10 +1,10 @@
-/** What of a request of 2026-07-28 is repeated in headers (2026-07-28 basic/transports). */
+/** The headers that repeat parts of a request of 2026-07-28 (2026-07-28 basic/transports). */
 import { argumentAt, encodeHeaderValue, parameterHeaders } from './header-values.ts';
 import type { JsonObject } from './json-rpc.ts';
 import { namedBy } from './modern.ts';
 import { latestModernRevision } from './revisions.ts';
 
-/** @param inputSchema of the tool that is called, which says which arguments are repeated. */
+/** @param inputSchema of the called tool, which declares the arguments that are repeated. */
 export function modernHeaders(method: string, params: JsonObject, inputSchema: JsonObject | undefined): Record<string, string> {
   const name = namedBy(method, params);
   const annotated = method === 'tools/call' && inputSchema !== undefined ? parameterHeaders(inputSchema) : [];

@@ -1,4 +1,4 @@
-/** What 2026-07-28 puts into every request and result (basic, Protocol Metadata): the names, and how a request is read. */
+/** The metadata that 2026-07-28 adds to every request and result (basic, Protocol Metadata): names, and reading them. */
 import { isObject, type JsonObject, type JsonRpcRequest } from './json-rpc.ts';
 import { methodRow } from './method-table.ts';
 import { isLogLevel, type LogLevel } from './methods.ts';
@@ -19,28 +19,28 @@ export const metaKeys = {
 export const tasksExtension = `${prefix}tasks`;
 /** The extension of skills (extension `io.modelcontextprotocol/skills`). */
 export const skillsExtension = `${prefix}skills`;
-/** Extensions whose methods and fields the gateway carries. What is not here is not promised to anyone. */
+/** Extensions whose methods and fields the gateway forwards. No others are announced. */
 export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}ui`, skillsExtension];
 
-/** The same for clients with sessions: tasks of the extension are followed by the gateway in their place. */
+/** The extensions for clients with sessions. Tasks of the extension are left out, since the gateway polls them for such clients. */
 export const sessionExtensions: readonly string[] = carriedExtensions.filter((name) => name !== tasksExtension);
 
 /** JSON-RPC codes of 2026-07-28. */
 export const modernCodes = { headerMismatch: -32_020, capabilityMissing: -32_021, revisionUnsupported: -32_022 } as const;
 
-/** What one request says of its client. */
+/** The properties of the client that one request declares. */
 export interface ModernContext {
   readonly capabilities: JsonObject;
   readonly logLevel: LogLevel | undefined;
 }
 
-/** The revision a message claims to be of; undefined for one that claims none, which an older client sends. */
+/** The revision that a message claims; undefined for a message without one, which an older client sends. */
 export function claimedRevision(params: JsonObject | undefined): { readonly value: unknown } | undefined {
   const meta = params?.['_meta'];
   return isObject(meta) && metaKeys.protocolVersion in meta ? { value: meta[metaKeys.protocolVersion] } : undefined;
 }
 
-/** Reads the metadata every request must carry, or says what is wrong with it. */
+/** Reads the metadata that every request must have. @returns the problem, when some is missing or invalid. */
 export function readModernContext({ params }: JsonRpcRequest): ModernContext | { readonly problem: string } {
   const meta = params?.['_meta'];
   if (!isObject(meta)) return { problem: 'params._meta is missing' };
@@ -52,7 +52,7 @@ export function readModernContext({ params }: JsonRpcRequest): ModernContext | {
   return { capabilities, logLevel };
 }
 
-/** Parameters without what belongs to this hop alone: the next one says it for itself. Trace and vendor keys stay. */
+/** Parameters without the metadata that concern one hop only; the next hop has its own. Trace context and keys of vendors stay. */
 export function withoutHopMeta(params: JsonObject): JsonObject {
   const meta = params['_meta'];
   if (!isObject(meta)) return params;
@@ -67,7 +67,7 @@ export function declaresExtension(capabilities: JsonObject, name: string): boole
   return isObject(extensions) && isObject(extensions[name]);
 }
 
-/** What `Mcp-Name` repeats of a request; undefined where the header is not sent. */
+/** The value that `Mcp-Name` repeats for a request; undefined where the header is not sent. */
 export function namedBy(method: string, params: JsonObject | undefined): unknown {
   const row = methodRow(method);
   return row?.isNamedInHeader === true && row.names !== undefined ? params?.[row.names] : undefined;

@@ -1,6 +1,6 @@
 /**
- * A time limit that a client brings for one request, bounded by those of the server. Over HTTP it may come in a header, which the edge
- * writes into the request, so that the rest of the gateway looks in one place. It is said to the gateway, and not passed on.
+ * A time limit that a client requests for one call, bounded by the limit of the server. Over HTTP it may come in a header, which the edge copies into the
+ * request, so that later code has one place to read. It is for the gateway, and is not passed on.
  */
 import { isObject, type JsonObject } from './json-rpc.ts';
 import type { PostedMessage } from './session-messages.ts';
@@ -10,7 +10,7 @@ export const ownLimitHeader = 'omnibus-timeout-ms';
 /** The name of the member under `_meta`. */
 export const ownLimitKey = 'dev.omnibus/timeoutMs';
 
-/** @returns milliseconds; undefined where none is brought. */
+/** @returns milliseconds; undefined where the client requests none. */
 export function readOwnLimit(params: JsonObject): number | undefined | { readonly problem: string } {
   const meta = params['_meta'];
   if (!isObject(meta) || !(ownLimitKey in meta)) return undefined;
@@ -18,7 +18,9 @@ export function readOwnLimit(params: JsonObject): number | undefined | { readonl
   return isLimit(limitMs) ? limitMs : { problem: `the time limit of a request (${ownLimitKey} in params._meta, or the header ${ownLimitHeader}) must be a whole number of milliseconds from 1` };
 }
 
-/** The message with the limit of its header in it. Of two, the shorter counts; what is no limit is left to be refused where it would count. */
+/**
+ * Copies the limit of the header into the message. The shorter of two limits counts; an invalid one is kept, so that it is refused where limits are read.
+ */
 export function withOwnLimit(posted: PostedMessage, header: unknown): PostedMessage {
   if (header === undefined || posted.kind !== 'request') return posted;
   const { message } = posted;

@@ -1,7 +1,7 @@
-/** Text that somebody outside wrote, made fit for a terminal, a log line or an error of ours. */
+/** Makes text from outside safe for a terminal, a log line or an error message. */
 
-/** C0 and C1 controls, and the marks that turn the direction of text around: they move cursors, retitle windows and hide words. */
-// oxlint-disable-next-line no-control-regex -- these characters are what it is about.
+/** C0 and C1 controls, and marks that change the direction of text: they move the cursor, change the title of a window, or hide text. */
+// oxlint-disable-next-line no-control-regex -- control characters are what is searched for.
 const unprintable = /[\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]+/g;
 
 const defaultMaxLength = 300;
@@ -11,7 +11,7 @@ const defaultMaxLength = 300;
  * @param maxLength characters kept; what is cut off is shown as "…".
  */
 export function printable(text: string, maxLength = defaultMaxLength): string {
-  // Cut first: a server may have sent megabytes.
+  // Cut first, since the text may have megabytes.
   const line = text.slice(0, maxLength + 1).replace(unprintable, ' ').trim();
   return text.length > maxLength ? `${line.slice(0, maxLength)}…` : line;
 }

@@ -19,7 +19,7 @@ describe('a message from outside', () => {
     const list = Array.from({ length: 60_000 }, () => ({}));
     expect(value(JSON.stringify(list))).toHaveLength(60_000);
     expect(read(JSON.stringify([...list, JSON.parse(nested(128))]))).toMatchObject({ reason: 'message.too_deep' });
-    // Nothing closes these brackets: whoever built first would say that they are no JSON.
+    // These brackets are never closed: a parser would report invalid JSON instead.
     expect(read('['.repeat(8 * megabyte))).toMatchObject({ reason: 'message.too_deep' });
     expect(read(Buffer.from('{"a":'.repeat(megabyte)))).toMatchObject({ reason: 'message.too_deep' });
   });
@@ -41,14 +41,14 @@ describe('a message from outside', () => {
       expect(value(JSON.stringify(message))).toEqual(message);
       expect(value(Buffer.from(JSON.stringify(message)))).toEqual(message);
     }
-    // A string that never ends hides nothing: it is no JSON.
+    // A string that is never closed is reported as invalid JSON, whatever it contains.
     expect(read(`["${'['.repeat(300)}`)).toMatchObject({ reason: 'message.not_json' });
     expect(read(`["${'['.repeat(300)}\\`)).toMatchObject({ reason: 'message.not_json' });
   });
 
   it('that is not UTF-8 is refused, and nothing in it becomes a replacement character', () => {
     const bad = (...bytes: number[]): Buffer => Buffer.concat([Buffer.from(`{"a":"${'x'.repeat(3_000)}ä\u{fffd}`), Buffer.from(bytes), Buffer.from('"}')]);
-    // A lone continuation, an overlong slash, half a surrogate pair, beyond Unicode, and a character that is cut off.
+    // A lone continuation byte, an overlong slash, half a surrogate pair, a code point beyond Unicode, and a truncated character.
     for (const bytes of [[0x80], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
       expect(read(bad(...bytes))).toEqual({ kind: 'refused', reason: 'message.not_json', problem: 'the message is not UTF-8, somewhere after byte 2048' });
     }

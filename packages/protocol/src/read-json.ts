@@ -1,18 +1,18 @@
 /**
- * The one way from bytes or text of outside to a JSON value, whoever sent them: clients, servers, the bus.
+ * Reads bytes or text from outside (clients, servers, the bus) as a JSON value. No other code parses such input.
  *
- * Size, nesting and number of values are bounded before they are built: `JSON.parse` takes a second for 8 MB of brackets, and makes
- * hundreds of megabytes of a message of empty objects. What passes is what `JSON.parse` makes of it: the last of two equal keys counts,
- * `__proto__` is a key like any other, half a surrogate pair written as an escape stays one. A number a double cannot hold as it was
- * written is a raw one (`exact-numbers.ts`).
+ * Size, nesting and number of values are bounded before anything is built: `JSON.parse` takes a second for 8 MB of brackets, and needs hundreds of
+ * megabytes for a message of empty objects. Accepted text has the same result as with `JSON.parse`: the last of two equal keys counts, `__proto__` is an
+ * ordinary key, half a surrogate pair written as an escape stays. A number that a double cannot represent as it was written becomes a raw number
+ * (`exact-numbers.ts`).
  *
- * An ordinary message has a dozen brackets, and pays for finding them. Only one with very many is read byte by byte.
+ * An ordinary message has a dozen brackets, which are only counted. Only a message with very many is scanned byte by byte.
  */
 import { isUtf8 } from 'node:buffer';
 import { parseJson } from './exact-numbers.ts';
 import type { Limits } from './limits.ts';
 
-/** Why a message was not read, as its row in the table of errors, and in words that say where. */
+/** Why a message was not read: the reason in the table of errors, and a description with the position. */
 export interface Unreadable {
   readonly kind: 'refused';
   readonly reason: 'message.too_large' | 'message.not_json' | 'message.too_deep' | 'message.too_many';
@@ -23,23 +23,23 @@ export type ReadJson = { readonly kind: 'json'; readonly value: unknown } | Unre
 
 type JsonLimits = Pick<Limits, 'maxJsonDepth' | 'maxJsonValues'>;
 
-/** RFC 8259, section 8.1: a reader may pass over it. Some servers on Windows begin their output with it. */
+/** RFC 8259, section 8.1: a reader may ignore it. Some servers on Windows begin their output with it. */
 const byteOrderMark = 0xfe_ff;
 const replacement = '\u{fffd}';
 const [quote, comma, openArray, backslash, closeArray, openObject, closeObject] = [0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
-/** Longer strings are left by a native search for their end; shorter ones are quicker byte by byte. */
+/** In longer strings, the end is found by a native search; shorter ones are faster byte by byte. */
 const shortString = 48;
-/** As many brackets are built in less than 10 ms, however they nest, so that their depth can be looked at afterwards, which costs less. */
+/** So many brackets are parsed in less than 10 ms however they nest, so their depth can be checked afterwards, which is cheaper. */
 const quicklyBuilt = 50_000;
 
 /**
- * @param input bytes have to be UTF-8 from end to end; text was decoded by whoever read it.
+ * @param input bytes must be UTF-8 throughout; text was decoded by the caller.
  * @param maxBytes of the message in UTF-8.
  */
 export function readJson(input: Uint8Array | string, maxBytes: number, limits: JsonLimits): ReadJson {
   if (isLargerThan(input, maxBytes)) return refused('message.too_large', `the message is larger than ${maxBytes} bytes`);
   const text = typeof input === 'string' ? input : bufferOf(input).toString('utf8');
-  // Decoding leaves a mark in place of what is no UTF-8; to look for it costs nothing where there are only narrow characters.
+  // Decoding puts a replacement character in the place of invalid UTF-8. Searching for it is free in a text of one-byte characters.
   if (typeof input !== 'string' && text.includes(replacement) && !isUtf8(input)) {
     return refused('message.not_json', `the message is not UTF-8, somewhere after byte ${lastGoodByte(input)}`);
   }
@@ -72,14 +72,14 @@ function bufferOf(input: Uint8Array | string): Buffer {
   return Buffer.isBuffer(input) ? input : Buffer.from(input.buffer, input.byteOffset, input.byteLength);
 }
 
-/** Adds how often a character occurs, strings included, and stops when there are more than `most`. */
+/** Adds the number of occurrences of a character, strings included, and stops when there are more than `most`. */
 function count(text: string, character: string, before: number, most: number): number {
   let found = before;
   for (let at = text.indexOf(character); at !== -1 && found <= most; at = text.indexOf(character, at + 1)) found += 1;
   return found;
 }
 
-/** Recursion stops at the bound. */
+/** Whether a value nests deeper than a bound; the recursion stops there. */
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (maxDepth === 0) return true;
@@ -91,7 +91,7 @@ export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   return false;
 }
 
-/** Counts what is open and what is held, outside of strings. What is no JSON at all is left to the parser to say. */
+/** Measures nesting and number of values, outside of strings. Invalid JSON is left to the parser. */
 function measure(bytes: Buffer, { maxJsonDepth, maxJsonValues }: JsonLimits): Unreadable | undefined {
   let depth = 0;
   let values = 0;
@@ -109,7 +109,7 @@ function measure(bytes: Buffer, { maxJsonDepth, maxJsonValues }: JsonLimits): Un
   return undefined;
 }
 
-/** @returns where the quote is that ends the string which begins at `start`, or where the bytes end. */
+/** @returns the position of the quote that ends the string which begins at `start`, or the length of the input. */
 function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   for (; at < bytes.length && bytes[at] !== quote; at += 1) {
@@ -119,7 +119,7 @@ function endOfString(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** @param from inside the string, and not after a backslash. */
+/** @param from a position inside the string that does not follow a backslash. */
 function endOfLongString(bytes: Buffer, from: number): number {
   for (let end = bytes.indexOf(quote, from); end !== -1; end = bytes.indexOf(quote, end + 1)) {
     let escape = end;
@@ -129,20 +129,20 @@ function endOfLongString(bytes: Buffer, from: number): number {
   return bytes.length;
 }
 
-/** Only what is refused is looked at a second time. @returns where the kilobyte begins that holds the first byte which is no UTF-8. */
+/** Used only for input that is refused. @returns the start of the kilobyte that contains the first invalid byte. */
 function lastGoodByte(bytes: Uint8Array): number {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   for (let start = 0; start < bytes.length; start += 1024) {
     try {
       decoder.decode(bytes.subarray(start, start + 1024), { stream: true });
     } catch {
-      return start; // The decoder throws at the first byte that does not fit.
+      return start; // The decoder throws at the first invalid byte.
     }
   }
-  return bytes.length; // What is missing is missing at the end.
+  return bytes.length; // The last character is incomplete.
 }
 
-/** The engine's own words without what they quote of the message, and the place in bytes where the engine tells it. */
+/** The engine's message without its quotations of the input, and the position in bytes if the engine names one. */
 function syntaxProblem(text: string, { message }: SyntaxError): string {
   if (message.startsWith('Unexpected end')) return `it ends too early, at byte ${Buffer.byteLength(text)}`;
   const placed = /^(.*?)(?: in JSON)? at position (\d+)/su.exec(message);

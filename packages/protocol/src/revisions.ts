@@ -9,13 +9,15 @@ export const latestModernRevision: ModernRevision = '2026-07-28';
 
 export type Revision = LegacyRevision | ModernRevision;
 
-/** The one we offer first, and answer with when a client names one we do not know (lifecycle, Version Negotiation). */
+/**
+ * The newest revision with sessions. It is offered to servers first, and to clients that request an unknown revision (lifecycle, Version Negotiation).
+ */
 export const latestLegacyRevision: LegacyRevision = '2025-11-25';
 
 export interface RevisionFeatures {
   /** JSON-RPC arrays are accepted (only 2025-03-26, basic, Batching). */
   readonly batching: boolean;
-  /** Completion is a capability (2025-03-26); before, a server may have it without saying so. */
+  /** Completion is a declared capability (2025-03-26); before, a server may support it without declaring it. */
   readonly completionCapability: boolean;
   /** `MCP-Protocol-Version` is sent on every request after `initialize` (2025-06-18, Protocol Version Header). */
   readonly versionHeader: boolean;
@@ -53,7 +55,7 @@ export function isModernRevision(value: unknown): value is ModernRevision {
   return (modernRevisions as readonly unknown[]).includes(value);
 }
 
-/** The revision a server answers `initialize` with: the client's own when it is known, else our latest that has one. */
+/** The revision with which `initialize` is answered: the client's own when it is known, else the newest one with sessions. */
 export function negotiateRevision(requested: string): LegacyRevision {
   return isLegacyRevision(requested) ? requested : latestLegacyRevision;
 }

@@ -1,4 +1,4 @@
-/** What a session is revived from when the worker that held it is gone. Written when one of these changes, never per request. */
+/** The record from which a session is restored when its worker is gone. It is written when one of these members changes, not with every request. */
 import type { InputKey } from './exchange.ts';
 import type { QuestionId, ServerName, WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
@@ -6,7 +6,7 @@ import type { LogLevel } from './methods.ts';
 import type { LegacyRevision } from './revisions.ts';
 import type { Caller } from './session-messages.ts';
 
-/** What a client says it is, in short. */
+/** The name and version of a client, cut to a bounded length. */
 export interface ClientInfo {
   readonly name: string;
   readonly version?: string;
@@ -17,21 +17,21 @@ export interface SessionRecord {
   readonly revision: LegacyRevision;
   /** Capabilities as the client declared them. */
   readonly capabilities: JsonObject;
-  /** Names of what it was told that servers have; undefined from a version of the gateway that told of everything. */
+  /** Names of the server capabilities that were announced to the client; undefined in records of versions that announced all of them. */
   readonly offered?: readonly string[];
-  /** Left out by versions before 0.3.0, and for a client that says nothing. */
+  /** Left out by versions before 0.3.0, and for a client without `clientInfo`. */
   readonly client?: ClientInfo;
-  /** The client has confirmed the handshake. */
+  /** Whether the client has confirmed the handshake. */
   readonly isReady: boolean;
   readonly logLevel?: LogLevel;
-  /** Servers that may keep something for it. */
+  /** Servers that may keep state for the session. */
   readonly touched: readonly ServerName[];
-  /** Resources it is told of, by server and the server's own URI. */
+  /** Subscribed resources, by server and the server's own URI. */
   readonly subscriptions: readonly (readonly [server: ServerName, uri: string])[];
-  /** Adapters that keep something for it. */
+  /** Adapters that keep state for the session. */
   readonly bound?: readonly (readonly [server: ServerName, worker: WorkerId])[];
-  /** What servers asked it outside any call, and it has not answered. */
+  /** Questions of servers outside of calls that the client has not answered. */
   readonly questions?: readonly (readonly [id: QuestionId, server: ServerName, input: InputKey])[];
-  /** Who holds it. Changed only by comparing the record's revision: two workers never hold one session. */
+  /** The worker that holds the session. It is changed by compare-and-set only, so that two workers never hold one session. */
   readonly worker: WorkerId;
 }

@@ -1,20 +1,20 @@
-/** Tasks as they stand on the wire of 2025-11-25 (basic/utilities/tasks, experimental). */
+/** Tasks in the messages of 2025-11-25 (basic/utilities/tasks, experimental). */
 import { isObject, type JsonObject } from './json-rpc.ts';
 
 /** How a tool can be called: `forbidden` as a plain call only, `required` as a task only. */
 export type TaskSupport = 'forbidden' | 'optional' | 'required';
 
-/** The key under `_meta` that ties a message to a task. */
+/** The key under `_meta` that relates a message to a task. */
 const relatedTask = 'io.modelcontextprotocol/related-task';
 
 const ended: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']);
 
-/** The states a task never leaves. */
+/** Whether a task is in a final state. */
 export function isEnded(task: JsonObject): boolean {
   return ended.has(task['status']);
 }
 
-/** Whether a server takes `tools/call` as a task. */
+/** Whether a server accepts `tools/call` as a task. */
 export function servesTasks(capabilities: JsonObject): boolean {
   const { tasks } = capabilities;
   const requests = isObject(tasks) ? tasks['requests'] : undefined;
@@ -22,20 +22,20 @@ export function servesTasks(capabilities: JsonObject): boolean {
   return isObject(tools) && isObject(tools['call']);
 }
 
-/** The task a call was answered with, when it was. */
+/** The task with which a call was answered; undefined for another result. */
 export function createdTask(result: JsonObject): (JsonObject & { readonly taskId: string }) | undefined {
   const { task } = result;
   return isObject(task) && typeof task['taskId'] === 'string' ? (task as JsonObject & { readonly taskId: string }) : undefined;
 }
 
-/** The task that parameters or a result say they belong to. */
+/** The id of the task to which parameters or a result belong. */
 export function relatedTaskOf(value: JsonObject | undefined): string | undefined {
   const meta = value?.['_meta'];
   const related = isObject(meta) ? meta[relatedTask] : undefined;
   return isObject(related) && typeof related['taskId'] === 'string' ? related['taskId'] : undefined;
 }
 
-/** The same with another id in that place; undefined takes the mention away. */
+/** The same value with another task id; undefined removes the relation. */
 export function withRelatedTask(value: JsonObject, map: (taskId: string) => string | undefined): JsonObject {
   const id = relatedTaskOf(value);
   if (id === undefined) return value;

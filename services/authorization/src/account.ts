@@ -51,7 +51,7 @@ export class Account {
     sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed keep their access until you withdraw it.'));
   }
 
-  /** Whose browser a request comes from; undefined where nobody is signed in there. */
+  /** The user who is signed in to the browser of a request; undefined where nobody is. */
   async userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
     const { subject, person } = await this.#found(request, response);
     return subject === undefined || person === undefined ? undefined : { subject, tenant: person.tenant, name: person.name };
@@ -64,7 +64,10 @@ export class Account {
     return { session, subject, person: subject === undefined ? undefined : await personOf(subject, session.loginTs) };
   }
 
-  /** Users sign in to pages of ours as to any client; nobody redeems the code that comes back. @param state of the page that asks, where it is another than this. */
+  /**
+   * The address at which the user of a page of ours signs in, as at any client; the code that comes back is not redeemed. @param state of the page that
+   * asks, where it is another than this.
+   */
   signInAddress(state?: string): string {
     const { publicUrl } = this.#options;
     const query = new URLSearchParams({

@@ -17,7 +17,7 @@ export interface AdapterOptions {
   readonly revocations: Revocations;
   /** Milliseconds in which a used refresh token may be used again. */
   readonly refreshGraceMs: number;
-  /** Makes the error that the library answers with `invalid_grant`. */
+  /** Makes the error for which the library answers `invalid_grant`. */
   readonly usedBefore: () => Error;
   /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
@@ -47,7 +47,7 @@ export function adapterFactory(options: AdapterOptions): (model: string) => Adap
 class StoreAdapter implements Adapter {
   readonly #model: string;
   readonly #store: SealedStore;
-  /** Where what is of nobody yet is kept: anybody may begin a session, and it takes no room of those that are somebody's. */
+  /** The store of sessions of browsers in which nobody is signed in yet. Anybody can cause these, so they must not use up the room of users. */
   readonly #strangers: SealedStore | undefined;
   readonly #options: AdapterOptions;
   readonly #now: () => number;

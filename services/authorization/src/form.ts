@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { readSmallBody } from '@omnibus/telemetry';
 
-/** A request that no page of this server sends. */
+/** Thrown for a request that no page of this server sends. */
 export class Unwanted extends Error {
   readonly status: number;
 

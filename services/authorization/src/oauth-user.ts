@@ -27,7 +27,7 @@ export async function userOf({ userUrl, groupsUrl, groupName }: OAuthProvider, t
   if (groupsUrl === undefined) return user;
   const { value: list, hasMore } = await ask(groupsUrl, token);
   if (!Array.isArray(list)) throw new Error(`the answer of ${groupsUrl} is not a JSON array`);
-  // A list that was cut off must not be taken for "no groups".
+  // An incomplete list must not be taken for "no groups".
   if (hasMore) return { ...user, _claim_names: { [groupsClaim]: groupsUrl } };
   return { ...user, [groupsClaim]: list.map((each: unknown) => (isObject(each) ? each[groupName] : undefined)).filter((name) => typeof name === 'string') };
 }

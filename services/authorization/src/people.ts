@@ -1,17 +1,17 @@
-/** Who has signed in and how, and what each user has allowed to which client. */
+/** Users who have signed in, how they did, and their consents by client. */
 import type { SealedStore } from './sealed-store.ts';
 import type { Revocations } from './revocations.ts';
 
 /** A sign-in at an OpenID provider; a sign-in at the gateway lasts no longer. */
 export interface UpstreamSession {
   readonly refreshToken: string | undefined;
-  /** Access token for asking the provider who its user is; left out where the ID token has said so. */
+  /** Access token with which the provider is asked for the user; left out where the ID token identified the user. */
   readonly accessToken?: string | undefined;
   /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
   readonly endsAt: number | undefined;
   /** When the provider last confirmed it. */
   readonly checkedAt: number;
-  /** Until when some edge is asking the provider. */
+  /** Time until which some edge is asking the provider. */
   readonly askingUntil: number;
   /** The provider's id of the session. */
   readonly sid: string | undefined;
@@ -23,7 +23,7 @@ export interface Person {
   readonly name: string;
   readonly groups: readonly string[];
   readonly tenant: string | undefined;
-  /** What the provider has issued for the user; undefined for a user of the file. */
+  /** Tokens of the provider for the user; undefined for a user of the file. */
   readonly upstream: UpstreamSession | undefined;
 }
 
@@ -55,14 +55,14 @@ export class People {
     return (await this.#store.get<Person>('Person', subject))?.value;
   }
 
-  /** Stores what is known of a user at a new sign-in. */
+  /** Stores the data of a user at a new sign-in. */
   async signedIn(person: Person): Promise<void> {
     await this.#store.put('Person', person.subject, person);
     const { upstream } = person;
     if (upstream?.sid !== undefined) await this.#store.put('UpstreamSid', upstream.sid, { subject: person.subject });
   }
 
-  /** Changes what is known of a user. @param make gives the new value; undefined leaves the old one. */
+  /** Changes the data of a user. @param make gives the new value; undefined keeps the old one. */
   async change(subject: string, make: (person: Person) => Person | undefined): Promise<void> {
     await this.#store.change<Person>('Person', subject, (person) => (person === undefined ? undefined : make(person)));
   }

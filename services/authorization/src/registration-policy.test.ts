@@ -1,4 +1,4 @@
-/** Who may register a client: whoever asks, who has the token, or nobody. */
+/** Who may register a client: anybody, the holder of a token, or nobody. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -41,7 +41,7 @@ async function register(url: string, authorization?: string): Promise<{ readonly
 
 const metadataOf = async (url: string): Promise<Readonly<Record<string, unknown>>> => (await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()) as Readonly<Record<string, unknown>>;
 
-/** Where a client that is not known is sent with its user: nowhere, but to a page that says so. */
+/** The status of a sign-in for an unknown client, whose user must not be redirected. */
 async function statusOfUnknown(url: string): Promise<number> {
   return (await fetch(`${url}/authorize?client_id=unknown&response_type=code&redirect_uri=http%3A%2F%2F127.0.0.1%2Fcallback`, { redirect: 'manual' })).status;
 }

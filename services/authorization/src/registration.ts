@@ -1,6 +1,6 @@
 /**
- * Checks what a client says about itself when it registers (RFC 7591) or in its document: needed members are taken, within bounds, and all others are
- * dropped. The kind of client follows from its redirect URIs, since these protect the user.
+ * Checks the metadata of a client when it registers (RFC 7591) or in its metadata document: the needed members are taken, within bounds, and all others
+ * are dropped. The kind of client follows from its redirect URIs, since these protect the user.
  */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceGrant } from './device.ts';
@@ -47,7 +47,7 @@ export function describeClient(said: unknown): Described {
     if ('problem' in kind) return { error: 'invalid_redirect_uri', problem: kind.problem };
     kinds.add(kind.kind);
   }
-  // On a page where it decides whom a user trusts, nothing may turn it around or hide in it.
+  // The name is shown where a user decides about trust, so it must not contain invisible characters or change the direction of the text.
   const shown = typeof name === 'string' ? printable(name.slice(0, maxNameCharacters)) : '';
   if (method !== undefined && !authMethods.includes(method as string)) return { error: 'invalid_client_metadata', problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}` };
   return {

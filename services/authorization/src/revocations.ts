@@ -1,6 +1,6 @@
 /**
- * The consents that were revoked. Access tokens are verified without asking anybody, so each edge has to know the revocations itself: it watches the
- * bucket, and remembers each revocation for as long as a token of it may be valid.
+ * The revoked consents. Access tokens are verified without a request to the authorization server, so each edge has to have the revocations itself: it
+ * watches the bucket, and remembers each revocation for as long as a token of it may be valid.
  */
 import { hash } from 'node:crypto';
 import { authorizationBuckets, type Bus, type KeyValue, type Watch } from '@omnibus/bus';

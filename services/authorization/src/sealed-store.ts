@@ -9,7 +9,7 @@ export interface Kept<Value> {
   readonly revision: number;
 }
 
-/** How often a change is tried that others make at the same time. */
+/** How often a change is tried when others change the same value at the same time. */
 const maxAttempts = 8;
 
 export class SealedStore {

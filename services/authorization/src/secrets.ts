@@ -1,4 +1,4 @@
-/** Encrypts and signs with keys that are derived from the gateway's sealing key, so that nobody who reads the bus can read what is stored there. */
+/** Encrypts and signs with keys that are derived from the gateway's sealing key, so that access to the bus gives no access to the stored values. */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const cipher = 'aes-256-gcm';
@@ -44,7 +44,7 @@ export class Secrets {
     return undefined;
   }
 
-  /** The token in a form, which shows that a page of this server has sent it. @param of the sign-in that the form belongs to. */
+  /** The token of a form, which proves that the form comes from a page of this server. @param of the sign-in that the form belongs to. */
   formToken(of: string): string {
     return createHmac('sha256', this.#formKey).update(of).digest('base64url');
   }

@@ -7,7 +7,7 @@ import type { KeyValue, Watch } from '@omnibus/bus';
 import type { Secrets } from './secrets.ts';
 
 const hourMs = 3_600_000;
-/** How long a key is published before it signs: by then everybody who caches keys for an hour has seen it. */
+/** How long a key is published before it signs, so that verifiers which cache keys for an hour have it by then. */
 const publishedMs = hourMs;
 const rotateMs = 30 * 24 * hourMs;
 /** How long a key is kept after it has stopped signing; longer than any token is valid. */
@@ -61,7 +61,7 @@ export class SigningKeys {
     return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
   }
 
-  /** Makes a key where there is none that is young enough, and removes old ones; to be called from time to time. */
+  /** Creates a key when the newest one is too old, and removes old ones; to be called from time to time. */
   async renew(): Promise<void> {
     const { bucket, secrets } = this.#options;
     for (;;) {

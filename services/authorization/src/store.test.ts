@@ -19,7 +19,7 @@ beforeEach(() => {
 
 const storeOf = async (kind: 'short' | 'long' | 'clients', secrets = new Secrets([key])): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
 
-/** One edge of several on the same bus. */
+/** One of several edges on the same bus. */
 async function edge(options: Partial<AdapterOptions> = {}): Promise<ReturnType<typeof adapterFactory> & { readonly revocations: Revocations }> {
   const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), tokenMs);
   onTestFinished(() => revocations.close());

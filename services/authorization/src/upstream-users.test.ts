@@ -1,4 +1,6 @@
-/** Users of an OpenID provider: what ends there, or is said otherwise there, is so here, whatever a browser still has. */
+/**
+ * Users of an OpenID provider: when their sign-in ends or their data change at the provider, the gateway follows, even if a browser still has a session.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -11,7 +13,7 @@ import { AuthorizationServer } from './server.ts';
 
 const back = 'http://127.0.0.1:7/callback';
 
-/** A provider as far as its tokens go: whoever comes is una, who is sent back at once. */
+/** A stand-in for an OpenID provider: every user who comes is "una", and is redirected back at once. */
 class StandInProvider {
   readonly #server: Server;
   readonly #keys = generateKeyPair('ES256', { extractable: true });
@@ -46,7 +48,7 @@ class StandInProvider {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Where the browser is sent back to from the address that it was sent to. */
+  /** The address to which the provider redirects the browser. */
   signedIn(address: URL): string {
     this.#nonce = address.searchParams.get('nonce') ?? '';
     return `${address.searchParams.get('redirect_uri') ?? ''}?code=c&state=${encodeURIComponent(address.searchParams.get('state') ?? '')}`;
@@ -78,10 +80,10 @@ interface Arrived {
   readonly text: string;
 }
 
-/** Keeps every cookie for every path, and goes through the provider. */
+/** A browser that keeps every cookie for every path, and signs in at the provider. */
 class Browser {
   readonly #cookies = new Map<string, string>();
-  /** How often it was sent to the provider. */
+  /** Number of redirects to the provider. */
   signIns = 0;
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Arrived> {
@@ -96,7 +98,7 @@ class Browser {
     return this.open(provider.signedIn(next));
   }
 
-  /** Through the page where the user allows it, to tokens. */
+  /** Consents on the page and redeems the code. @returns the tokens. */
   async tokens(): Promise<Readonly<Record<string, string>>> {
     const verifier = randomBytes(32).toString('base64url');
     const query = new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' });
@@ -144,7 +146,7 @@ beforeEach(async () => {
   };
 });
 
-/** More than there is between two questions at the provider. */
+/** Advances the clock by more than the shortest time between two questions to the provider. */
 const pass = (): void => void vi.setSystemTime(Date.now() + 1_500);
 
 it('whoever is signed out at the provider signs in there again, and gets nothing more by a browser that is signed in here', async () => {

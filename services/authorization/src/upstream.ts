@@ -39,9 +39,9 @@ const statePlace = 'sign-in';
 const answerSeconds = 10;
 /** Shortest time between two questions whether a sign-in still holds; each is a refresh at the provider. */
 const askEveryMs = 1_000;
-/** After this time a question has ended, whatever became of the process that asked. */
+/** After this time a question counts as ended, in case the process that asked is gone. */
 const askingMs = 15_000;
-/** For this long, a provider that cannot be asked signs nobody out. */
+/** For this long, users stay signed in when the provider cannot be reached. */
 const unansweredMs = 24 * 3_600_000;
 const maxSubjectBytes = 255;
 const maxGroups = 200;
@@ -81,14 +81,14 @@ export class Upstream {
     }).href;
   }
 
-  /** The interaction in which a user was sent away. @returns undefined for a state that is not ours. */
+  /** The interaction that a user left for the provider. @returns undefined for a state that is not ours. */
   uidOf(state: string): string | undefined {
     return this.#opened(state)?.uid;
   }
 
   /**
-   * Finds out who has come back.
-   * @param query of the callback; the browser has shown that it is the one that was sent away.
+   * Identifies the user who has returned from the provider.
+   * @param query of the callback; the browser was checked to be the one that was sent away.
    * @throws {SignInProblem}
    */
   async finish(query: URLSearchParams): Promise<Person> {
@@ -145,7 +145,7 @@ export class Upstream {
       // Many providers give no new ID token with a refresh: then nothing has changed.
       const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
       if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
-      // Somebody of another tenant is another caller, and so is whoever has another name (OpenID Connect Core, 12.2).
+      // With another tenant or another subject, it is another user (OpenID Connect Core, 12.2).
       if (claims !== undefined && ((tenantClaim !== undefined && claims[tenantClaim] !== tenant) || (claims[subjectClaim] !== undefined && `${issuer}|${subjectOf(claims, subjectClaim) ?? ''}` !== subject))) return false;
       const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
       await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
@@ -159,7 +159,7 @@ export class Upstream {
     }
   }
 
-  /** Who has signed out at the provider, according to a logout token. @returns undefined when the token is not valid. */
+  /** The user who has signed out at the provider, according to a logout token. @returns undefined when the token is not valid. */
   async loggedOut(token: string): Promise<string | undefined> {
     const { createRemoteJWKSet, jwtVerify } = await import('jose');
     const { issuer, jwks_uri: keys } = (await this.#discovered()).serverMetadata();
@@ -171,7 +171,7 @@ export class Upstream {
       if (nonce !== undefined || typeof events !== 'object' || events === null || !('http://schemas.openid.net/event/backchannel-logout' in events)) return undefined;
       const ofSession = typeof sid === 'string' ? await this.#people.ofUpstreamSession(sid) : undefined;
       if (ofSession !== undefined) return ofSession;
-      // A session that was not named when its user came in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
+      // The session had no id when its user signed in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
     } catch {
       return undefined; // The sender is told that the token is not valid.
@@ -220,7 +220,7 @@ export class Upstream {
     const name = `${issuer}|${subject}`;
     if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
     const groups = groupsOf(claimAt(claims, groupsClaim));
-    // Where there are too many groups, a provider leaves them out and says so: that is not "no groups".
+    // When there are too many groups, a provider may leave them out and say so: that must not be taken for "no groups".
     if (groups === undefined && (claimAt(claims, groupsClaim) !== undefined || areElsewhere(claims, groupsClaim))) throw new SignInProblem(`${this.host} does not name your groups because there are too many: ${fewerGroups}`);
     const unfit = requireProblem(claims, require);
     if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but you may not use this gateway: ${unfit}`);
@@ -231,14 +231,14 @@ export class Upstream {
   }
 }
 
-/** The lasting name of a user, which at GitHub is a number. */
+/** The permanent id of a user, which at GitHub is a number. */
 function subjectOf(claims: JsonObject, claim: string): string | undefined {
   const said = claims[claim];
   if (typeof said === 'number') return Number.isSafeInteger(said) ? String(said) : undefined;
   return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
-/** When a sign-in ends that the provider cannot be asked about: with the token that it gave. */
+/** The end of a sign-in about which the provider cannot be asked: that of its token. */
 function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
   if (seconds !== undefined) return now + seconds * 1_000;
   return typeof claims['exp'] === 'number' ? claims['exp'] * 1_000 : now;

@@ -1,4 +1,6 @@
-/** Users with passwords, in a file: for a start, and for few users without a provider. Passwords are kept as digests that take much memory to compute. */
+/**
+ * Users with passwords, in a file, for small installations without an OpenID provider. Passwords are stored as digests that take much memory to compute.
+ */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -11,7 +13,7 @@ const digest = promisify<string, Buffer, number, { readonly N: number; readonly 
 /** One of OWASP's recommendations for scrypt (Password Storage Cheat Sheet): 32 MiB and a few tenths of a second each. */
 const cost = { N: 2 ** 15, r: 8, p: 3 };
 const digestBytes = 32;
-/** Bytes that computing one digest may take, with room for what else it needs. */
+/** Bytes that the computation of one digest may use, with a margin. */
 const maxMemory = 256 * 1_024 * 1_024;
 /** Digests that are computed at the same time; others wait. Each takes the memory above. */
 const maxAtOnce = 2;
@@ -50,7 +52,7 @@ export async function digestOf(password: string): Promise<string> {
   return `scrypt$${Math.log2(N)}$${r}$${p}$${salt.toString('base64url')}$${made.toString('base64url')}`;
 }
 
-/** A digest that is compared where there is no such user, so that both cases take the same time. */
+/** A digest that is compared when there is no such user, so that both cases take the same time. */
 const nobody = `scrypt$15$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 async function isRight(password: string, stored: string): Promise<boolean> {
@@ -62,7 +64,7 @@ async function isRight(password: string, stored: string): Promise<boolean> {
 export interface UsersObserver {
   /** Called with users that were removed or have a new password. */
   left(names: readonly string[]): void;
-  /** The file cannot be used as it is now; the previous users stay. */
+  /** Called when the file cannot be used as it is now; the previous users stay. */
   rejected(problem: string): void;
 }
 

@@ -1,4 +1,4 @@
-/** Keys for those who do not use a mouse, or would rather not. */
+/** Keyboard shortcuts. */
 import { signal } from '@preact/signals';
 import { go, hrefOf, place } from './route.ts';
 
@@ -14,10 +14,10 @@ export const views = [
 ] as const;
 
 export const isHelpShown = signal(false);
-/** `g` stands for so long before its letter. */
+/** Milliseconds after `g` in which the letter of a view has to follow. */
 const chordMs = 1_500;
 
-/** @returns what ends it. */
+/** Listens for shortcuts. @returns a function that ends this. */
 export function followKeys(): () => void {
   let chordUntil = 0;
   const pressed = (event: KeyboardEvent): void => {

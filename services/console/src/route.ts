@@ -1,9 +1,9 @@
-/** Addresses within the page: `#/servers/github?state=down`. They are all after the hash, so the page works under any prefix and asks nothing for them. */
+/** Addresses within the page, such as `#/servers/github?state=down`. They are in the fragment, so that the page works under any path prefix and navigation needs no request. */
 import { computed, signal } from '@preact/signals';
 
 interface Place {
   readonly view: string;
-  /** The one thing of the view that is looked at. */
+  /** The selected entry of the view, such as a server. */
   readonly item: string | undefined;
   readonly query: URLSearchParams;
 }
@@ -33,7 +33,7 @@ export function go(href: string): void {
   location.hash = href;
 }
 
-/** Filters belong to the address, but each letter of one is no step of the way back. */
+/** Changes parameters of the address without an entry in the history, so that each letter of a filter is no step of "back". */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const { view, item, query } = place.value;
   history.replaceState(null, '', hrefOf(view, item, { ...Object.fromEntries(query), ...changes }));
@@ -44,6 +44,6 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // Somebody typed it by hand: then it is looked for as it was typed.
+    return text; // Not percent-encoded, as when it was typed by hand.
   }
 }

@@ -1,4 +1,4 @@
-/** Numbers, times and texts as people read them. */
+/** Formats numbers, times and texts for people. */
 
 const whole = new Intl.NumberFormat('en');
 
@@ -32,17 +32,17 @@ export function clock(at: number): string {
 }
 
 /**
- * What makes a text look like another, or says something that nobody sees: control characters but `\n` and `\t`, and characters of format, such as
- * those that turn the direction of what follows (UTS 39) and tags. What joins letters and emoji stays.
+ * Characters that can make a text look like another or hide a part of it: control characters except `\n` and `\t`, and format characters, such as
+ * those that change the direction of text (UTS 39), and tags. Joiners of letters and emoji are kept.
  */
 const deceptive = /(?![\n\t\u00AD\u200C\u200D])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/** A text of somebody else, with what deceives written as `⟨U+202E⟩`. */
+/** A text from elsewhere, with deceptive characters written as `⟨U+202E⟩`. */
 export function plain(text: string): string {
   return text.replace(/\r\n/g, '\n').replaceAll(deceptive, (character) => `⟨U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0') ?? ''}⟩`);
 }
 
-/** A value as text: texts as they are, everything else as JSON. */
+/** A value as text: a string as it is, everything else as JSON. */
 export function asText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }

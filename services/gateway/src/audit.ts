@@ -1,4 +1,4 @@
-/** The audit of this process, as the configuration says. Its library is loaded only where there is one. */
+/** Opens the audit trail of this process with the sinks of the configuration. `@omnibus/audit` is loaded only where an audit is configured. */
 import { appendFile, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
@@ -23,13 +23,13 @@ type Library = typeof Audit;
 type AuditConfig = NonNullable<Config['audit']>;
 type SinkConfig = AuditConfig['sinks'][number];
 
-/** What a second place is given to take a checkpoint. */
+/** Milliseconds that `audit.checkpoints.url` has to accept a checkpoint. */
 const postMs = 10_000;
-/** Bytes, where the configuration does not say. */
+/** Bytes that a sink keeps at most, where the configuration sets no `keepBytes`. */
 const keepDefaults = { file: 10 * 1024 ** 3, jetstream: 1024 ** 3 } as const;
 
 /**
- * @returns undefined where nothing is to be recorded.
+ * @returns undefined where no audit is configured.
  * @throws {Error} in words for the operator.
  */
 export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail | undefined> {

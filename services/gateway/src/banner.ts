@@ -1,4 +1,4 @@
-/** What a person at a terminal sees when the gateway is up. */
+/** The text that is printed on a terminal once the gateway is ready. */
 import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
@@ -26,7 +26,7 @@ export function banner(endpoint: string, adminAddress: string | undefined, recor
   ].join('\n');
 }
 
-/** What became of servers that were still connecting as the banner was shown. */
+/** Lines with the present state of the servers that were still connecting when the banner was printed. */
 export function laterLines(records: readonly CatalogRecord[], late: ReadonlySet<string>): string {
   const width = Math.max(0, ...[...late].map((server) => server.length));
   return [
@@ -43,7 +43,7 @@ function row(record: CatalogRecord, width: number): string {
   return `${record.status === 'up' ? '✓' : isConnecting(record) ? '…' : '✗'} ${record.server.padEnd(width)}  ${describe(record)}`;
 }
 
-/** Whether it has neither been up nor failed yet. */
+/** Whether the server has neither been up nor failed yet. */
 export function isConnecting({ status, problem }: CatalogRecord): boolean {
   return status === 'down' && problem === 'it is still connecting';
 }

@@ -1,15 +1,15 @@
-/** The first API key of an installation that nobody has set up yet: made once, and shown once. */
+/** The first API key of a new installation: made once, and shown once. */
 import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatKeys, newKey } from '@omnibus/identity';
 
 /**
- * Makes the file of keys where there is none, with one key in it. Of several processes that try at once, one does.
- * @returns the key, which nobody can read anywhere else; undefined when there was a file.
+ * Creates the file of keys with one key in it, where there is none. If several processes try at once, one of them succeeds.
+ * @returns the key, which is stored as a digest only; undefined when there is a file already.
  * @throws {Error} in words for the operator.
  */
 export function makeFirstKey(file: string): string | undefined {
-  // The file may stand where nothing can be written, so whether it is there is asked first.
+  // Checked first, since an existing file may be in a folder that cannot be written.
   if (existsSync(file)) return undefined;
   const { key, record } = newKey({ subject: 'first', groups: [], endpoints: undefined, expires: undefined, note: 'made at the first start' });
   const written = `${file}.${record.id}`;

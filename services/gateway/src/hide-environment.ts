@@ -1,20 +1,20 @@
 /**
- * Hides what this process was started with from the programs it starts. On Linux every process of one user can read
- * `/proc/PID/environ` of every other: the memory that holds the environment as it was at the start, whatever became of it since. So the
- * variables are set anew, which copies them elsewhere, and that memory is overwritten. Nothing else changes: process id, signals, exit
- * codes and terminal stay, and it takes less than a millisecond.
+ * Hides the environment of this process from the programs it starts. On Linux every process of a user can read `/proc/PID/environ` of
+ * every other: the memory with the environment as it was at the start, even if it was changed since. So the variables are set again, which
+ * copies them to other memory, and the original memory is overwritten. Nothing else changes (process id, signals, exit codes, terminal),
+ * and it takes less than a millisecond.
  *
- * What it does not do: a program of the same user may still read our memory as a debugger does, where the system lets it, and the
- * environment of whatever started us. A user of its own for a server (`user`) keeps it from both.
+ * Limits: a program of the same user may still read the memory of this process as a debugger does, where the system allows that, and the
+ * environment of the process that started this one. Running a server as another user (option `user`) prevents both.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
-/** Left where they are: programs get them anyway, and there is nothing to hide in them. */
+/** Variables that are not overwritten: programs get them anyway, and they hold no secrets. */
 const harmless = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'PWD', 'HOSTNAME']);
 /** Fields of `/proc/self/stat` after the name of the program (proc_pid_stat(5): 50 and 51). */
 const [startField, endField] = [47, 48];
 
-/** @returns why it could not be done, in words; undefined when it was, or where nothing shows it. */
+/** @returns why the environment could not be hidden; undefined when it was, or where the system does not expose it. */
 export function hideEnvironment(): string | undefined {
   if (process.platform !== 'linux') return undefined;
   try {
@@ -25,7 +25,7 @@ export function hideEnvironment(): string | undefined {
     if (!(start > 0 && end > start)) return 'the system does not tell where it keeps the environment';
     setAnew(before);
     overwrite(start, blanked(readFileSync('/proc/self/environ')).subarray(0, end - start));
-    // Where the C library pointed into that memory after all, the variables are set again: none may be lost.
+    // If the C library still pointed into that memory, the variables are set again, so that none is lost.
     if (Object.entries(before).some(([name, value]) => process.env[name] !== value)) setAnew(before);
     return undefined;
   } catch (error) {

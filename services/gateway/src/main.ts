@@ -6,6 +6,6 @@ try {
   await createProgram().parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
-  // Help and version are no mistakes.
+  // Commander throws for help and version too, with exit code 0.
   process.exitCode = error.exitCode === 0 ? exits.done.code : exits.usage.code;
 }

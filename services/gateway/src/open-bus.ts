@@ -1,18 +1,18 @@
-/** The bus that the configuration names, and how this process shows it who it is. */
+/** Opens the bus of the configuration, with the login of this process. */
 import { resolve } from 'node:path';
 import { examineNats, findLoginProblem, inboxOf, MemoryBus, openNatsBus, type Bus, type NatsExamination, type NatsLogin, type OnFault } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Role } from './compose.ts';
 
 interface BusOptions {
-  /** Names the process in NATS' own monitoring; answers come in under the subject of its role. */
+  /** Names the process in NATS' own monitoring, and the prefix of the subjects that it receives replies on. */
   readonly role: Role;
-  /** The folder relative paths of the configuration start from. */
+  /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly onFault: OnFault;
-  /** Called now and then while there is no NATS. */
+  /** Called now and then while NATS cannot be reached, with the reason. */
   readonly waiting?: (problem: string) => void;
-  /** Default: waits for ever. */
+  /** Default: it waits without limit. */
   readonly connectTimeoutMs?: number;
 }
 
@@ -23,18 +23,18 @@ export function openBus(config: Config, { role, baseFolder, onFault, waiting = (
   return openNatsBus({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role), connectTimeoutMs, waiting }, onFault);
 }
 
-/** What this process would find on its bus. Nothing is changed there. @throws {BusError} as `openBus` does. */
+/** Examines NATS for `omnibus doctor` without changing anything there. @throws {BusError} as `openBus` does. */
 export function examineBus(config: Config, baseFolder: string, connectTimeoutMs: number): Promise<NatsExamination> {
   const { prefix, domain, region } = config.nats;
   return examineNats({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: 'omnibus-doctor', connectTimeoutMs });
 }
 
-/** What is wrong with the address or the login of the bus, as far as that can be said without it. */
+/** What is wrong with the address or the login of the bus, as far as it can be checked without connecting; undefined where nothing is. */
 export async function busProblem(config: Config, baseFolder: string): Promise<string | undefined> {
   return config.bus === 'memory' ? undefined : findLoginProblem(config.bus, loginOf(config, baseFolder));
 }
 
-/** The address for people: a user and a password may stand in it. */
+/** The address of the bus without the user and password that may be in it, to be shown. */
 export function busAddress({ bus }: Config): string {
   return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
 }

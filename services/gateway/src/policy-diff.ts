@@ -1,6 +1,6 @@
 /**
- * Who gains and who loses what by a change of the rules. Asked is for everybody whom rules name, alone and with nothing else known of him,
- * and for everything that selectors name, at each server: a star stands for something that nobody has named.
+ * Finds who gains and who loses access by a change of the rules. Both rule sets decide for every caller that a rule names, of whom nothing else is
+ * known, and for everything that selectors name, at each server. In place of a `*` in a selector a made-up name is tried.
  */
 import { enabledServers, type Config } from '@omnibus/config';
 import { selectorsOf, type Policy } from '@omnibus/policy';
@@ -10,7 +10,7 @@ export interface Change {
   readonly what: string;
   readonly was: string;
   readonly is: string;
-  /** That decides now. */
+  /** Id of the rule that decides after the change. */
   readonly rule: string | undefined;
   readonly gains: boolean;
 }
@@ -21,11 +21,11 @@ interface Side {
 }
 
 const order = ['hidden', 'deny', 'in part', 'ask', 'redacted', 'allow'];
-/** People and things that are asked about at most: what is looked at is their product. */
+/** Callers and things that are tried at most; the number of decisions is their product. */
 const maxPeople = 500;
 const maxThings = 5_000;
 
-/** @param names of tools and others that there are, as `server/tool`. */
+/** @param names of existing tools and others, as `server/tool`, to be tried besides. @returns the changes for each caller that has some. */
 export function differencesOf(before: Side, after: Side, names: readonly string[]): ReadonlyMap<string, readonly Change[]> {
   const sides = [before, after];
   const people = new Map<string, Person>([['nobody in particular', 'user:somebody'], ['nobody', 'nobody']]);
@@ -42,7 +42,7 @@ export function differencesOf(before: Side, after: Side, names: readonly string[
   return found;
 }
 
-/** `via: any` is some agent. */
+/** A caller that a rule names, with `via: any` replaced by a made-up agent. */
 function meantBy(person: Person): Person {
   if (typeof person === 'string' || person.via === undefined) return person;
   return { ...person, via: [person.via].flat().map((each) => (each === 'any' ? 'some agent' : each)) };
@@ -58,7 +58,7 @@ function thingsOf(sides: readonly Side[], names: readonly string[]): readonly st
   return [...things].toSorted();
 }
 
-/** Whatever the arguments, the moment and the network: what is allowed under conditions alone is allowed in part. */
+/** The outcome without regard to arguments, time and network: `in part` stands for what is allowed under conditions only. */
 function outcomeOf({ policy }: Side, person: Person, what: string): { readonly outcome: string; readonly rule: string | undefined } {
   const facts = personOf(person);
   const target = targetOf(what);

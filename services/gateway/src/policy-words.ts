@@ -1,15 +1,15 @@
-/** Callers and things as they are written on the command line and in cases: in the words of the rules. */
+/** Callers and things as they are written on the command line and in test cases, in the syntax of the rules. */
 import type { Target } from '@omnibus/policy';
 import type { Facts, Principal } from '@omnibus/protocol';
 
 type Texts = string | readonly string[] | undefined;
 
-/** Somebody, by what is known of him. */
+/** A caller, by what is known of it. */
 export type Person = string | {
   readonly user?: string | undefined; readonly key?: string | undefined; readonly group?: Texts; readonly tenant?: string | undefined; readonly client?: string | undefined; readonly scope?: Texts; readonly via?: Texts;
 };
 
-/** @param person `nobody` for somebody who need not be known; else as in a rule, `group:eng` for somebody of whom just that is known. */
+/** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller of whom only that group is known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
   const at = typeof person === 'string' ? person.indexOf(':') : -1;
@@ -37,7 +37,7 @@ export function targetOf(text: string): Target {
   return { kind: kind as Target['kind'], server, name };
 }
 
-/** The issuer and the name it knows somebody by; issuers are addresses, so that they end at the first bar. */
+/** Splits `ISSUER|SUBJECT` at the first bar: issuers are URLs, which have none. */
 function split(text: string): readonly [string, string] {
   const at = text.indexOf('|');
   return at === -1 ? ['', text] : [text.slice(0, at), text.slice(at + 1)];

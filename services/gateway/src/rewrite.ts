@@ -1,13 +1,13 @@
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** What a file is to hold, or why it stays as it is. */
+/** The new content of a file, or why it is not changed. */
 type Rewritten = { readonly text: string } | { readonly problem: string };
 
 /**
- * Writes a file of secrets anew in one step, for its owner alone, and lets nobody else do so meanwhile.
- * @param make reads it, while nobody else changes it. What it throws is a problem too.
- * @returns why it stays as it is, in words; undefined when it is written.
+ * Replaces a file of secrets in one step, readable by its owner only. A lock file keeps other commands from changing it at the same time.
+ * @param make reads the file under the lock and returns its new content. What it throws counts as a problem.
+ * @returns why the file was not changed, in words; undefined when it was.
  */
 export function rewrite(file: string, make: () => Rewritten): string | undefined {
   const lock = `${file}.lock`;

@@ -10,7 +10,7 @@ const fileVariable = 'OMNIBUS_SEALING_KEY_FILE';
 
 interface SealerSources {
   readonly config: Config;
-  /** The folder relative paths of the configuration start from. */
+  /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -1,4 +1,4 @@
-/** Talking to a person: only where there is one, on a terminal at both ends. */
+/** Questions to a person at a terminal, and text for one. */
 import { createInterface } from 'node:readline/promises';
 import { styleText } from 'node:util';
 import { printable } from '@omnibus/protocol';
@@ -9,13 +9,13 @@ export interface InputOptions {
   readonly input?: boolean;
 }
 
-/** Questions are asked on stderr, so that the answer of the command can go elsewhere. */
+/** Whether questions can be asked: stdin and stderr are a terminal. stdout need not be, so that the answer of the command can be piped. */
 export function isInteractive({ input = true }: InputOptions = {}): boolean {
   return input && process.stdin.isTTY && process.stderr.isTTY;
 }
 
 /**
- * One line of what a person types; what is in brackets is taken for an empty one.
+ * Asks for one line. @param fallback shown in brackets, and taken for an empty line.
  * @throws {CommandProblem} when the terminal is closed meanwhile.
  */
 export async function ask(question: string, fallback?: string): Promise<string> {
@@ -33,7 +33,7 @@ export async function ask(question: string, fallback?: string): Promise<string> 
   }
 }
 
-/** @param fallback what an empty line means. */
+/** Asks until the answer is yes or no. @param fallback the answer that an empty line stands for. */
 export async function confirm(question: string, fallback: boolean): Promise<boolean> {
   for (;;) {
     const said = (await ask(`${question} ${fallback ? '[Y/n]' : '[y/N]'}`)).toLowerCase();
@@ -43,7 +43,7 @@ export async function confirm(question: string, fallback: boolean): Promise<bool
   }
 }
 
-/** Colours obey NO_COLOR and what the stream is. */
+/** Styles a text, unless NO_COLOR is set or the stream is no terminal. */
 export function paint(style: Parameters<typeof styleText>[0], text: string, stream: NodeJS.WriteStream = process.stdout): string {
   return styleText(style, text, { stream });
 }
@@ -64,7 +64,7 @@ export function fitLine(text: string): string {
   return text;
 }
 
-/** Text of a server: on a terminal without what would control it, elsewhere as it is. */
+/** Text of a server: without control characters on a terminal, unchanged in a pipe. */
 export function shown(text: string): string {
   if (!process.stdout.isTTY) return text;
   return text.split('\n').map((line) => line.split('\t').map((part) => printable(part, Number.MAX_SAFE_INTEGER)).join('\t')).join('\n');

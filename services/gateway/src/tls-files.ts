@@ -1,9 +1,9 @@
-/** The files of TLS for clients, as the configuration names them. */
+/** The certificate and key files for TLS towards clients, from the configuration. */
 import { resolve } from 'node:path';
 import type { Config } from '@omnibus/config';
 import type { TlsFiles } from '@omnibus/identity';
 
-/** @returns undefined where clients speak without TLS. */
+/** @returns absolute paths; undefined where clients connect without TLS. */
 export function tlsFilesOf({ tls, auth }: Config, baseFolder: string): TlsFiles | undefined {
   if (tls === undefined) return undefined;
   const certificates = auth === undefined || auth === 'none' ? undefined : auth.clientCertificates;
@@ -13,13 +13,13 @@ export function tlsFilesOf({ tls, auth }: Config, baseFolder: string): TlsFiles 
   };
 }
 
-/** Why TLS cannot be used with them, in words for the operator. */
+/** Why these files cannot be used, in words for the operator; undefined where they can. */
 export async function tlsFilesProblem(config: Config, baseFolder: string): Promise<string | undefined> {
   const files = tlsFilesOf(config, baseFolder);
   return files === undefined ? undefined : (await import('@omnibus/identity')).tlsProblem(files);
 }
 
-/** The same for the admin port, where no certificate is required: probes have none. @returns undefined where it speaks without TLS. */
+/** The files for TLS at the admin port. It never requires a client certificate, since probes have none. @returns undefined where it speaks without TLS. */
 export function adminTlsFilesOf(config: Config, baseFolder: string): TlsFiles | undefined {
   const files = config.tls?.admin === true ? tlsFilesOf(config, baseFolder) : undefined;
   return files === undefined || files.clients === undefined ? files : { ...files, clients: { ...files.clients, isRequired: false } };

@@ -7,7 +7,7 @@ import { hideEnvironment } from './hide-environment.ts';
 
 /** @returns the state of each server, after all of them have been tried once. */
 export async function findServers(config: Config, baseFolder: string): Promise<readonly CatalogRecord[]> {
-  // Programs are started here too.
+  // Programs are started here as well, and must not be able to read the secrets in the environment.
   hideEnvironment();
   const log = createLogger({ level: 'silent', format: 'json' });
   const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'backend', isServing: false, log });

@@ -1,9 +1,9 @@
-/** What commands and the admin port do with the file of users. What is thrown is said in words for the operator. */
+/** Reads and changes the file of users, for commands and the admin port. Errors have messages for the operator. */
 import { existsSync, readFileSync } from 'node:fs';
 import { digestOf, formatUsers, minPasswordCharacters, parseUsers, type UserRecord } from '@omnibus/authorization';
 import { rewrite } from './rewrite.ts';
 
-/** @throws {Error} */
+/** @returns no users where there is no file. @throws {Error} where it is not a file of users. */
 export function readUsers(file: string): readonly UserRecord[] {
   if (!existsSync(file)) return [];
   try {
@@ -13,7 +13,7 @@ export function readUsers(file: string): readonly UserRecord[] {
   }
 }
 
-/** Whoever is there already has another password from then on, and the groups as before unless some are given. @returns whether he was there. @throws {Error} */
+/** Adds a user, or changes the password of an existing one, whose groups stay unless some are given. @returns whether the user existed. @throws {Error} where the password is too short or the file cannot be written. */
 export async function setUser(file: string, name: string, password: string, groups: readonly string[]): Promise<boolean> {
   if (password.length < minPasswordCharacters) throw new Error(`the password has fewer than ${minPasswordCharacters} characters`);
   const digest = await digestOf(password);
@@ -27,7 +27,7 @@ export async function setUser(file: string, name: string, password: string, grou
   return wasThere;
 }
 
-/** @throws {Error} */
+/** @throws {Error} where there is no such user, or the file cannot be written. */
 export function removeUserFrom(file: string, name: string): void {
   change(file, (users) => {
     if (!users.some((user) => user.name === name)) throw new Error(`there is no user ${JSON.stringify(name)}; omnibus users list shows those there are`);
@@ -38,7 +38,7 @@ export function removeUserFrom(file: string, name: string): void {
 function change(file: string, make: (users: readonly UserRecord[]) => readonly UserRecord[]): void {
   const problem = rewrite(file, () => {
     const text = formatUsers(make(readUsers(file)));
-    parseUsers(text); // What the gateway would not take is not written.
+    parseUsers(text); // Throws for what the gateway would refuse, before it is written.
     return { text };
   });
   if (problem !== undefined) throw new Error(problem);

@@ -1,11 +1,11 @@
-/** Changes a file that somebody else may read at any moment: in one step, through links, with its mode, and with a copy of what was there. */
+/** Replaces files that other programs may read at any moment: in one step, following links, keeping the mode, and with a backup of the former text. */
 import { chmodSync, closeSync, existsSync, fsyncSync, globSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-/** How many copies of one file are kept. */
+/** Number of backups that are kept of one file. */
 const keptCopies = 5;
 
-/** @returns what the file holds; nothing, where there is none. @throws {Error} in words */
+/** @returns the text of the file, empty where there is none. @throws {Error} in words for the user. */
 export function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
@@ -17,10 +17,10 @@ export function readText(file: string): string {
 }
 
 /**
- * @param before what the file held when `text` was made of it; when it holds something else by now, it stays as it is.
- * @param mode of a file that is new.
- * @returns the copy of what was there.
- * @throws {Error} in words
+ * @param before the text of the file from which `text` was made; if the file has changed since, it is not replaced.
+ * @param mode permissions of a new file.
+ * @returns the path of the backup; undefined for a new file.
+ * @throws {Error} in words for the user.
  */
 export function replaceFile(file: string, before: string, text: string, mode: number): string | undefined {
   try {
@@ -59,7 +59,7 @@ function keepCopy(target: string, text: string): string {
   return copy;
 }
 
-/** The lines that go and that come, without what stays. */
+/** The lines that are removed, with `- ` before them, and those that are added, with `+ `; everything between the first and the last difference counts as changed. */
 export function changedLines(before: string, after: string): readonly string[] {
   const [old, now] = [before.split('\n'), after.split('\n')];
   let start = 0;

@@ -1,4 +1,4 @@
-/** The same upstream on stdin and stdout, for gateways that only take such. */
+/** The upstream server on stdin and stdout, for gateways that support only this transport. */
 import { createInterface } from 'node:readline';
 import type { JsonRpcRequest } from '@omnibus/protocol';
 

@@ -1,6 +1,5 @@
 /**
- * The thinnest proxy that could carry this traffic: parse, new id, dispatch, parse, write. It routes nothing, checks nothing
- * and knows no session; its cost is the floor that ratios are taken against.
+ * A minimal proxy for this traffic: parse, new id, dispatch, parse, write. It has no routing, checks or sessions; its cost is the basis of the ratios.
  *
  * Usage: node thin-proxy.js UPSTREAM_URL
  */

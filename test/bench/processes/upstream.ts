@@ -1,6 +1,6 @@
 /**
- * The upstream of the benchmark: the cheapest MCP server over Streamable HTTP that speaks the real protocol, so that what is
- * measured is what stands in front of it. `/mcp/<n>` is the n-th server, each with the same number of tools.
+ * The upstream server of the benchmark: a minimal MCP server over Streamable HTTP with the real protocol, so that mainly the gateway in front of it is
+ * measured. `/mcp/<n>` is the n-th server, each with the same number of tools.
  *
  * Usage: node upstream.js TOOLS_PER_SERVER
  */

@@ -24,7 +24,7 @@ interface Listeners {
 
 type Delivery = () => void;
 
-/** Bound on undelivered messages; beyond it a sender is refused, since handlers that only send to each other would never end. */
+/** Bound on undelivered messages; beyond it sends are refused, since handlers that send to each other in a circle would never end. */
 const maxUndelivered = 1_000_000;
 
 /** The bus of one process: payloads are passed by reference and delivered in a microtask, in the order of sending. */
@@ -150,7 +150,7 @@ export class MemoryBus implements Bus {
     });
   }
 
-  /** B6. A further microtask runs after the replies that the handler has sent. */
+  /** B6. Runs in a further microtask, after the replies that the handler has sent. */
   #handlerFailed({ name, isForEveryone }: Subject<unknown, unknown>, request: MemoryRequest | undefined, error: unknown): void {
     const incident = newIncident();
     this.#onFault({ kind: 'handler', what: `the handler of ${name} failed`, error, incident });

@@ -1,7 +1,7 @@
 import { BusError } from '../errors.ts';
 import type { KeyValue, KeyValueChange, KeyValueEntry, Watch } from '../bus.ts';
 
-/** Bound on deleted keys that are remembered; NATS keeps their marks for as long as the bucket's age. */
+/** Bound on deleted keys that are remembered; NATS keeps such marks until the bucket's maximum age. */
 const maxDeleted = 10_000;
 
 interface Stored<Value> extends KeyValueEntry<Value> {
@@ -107,7 +107,7 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     };
     this.#watchers.add(guarded);
     const present = [...this.#entries.keys()].flatMap((key) => this.#read(key) ?? []);
-    // Each value is delivered by itself, so that an observer that throws over one still gets the others.
+    // Each value is delivered separately, so that an observer that throws on one value still receives the others.
     for (const entry of present) this.#deliver(() => guarded({ kind: 'put', ...entry }));
     return new Promise((resolve) => {
       this.#deliver(() => resolve({

@@ -1,4 +1,4 @@
-/** What a NATS is found to be by who may do little there, without a trace of it. */
+/** Examining a NATS as users with few permissions, which must leave nothing behind. */
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -25,7 +25,7 @@ it('each role is known by what it may hear, everything else is not, and the cloc
     for await (const stream of manager.streams.names()) names.push(stream);
     return names;
   };
-  // Nothing is stored: who may make a stream sees the clock, who may make only those of his role does not.
+  // Nothing is stored yet: a user who may create any stream can read the clock; one who may create only the streams of its role cannot.
   expect(await as('admin')).toMatchObject({ roles: ['all', ...busRoles], storage: 'there' });
   expect(Math.abs((await as('admin')).clockSkewMs as number)).toBeLessThan(1_000);
   for (const role of busRoles) expect(await as(role)).toMatchObject({ roles: [role], storage: 'there', clockSkewMs: undefined });

@@ -17,9 +17,9 @@ export interface NatsExamination {
   readonly maxPayloadBytes: number;
   /** The roles for which this user may receive replies; `all` for a process with all of them. */
   readonly roles: readonly (BusRole | 'all')[];
-  /** Whether JetStream is there, or why not; undefined when this user may not ask. */
+  /** Whether JetStream is available, or why not; undefined when this user may not ask. */
   readonly storage: 'there' | { readonly problem: string } | undefined;
-  /** Milliseconds by which its clock is ahead of ours; undefined when this user may do nothing that shows the clock. */
+  /** Milliseconds by which the clock of NATS is ahead of ours; undefined when this user may do nothing that shows the clock. */
   readonly clockSkewMs: number | undefined;
 }
 
@@ -109,7 +109,7 @@ class Asking {
     return true;
   }
 
-  /** @returns undefined when NATS refuses the question, or nobody answers. */
+  /** @returns undefined when NATS refuses the question, or there is no answer. */
   async ask(subject: string, body: object): Promise<Answer | undefined> {
     if (this.#inbox === undefined) return undefined;
     this.#count += 1;
@@ -131,7 +131,7 @@ class Asking {
   }
 }
 
-/** Without responders the answer is empty. */
+/** A reply without responders has no payload. */
 function parse(text: string): Answer {
   return text === '' ? { error: { description: 'nobody answers: JetStream is off' } } : JSON.parse(text) as Answer;
 }

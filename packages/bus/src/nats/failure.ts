@@ -33,7 +33,7 @@ export function failureOf(message: Msg): BusError | undefined {
   return new BusError(known, `${meanings[known]}${versions}${name === undefined ? '' : ` (incident ${name})`}`, undefined, name);
 }
 
-/** The kind of failure that a requester is told, for any error with a request or its answer. */
+/** The kind of failure that is reported to the requester, for any error with a request or its answer. */
 export function failureKind(error: unknown): FailureKind {
   if (!(error instanceof BusError)) return 'handler-failed';
   switch (error.kind) {
@@ -61,7 +61,7 @@ export function notFitting(verdict: 'junk' | 'unknown'): BusError {
   return new BusError('unknown-kind', `the payload is of a kind that this version (${version}) does not know`);
 }
 
-/** The report of a process that speaks another format. Its sign of life is still received, so that those who watch signs send it nothing. */
+/** The report of a process that speaks another format. Its sign of life is still received, so that processes which watch signs send it nothing. */
 export function foreignSign(family: string, sign: unknown): BusFault {
   const { formats } = sign as { readonly formats: Formats };
   return { kind: 'format', what: formatProblem(`a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`), family };

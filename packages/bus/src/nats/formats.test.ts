@@ -1,4 +1,4 @@
-/** Versions of Omnibus that meet on one NATS, and in what they have stored there. */
+/** Different versions of Omnibus on one NATS, and their stored values. */
 import { expect, it } from 'vitest';
 import { ownFormats, version, type SessionRecord } from '@omnibus/protocol';
 import type { KeyValueChange } from '../bus.ts';

@@ -7,12 +7,12 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
 import { managerOptions, type NatsPlace } from './place.ts';
 
-/** Survives the loss of one node (NATS, JetStream clustering: a majority of replicas has to be there). */
+/** Survives the loss of one node, since JetStream needs a majority of the replicas (NATS, JetStream clustering). */
 const clusterReplicas = 3;
 /** JetStream's "insufficient resources", "no suitable peers for placement" and "replicas > 1 not supported in non-clustered mode". */
 const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
 const retryMs = 500;
-/** Longest wait: a cluster that has lost a node has a leader again long before. */
+/** Longest wait: a cluster that has lost a node normally elects a new leader much sooner. */
 const giveUpMs = 30_000;
 /** Pause between two attempts to give a stream its missing replicas; it doubles. */
 const growMs = { first: 250, longest: 10_000 };

@@ -62,7 +62,7 @@ class NatsJournal<Entry> implements Journal<Entry> {
 
   append(to: Subject<Entry>, entry: Entry): void {
     const bytes = encode(entry);
-    // A claim to a large message ends with its sender, and a journal is read just when its sender is gone.
+    // A claim to a large message is valid only as long as its sender lives, and a journal is read when its sender is gone.
     if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
     else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(nameAt(this.#place, to.name), bytes);
   }

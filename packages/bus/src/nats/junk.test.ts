@@ -1,4 +1,4 @@
-/** Nobody else on NATS is believed. */
+/** Messages and values of other parties on NATS are not trusted. */
 import { expect, it } from 'vitest';
 import type { SessionRecord } from '@omnibus/protocol';
 import type { KeyValueChange } from '../bus.ts';

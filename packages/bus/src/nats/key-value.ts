@@ -123,7 +123,7 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return this.#store(key, value, (bytes) => this.#bucket.update(key, bytes, revision));
   }
 
-  /** A deleted key leaves a mark with a sequence number; only an expired key has none. */
+  /** A deleted key leaves a mark with a sequence number; an expired key leaves none. */
   restore(key: string, value: Value): Promise<number> {
     return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes, { previousSeq: 0 }));
   }
@@ -169,8 +169,8 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
   }
 
   /**
-   * Undefined for a value that cannot be read, which is reported; and for one that was replaced while its parts were read, since its successor is on the
-   * way.
+   * Undefined for a value that cannot be read, which is reported; and for one that was replaced while its parts were read, since the watcher will receive
+   * its successor.
    * @throws {BusError} `newer-format`, which is reported too.
    */
   async #load(entry: KvEntry): Promise<KeyValueEntry<Value> | undefined> {

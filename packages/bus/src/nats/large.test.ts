@@ -1,4 +1,4 @@
-/** Large messages, which are fetched from their sender, and senders that do not play by the rules. */
+/** Large messages, which are fetched from their sender, and senders that break the rules. */
 import { expect, it } from 'vitest';
 import type { BusFault } from '../bus.ts';
 import { subject } from '../subject.ts';
@@ -30,7 +30,7 @@ it('a sender that stops in the middle of a large message holds up nobody else', 
   nats.near.publish(calls, { name: 'large', padding: large });
   nats.near.publish(calls, { name: 'after' });
   expect(await heard.until(3)).toEqual(['small', 'large', 'after']);
-  // It still waits for the part that does not come.
+  // The fetch still waits for the part that does not arrive.
   expect(nats.faults.values).toEqual([]);
 });
 

@@ -20,7 +20,7 @@ async function all(bus: Bus): Promise<LedgerEntry[]> {
   return entries;
 }
 
-/** With the permissions of a role, and nothing more. */
+/** Connects with the permissions of one role only. */
 const over = (role: 'session' | 'edge'): Promise<Bus> => openNatsBus({ servers: server.url.replace('://', `://${role}:${role}@`), clientName: role, inboxPrefix: inboxOf(role), connectTimeoutMs: 5_000 }, () => undefined);
 
 it('nobody else adds under the name of a writer, and no role can take anything away', async () => {

@@ -4,7 +4,7 @@ import type { NatsOptions } from './connect.ts';
 import type { NatsExamination } from './examine.ts';
 import type { NatsLogin } from './login.ts';
 
-/** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS that takes only small messages. */
+/** @throws {BusError} as `connectNats` does, and `payload-too-large` for a NATS whose `max_payload` is too small. */
 export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promise<Bus> {
   const { openNatsBus: open } = await import('./bus.ts');
   return open(options, onFault);

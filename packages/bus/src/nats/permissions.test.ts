@@ -1,4 +1,6 @@
-/** What a role's user may do at NATS; that it may do enough is shown by every test of a gateway over NATS, which runs with these. */
+/**
+ * The NATS permissions of each role forbid everything else. That they are sufficient is shown by all tests of a gateway over NATS, which run with them.
+ */
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { Kvm } from '@nats-io/kv';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -23,7 +25,7 @@ afterAll(async () => {
 
 const of = (role: BusRole): NatsConnection => connections.get(role) as NatsConnection;
 
-/** Whether NATS lets a role hear a subject. */
+/** Whether NATS lets a role subscribe to a subject. */
 async function hears(role: BusRole, subject: string): Promise<boolean> {
   let refused = false;
   const subscription = of(role).subscribe(subject, { callback: (error) => {
@@ -34,7 +36,7 @@ async function hears(role: BusRole, subject: string): Promise<boolean> {
   return !refused;
 }
 
-/** Whether what a role says is passed on. */
+/** Whether NATS delivers what a role publishes. */
 async function says(role: BusRole, subject: string): Promise<boolean> {
   const admin = await connect({ servers: server.url });
   let arrived = 0;

@@ -32,7 +32,10 @@ const stored: Readonly<Record<string, readonly BusRole[]>> = {
   ...Object.fromEntries(Object.values(authorizationBuckets).map(({ name }) => [name, ['edge'] as const])),
   ...Object.fromEntries(Object.values(vaultBuckets).map(({ name }) => [name, ['backend'] as const])),
 };
-/** Buckets that a role follows and never writes: each process has to know revoked tokens, since administrators use tokens of our own, and has to read usage for them. */
+/**
+ * Buckets that a role reads and never writes: each process has to check for revoked tokens, since administrators use tokens of our own, and reads usage
+ * for administrators.
+ */
 const followed: Readonly<Record<string, readonly BusRole[]>> = {
   [authorizationBuckets.revoked.name]: ['session', 'backend'],
   [usageBucket.name]: ['edge', 'backend'],
@@ -60,7 +63,7 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
       ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
       ...Object.entries(followed).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => followingOf(at(bucket), place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
-      // Every process adds to the audit under a name of its own; NATS lets nobody remove anything from it.
+      // Every process adds to the audit under a name of its own; no role may remove anything from it.
       at(allOf(auditLedger.family, 1)), ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
@@ -75,12 +78,12 @@ function apisAt(place: NatsPlace): string[] {
   return [...new Set([apiAt(place), apiAt(usualPlace)])];
 }
 
-/** Creating a stream or finding it, and reading single messages. */
+/** Permission to create or find a stream, and to read single messages. */
 function ofStream(stream: string, place: NatsPlace): string[] {
   return apisAt(place).flatMap((api) => ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
 }
 
-/** The same for a bucket (NATS, ADR-8), reading keys, and watching all of them by a consumer. */
+/** Permissions for a bucket (NATS, ADR-8): those of its stream, and watching all keys by a consumer. */
 function followingOf(bucket: string, place: NatsPlace): string[] {
   const stream = `KV_${bucket}`;
   return [...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`];
@@ -89,7 +92,7 @@ function followingOf(bucket: string, place: NatsPlace): string[] {
 /** The same, and writing keys. */
 function ofBucket(bucket: string, place: NatsPlace): string[] {
   const values = `$KV.${bucket}.>`;
-  // Values are written into a domain on the same subject.
+  // In a domain, values are also written on this subject.
   return [...followingOf(bucket, place), values, ...(place.domain === undefined ? [] : [`${apiAt(place)}.${values}`])];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The place of an installation on a NATS that others use too. Its subjects, buckets and streams begin with its prefix, so that several installations can
- * share an account without seeing each other; and its JetStream may be that of another domain, as behind a leaf node.
+ * The place of an installation on a NATS that is shared with others. Its subjects, buckets and streams begin with its prefix, so several installations
+ * can share an account without interfering; and it may use the JetStream of another domain, as behind a leaf node.
  */
 import { jetstream, type JetStreamManagerOptions } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
@@ -25,7 +25,7 @@ export function nameAt({ prefix }: NatsPlace, name: string): string {
   return prefix === ownPrefix ? name : prefix + name.slice(ownPrefix.length);
 }
 
-/** The beginning of the subjects under which JetStream is asked (NATS, JetStream domains). */
+/** The beginning of the subjects of JetStream's API (NATS, JetStream domains). */
 export function apiAt({ domain }: NatsPlace): string {
   return domain === undefined ? '$JS.API' : `$JS.${domain}.API`;
 }

@@ -1,4 +1,7 @@
-/** Tells when a watcher has received every key that is present. Counting would be wrong: deleted keys come as well, and others expire meanwhile. */
+/**
+ * Finds out when a watcher has received every key that is present. Counting would be wrong, since deleted keys are delivered too, and others expire
+ * meanwhile.
+ */
 const lookMs = 1_000;
 
 export class PresentKeys {

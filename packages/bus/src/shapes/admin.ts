@@ -1,4 +1,4 @@
-/** Shapes of questions that processes ask each other for operators, and of reports to those who watch calls. */
+/** Shapes of questions between processes for operators, and of reports about watched calls. */
 import type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from '@omnibus/protocol';
 import { count, fields, list, object, optional, shape, text, token } from './shape.ts';
 

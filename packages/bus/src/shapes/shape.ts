@@ -82,7 +82,7 @@ export function whole(inner: Shape<object>): Predicate {
   return (value) => inner(value) === 'fits';
 }
 
-/** A union in which an unknown kind counts as junk, since a receiver that ignored it would wait for ever. */
+/** A union in which an unknown kind counts as junk, since a receiver that ignored it would wait without end. */
 export function closed<Payload extends object>(inner: Shape<Payload>): Shape<Payload> {
   return (value) => (inner(value) === 'fits' ? 'fits' : 'junk');
 }

@@ -1,4 +1,4 @@
-/** What both implementations must do, run against each of them: a difference is a bug in one. */
+/** Behaviour that both implementations must have; the tests run against each of them. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BusError } from '../errors.ts';
 import type { Bus, BusFault, OnFault, ReplyObserver } from '../bus.ts';
@@ -101,7 +101,7 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       const { heard, observer } = observe<{ readonly text: string }>();
       const sent = Array.from({ length: 100 }, (_, number) => ({ text: String(number) }));
       for (const payload of sent) bus.near.request(greetings, payload, observer);
-      // What was sent has left this side; on the other it is on its way in.
+      // After this, all messages have left the sender; on the receiver's side some may still be on their way.
       await bus.near.roundTrip();
       await subscription.drain();
       const { heard: refused, observer: late } = observe<{ readonly text: string }>();

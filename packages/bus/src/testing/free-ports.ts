@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 
-/** Ports that nobody listens on just now, for programs that have to be told which port to use. */
+/** Ports that are free at the moment, for programs that have to be started with a port number. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, async () => {
     const server = createServer().listen(0, '127.0.0.1');

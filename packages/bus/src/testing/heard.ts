@@ -1,4 +1,4 @@
-/** Collects what an observer or a watcher hears and lets a test wait for the n-th. */
+/** Collects the values that an observer or a watcher receives, and lets a test wait for the n-th. */
 export class Heard<Value> {
   readonly values: Value[] = [];
   #waiting: { readonly count: number; readonly resolve: (values: Value[]) => void }[] = [];

@@ -1,4 +1,4 @@
-/** Three NATS servers with JetStream on loopback, one of which a test can take away. */
+/** Three NATS servers with JetStream on loopback, of which a test can stop one. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,13 +13,13 @@ export interface NatsNode {
   readonly port: number;
   readonly isUp: boolean;
   kill(): Promise<void>;
-  /** Resolves when it serves again. */
+  /** Resolves when it is ready again. */
   start(): Promise<void>;
 }
 
 export interface NatsCluster {
   readonly nodes: readonly NatsNode[];
-  /** Leaves no room for anything that is to be stored. @returns what makes room again. */
+  /** Fills the store, so that nothing more can be stored. @returns a function that makes room again. */
   fillStore(): Promise<() => Promise<void>>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
   const leads = Promise.withResolvers<void>();
   const nodes = await Promise.all([0, 1, 2].map(async (index) => {
     const file = join(folder, `${index}.conf`);
-    // Clients stay with the address they were given: what stands between them and the node is the test's.
+    // Clients stay with the address that they were given, so that a test may put a proxy between them and a node.
     await writeFile(file, `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\n`
       + `cluster { name: chaos, listen: 127.0.0.1:${ports[index + 3]}, routes: [${routes.join(', ')}], no_advertise: true }\n`
       + `jetstream { store_dir: ${JSON.stringify(join(folder, String(index)))}, max_file_store: ${maxStoreMegabytes}MB }\n`);
@@ -77,7 +77,7 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
       const piece = new Uint8Array(pieceBytes);
       for (let isFull = false; !isFull;) isFull = await client.publish(filler, piece).then(() => false, () => true);
       return async () => {
-        // A full server may be too busy to say that it has.
+        // A full server may be too busy to confirm the deletion.
         for (let isGone = false; !isGone;) isGone = await manager.streams.delete(filler).then(() => true, (error: unknown) => error instanceof JetStreamApiError);
         await connection.close();
       };

@@ -1,6 +1,6 @@
 /**
- * A NATS server in a container, run by testcontainers. The image holds the `nats-server` of the PATH and its libraries and nothing
- * else, so no registry is needed; a machine without that program gets the official image.
+ * A NATS server in a container, run by testcontainers. The image contains only the `nats-server` of the PATH and its libraries, so no registry is needed;
+ * a machine without that program uses the official image.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -29,12 +29,12 @@ export const hasDockerEngine = (() => {
  * @throws {Error} of testcontainers when the image cannot be built, pulled or started.
  */
 export async function startNatsContainer(settings = ''): Promise<NatsServer> {
-  // The reaper is an image of its own that is not there without a registry; containers are removed by whoever started them.
+  // The reaper is an image of its own, which cannot be pulled without a registry; each container is removed by the code that started it.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
   const image = await providedImage();
   const [port] = await freePorts(1) as [number];
-  // The host's own network where there is one: nothing listens beyond loopback, and the port stays the same over a restart.
+  // On Linux the container uses the network of the host: it listens on loopback only, and the port stays the same after a restart.
   const isLinux = process.platform === 'linux';
   const container = new GenericContainer(image).withWaitStrategy(Wait.forLogMessage(/Server is ready/));
   const command = isLinux ? ['--addr', '127.0.0.1', '--port', String(port)] : ['--port', String(clientPort)];
@@ -59,7 +59,7 @@ export async function startNatsContainer(settings = ''): Promise<NatsServer> {
   };
 }
 
-/** Resolves when something greets on the port as a NATS server does. */
+/** Resolves when a NATS server answers on the port. */
 async function answers(port: number): Promise<void> {
   const { connect } = await import('@nats-io/transport-node');
   const connection = await connect({ servers: `127.0.0.1:${port}`, waitOnFirstConnect: true, reconnectTimeWait: 50, maxReconnectAttempts: -1 });
@@ -80,7 +80,7 @@ async function providedImage(): Promise<string> {
     }
     const copies = [program, ...libraries].map((file) => `COPY .${file} ${file}`);
     await writeFile(join(folder, 'Dockerfile'), ['FROM scratch', ...copies, `ENTRYPOINT ["${program}"]`, ''].join('\n'));
-    // The engine's cache makes every build after the first one a matter of comparing files.
+    // With the cache of the engine, every build after the first one only compares files.
     const built = spawnSync('docker', ['build', '--quiet', '--tag', builtImage, folder], { encoding: 'utf8' });
     if (built.status !== 0) throw new Error(`the image of nats-server could not be built: ${built.stderr}`);
     return builtImage;

@@ -10,7 +10,7 @@ export interface NatsServer {
   /** `nats://127.0.0.1:port` */
   readonly url: string;
   kill(): Promise<void>;
-  /** Starts it again at the same address, with what it had stored. @param settings other ones, where it is a program. */
+  /** Starts it again at the same address, with its stored data. @param settings other settings; only where the server is a program. */
   start(settings?: string): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -26,7 +26,7 @@ export function startNatsServer(settings = ''): Promise<NatsServer> {
 }
 
 /**
- * The program of the PATH, whether or not there is a Docker engine.
+ * Starts the program of the PATH, even if there is a Docker engine.
  * @param settings of its configuration file.
  */
 export async function startNatsProgram(settings = ''): Promise<NatsServer> {
@@ -63,7 +63,7 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
 
 /**
  * Resolves when the server is ready.
- * @param hear is told everything it has logged so far, whenever that grows.
+ * @param hear called with the whole log so far, whenever it grows.
  */
 export function spawnNats(args: readonly string[], hear: (log: string) => void): Promise<ChildProcess> {
   const child = spawn('nats-server', args, { stdio: ['ignore', 'ignore', 'pipe'] });

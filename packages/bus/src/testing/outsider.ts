@@ -1,4 +1,4 @@
-/** Somebody else on the NATS of a gateway: says and reads what they like, in bytes. */
+/** Another party on the NATS of a gateway, which publishes and reads any bytes. */
 import { Kvm } from '@nats-io/kv';
 import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
@@ -11,7 +11,7 @@ export class Outsider {
     this.#connection = connection;
   }
 
-  /** @param inboxPrefix where answers to it come in; default: as NATS has it. */
+  /** @param inboxPrefix subject under which it receives answers; default: that of NATS. */
   static async connect(url: string, inboxPrefix?: string): Promise<Outsider> {
     return new Outsider(await connect({ servers: url, ...(inboxPrefix === undefined ? {} : { inboxPrefix }) }));
   }
@@ -20,13 +20,13 @@ export class Outsider {
     this.#connection.publish(subject, payload, header === undefined ? {} : { headers: headersOf(header) });
   }
 
-  /** Asks and waits for the first answer. @returns its headers, each as one text, and its payload. */
+  /** Sends a request and waits for the first answer. @returns its headers, each as one text, and its payload. */
   async request(subject: string, payload: Bytes, timeoutMs: number, header?: readonly [name: string, value: string]): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
     const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs, ...(header === undefined ? {} : { headers: headersOf(header) }) });
     return { headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [], text: answer.string() };
   }
 
-  /** Hears the subjects of a pattern. @returns what ends it. */
+  /** Receives the subjects of a pattern. @returns a function that ends it. */
   subscribe(pattern: string, heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void): () => void {
     const subscription = this.#connection.subscribe(pattern, { callback: (_error, message) => heard(message.subject, message.string(), (payload) => void message.respond(payload)) });
     return () => subscription.unsubscribe();
@@ -49,7 +49,7 @@ export class Outsider {
     return stored;
   }
 
-  /** Everything that was said has arrived at NATS. */
+  /** Resolves when everything that was published has arrived at NATS. */
   async flush(): Promise<void> {
     await this.#connection.flush();
   }

@@ -1,4 +1,4 @@
-/** A sound payload of every family of subjects, which a new one has to be added to. */
+/** A valid payload of every family of subjects. A new family has to be added here. */
 import type { Caller, EndpointName, ExchangeId, JsonRpcRequest, Principal, ServerName, SessionKey, StreamId, WorkerId } from '@omnibus/protocol';
 import type { FamilyName, ReplyOf, RequestOf } from '../families.ts';
 

@@ -1,4 +1,4 @@
-/** A NATS that our processes share with somebody else: what tests of the bus among strangers have in common. */
+/** A NATS that our processes share with another party: setup of the tests of the bus among strangers. */
 import { afterAll, afterEach, beforeEach } from 'vitest';
 import { latestLegacyRevision, type SessionRecord } from '@omnibus/protocol';
 import type { Bus, BusFault } from '../bus.ts';
@@ -8,15 +8,15 @@ import { startNatsServer } from './nats-server.ts';
 import { Outsider } from './outsider.ts';
 
 export class SharedNats {
-  /** Two processes of ours. */
+  /** Two of our processes. */
   near!: Bus;
   far!: Bus;
-  /** Says and stores what it likes. */
+  /** The other party, which publishes and stores anything. */
   outsider!: Outsider;
-  /** Of both processes. */
+  /** Faults of both processes. */
   faults!: Heard<BusFault>;
 
-  /** For a test file: one server, and for each test other connections to it. */
+  /** For a test file: one server, with new connections for each test. */
   static async start(): Promise<SharedNats> {
     const server = await startNatsServer();
     const shared = new SharedNats();

@@ -1,11 +1,11 @@
-/** What both implementations must do with what is stored: part of the contract of `contract.ts`. */
+/** Behaviour that both implementations must have where something is stored: part of `contract.ts`. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Bucket, BusFault, Journal, JournalDefinition, KeyValueChange } from '../bus.ts';
 import { subject, type Subject } from '../subject.ts';
 import type { BusUnderTest } from './contract.ts';
 import { Heard } from './heard.ts';
 
-/** @param bus and `faults` of the test that runs. */
+/** @param bus and `faults` of the current test. */
 export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusFault>): void {
   describe('key-value', () => {
     let bucket: Bucket<{ readonly text: string }>;
@@ -174,7 +174,7 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       expect(heard.values).toEqual([]);
     });
 
-    /** Waits until an entry is kept: who appends does not wait for it. */
+    /** Waits until an entry is stored, since `append` does not wait for it. */
     async function settled(journal: Journal<Line>, of: Subject<Line>, number: number): Promise<void> {
       for (;;) {
         const kept: number[] = [];

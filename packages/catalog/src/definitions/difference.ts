@@ -1,17 +1,17 @@
-/** How a definition differs from the one that was approved, for a person who is to decide, and what of it is risky. */
+/** The differences between a definition and the approved one, and the risks in them, for a person who decides about an approval. */
 import { canonical, isObject, isRawNumber, type DefinedKind, type JsonObject } from '@omnibus/protocol';
 import { drawn, findingsIn, hidesText } from './hidden-text.ts';
 
-/** One place at which they differ. What is not there is left out. */
+/** One place at which they differ; `before` or `after` is left out where there is no value. */
 export interface Difference {
-  /** Such as `inputSchema.properties.bcc`. */
+  /** Path of the place, such as `inputSchema.properties.bcc`. */
   readonly at: string;
-  /** JSON, with what nobody sees drawn. */
+  /** The value as JSON, with invisible characters written as code points. */
   readonly before?: string;
   readonly after?: string;
 }
 
-/** Differences that are shown; a definition that was replaced as a whole has more than anybody reads. */
+/** Differences that are shown; a definition that was replaced as a whole may have many more. */
 const maxDifferences = 100;
 /** Characters of one value that are shown. */
 const maxShown = 2_000;
@@ -34,12 +34,12 @@ export function differencesOf(before: unknown, after: unknown): readonly Differe
   return found;
 }
 
-/** What of a change is more than a change, in words. @param before undefined for something new. */
+/** The risks of a change, in words. @param before undefined for a new definition. */
 export function risksOf(kind: DefinedKind, before: JsonObject | undefined, after: JsonObject): readonly string[] {
   return [...(before === undefined ? [] : changedRisks(kind, before, after)), ...textRisks(after)];
 }
 
-/** Whether there is text in it that has no use but to be hidden. */
+/** Whether a definition contains characters whose only use is to hide text. */
 export function isHiding(definition: unknown): boolean {
   if (typeof definition === 'string') return hidesText(definition);
   if (typeof definition !== 'object' || definition === null) return false;
@@ -79,7 +79,7 @@ function changedRisks(kind: DefinedKind, before: JsonObject, after: JsonObject):
 
 const hintsOf = ({ annotations }: JsonObject): JsonObject => (isObject(annotations) ? annotations : {});
 
-/** Names, and whether they are required. */
+/** The arguments by name, and whether each is required. */
 function argumentsOf(kind: DefinedKind, { inputSchema, arguments: given }: JsonObject): ReadonlyMap<string, boolean> {
   if (kind === 'prompts') return new Map((Array.isArray(given) ? given : []).filter(isObject).map(({ name, required }) => [String(name), required === true]));
   const { properties, required } = isObject(inputSchema) ? inputSchema : {};

@@ -1,6 +1,6 @@
 /**
- * What a definition of a tool, prompt or resource template consists of: words for people and models, what it takes, what it gives, and how it
- * behaves. Only a change of words leaves what was approved true.
+ * The parts of a definition of a tool, prompt or resource template: texts for people and models, input, output, and behaviour. After a change of
+ * texts only, the rest of the approval is still valid.
  */
 import { canonical, isObject, type DefinedKind, type JsonObject } from '@omnibus/protocol';
 import { hash } from 'node:crypto';
@@ -8,14 +8,14 @@ import { hash } from 'node:crypto';
 const facets = ['words', 'input', 'output', 'behaviour'] as const;
 export type Facet = (typeof facets)[number];
 
-/** Keywords of a schema that only say something (JSON Schema 2020-12, 9; `examples`, `$comment`). */
+/** Keywords of a schema that are only annotations (JSON Schema 2020-12, 9; `examples`, `$comment`). */
 const annotations = new Set(['title', 'description', 'examples', '$comment']);
-/** Members of a schema whose own members are names that somebody chose. */
+/** Members of a schema whose own members are named freely. */
 const named = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
-/** Members of a schema that hold values and no schemas: a `description` in there is a part of the value. */
+/** Members of a schema that contain values instead of schemas: a `description` in them is a part of the value. */
 const values = new Set(['enum', 'const', 'default']);
 
-/** A schema without its words. */
+/** A schema without its texts. */
 function withoutWords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutWords);
   if (!isObject(schema)) return schema;
@@ -26,7 +26,7 @@ function withoutWords(schema: unknown): unknown {
   }));
 }
 
-/** `title` of a tool's annotations is a word too; so is `_meta`, whose use is up to hosts. */
+/** The facets of a definition. The `title` of a tool's annotations counts as text, and so does `_meta`, whose use is up to hosts. */
 function facetsOf(kind: DefinedKind, entry: JsonObject): Readonly<Record<Facet, unknown>> {
   const { title, description, icons, _meta, inputSchema, outputSchema, arguments: given, annotations: hints, ...rest } = entry;
   const { title: hintTitle, ...behaviour } = isObject(hints) ? hints : {};
@@ -37,14 +37,14 @@ function facetsOf(kind: DefinedKind, entry: JsonObject): Readonly<Record<Facet, 
   return { words: { ...words, name }, input: uriTemplate, output: mimeType, behaviour: { ...more, ...behaviour } };
 }
 
-/** Facets in which two definitions of one thing differ. */
+/** The facets in which two definitions differ. */
 export function changedFacets(kind: DefinedKind, approved: JsonObject, seen: JsonObject): readonly Facet[] {
   if (canonical(approved) === canonical(seen)) return [];
   const [before, after] = [facetsOf(kind, approved), facetsOf(kind, seen)];
   return facets.filter((facet) => canonical(before[facet]) !== canonical(after[facet]));
 }
 
-/** Names one definition, whatever order its members come in. */
+/** A digest of a definition that does not depend on the order of its members. */
 export function definitionDigest(definition: unknown): string {
   const text = canonical(definition);
   // Half a surrogate pair has no bytes of its own.

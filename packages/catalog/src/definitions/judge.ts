@@ -1,16 +1,16 @@
 /**
- * Holds what a server says of itself against what was approved of it. Where only words changed, the approved ones are served on; what takes,
- * gives or does something else is held back until somebody approves it. Pure: it is given both, and says as data what is to be shown.
+ * Compares the definitions of a server with the approved ones. Where only texts have changed, the approved texts are served; an entry whose input,
+ * output or behaviour has changed is held back until it is approved. Pure: the result says as data what is to be shown.
  */
 import { definedKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type DefinedKind, type HeldEntry, type JsonObject } from '@omnibus/protocol';
 import { identity } from '../entry.ts';
 import { changedFacets, definitionDigest, type Facet } from './facets.ts';
 import { differencesOf, isHiding, risksOf, type Difference } from './difference.ts';
 
-/** `pin`: what was not approved is not served. `warn`: it is served, and said. */
+/** `pin`: definitions that were not approved are not served. `warn`: they are served and reported. */
 export type DefinitionsMode = 'pin' | 'warn';
 
-/** What a server says of itself now. */
+/** The present definitions of a server. */
 export interface Said {
   readonly reached: string;
   readonly instructions: string | undefined;
@@ -20,21 +20,21 @@ export interface Said {
   readonly kinds: readonly DefinedKind[];
 }
 
-/** `changed`: it is not as it was approved. `new`: nobody has approved it. `hiding`: there is text in it that nobody sees. `moved`: its server is reached in another way. */
+/** `changed`: it differs from what was approved. `new`: it was not approved. `hiding`: it contains invisible text. `moved`: its server has another address or command. */
 type Why = 'changed' | 'new' | 'hiding' | 'moved';
 
-/** Something that is not as it was approved. */
+/** A definition that differs from the approved one. */
 export interface Deviation {
   readonly kind: DefinedKind | 'instructions';
-  /** The server's own name of it, or URI template; '' for instructions. */
+  /** The server's own name of the entry, or its URI template; '' for instructions. */
   readonly name: string;
   readonly why: Why;
-  /** Whether it is kept from clients; else the approved words are shown, or under `warn` the new ones. */
+  /** Whether it is held back from clients; otherwise the approved texts are shown, or with `warn` the new ones. */
   readonly isHeld: boolean;
   readonly facets: readonly Facet[];
   readonly risks: readonly string[];
   readonly differences: readonly Difference[];
-  /** Of what it is now: who approves names what he saw. */
+  /** Digest of the present definition; an approval names the digest that the approver saw. */
   readonly digest: string;
 }
 
@@ -51,8 +51,8 @@ function definitionKey(kind: DefinedKind, name: string): string {
 }
 
 /**
- * What is seen for the first time is approved as it is, all but what hides something: a server, or a list of it that could not be read before.
- * @returns the same object when there is nothing of the kind.
+ * Approves what is read for the first time, a server or a list of it that could not be read before, except definitions that contain hidden text.
+ * @returns the same object when there is nothing new.
  */
 export function atFirstSight(approved: ApprovedDefinitions | undefined, said: Said): ApprovedDefinitions {
   const kinds = said.kinds.filter((kind) => approved?.kinds.includes(kind) !== true);
@@ -69,7 +69,7 @@ export function judge(mode: DefinitionsMode, approved: ApprovedDefinitions, said
   const isPinned = mode === 'pin';
   const hasMoved = approved.reached !== said.reached;
   const deviations = new Map<string, Deviation>();
-  /** What clients are shown of an entry; nothing, when it is held. */
+  /** The entry as clients are shown it; undefined when it is held back. */
   const shown = <Entry extends JsonObject>(kind: DefinedKind, entry: Entry): Entry | undefined => {
     const name = nameOf(kind, entry);
     const key = definitionKey(kind, name);
@@ -97,8 +97,8 @@ export function judge(mode: DefinitionsMode, approved: ApprovedDefinitions, said
 }
 
 /**
- * What is approved from now on, with some of what deviates.
- * @param taken digests of what somebody has seen and approves.
+ * The approved definitions after an approval of some deviations.
+ * @param taken digests of the definitions that are approved.
  */
 export function approve(approved: ApprovedDefinitions, said: Said, deviations: readonly Deviation[], taken: ReadonlySet<string>): ApprovedDefinitions {
   const chosen = deviations.filter(({ digest }) => taken.has(digest));

@@ -1,4 +1,4 @@
-/** One file of a vault that several gateways of one user have: each store here stands for a process. */
+/** One vault file of several gateways of a user: each store here stands for a process. */
 import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';

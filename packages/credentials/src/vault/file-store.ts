@@ -171,7 +171,7 @@ function read(path: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // Said below.
+    // It is no JSON: the error below says so.
   }
   throw new Error(`the vault ${path} is no file of a vault: move it away, and everybody signs in again`);
 }

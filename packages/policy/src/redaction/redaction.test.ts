@@ -57,7 +57,7 @@ it('what is at a path is taken out of structured results, and of texts that say 
   const paths = redaction({ paths: ['/customers/*/phone', '/none/*', '/a~1b'] });
   const expected = { customers: [{ name: 'ann', phone: mark, tags: { phone: 2 } }, { name: 'bob', phone: mark }], __proto__x: 1 };
   expect(paths.result({ structuredContent, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] })).toEqual({ structuredContent: expected, content: [{ type: 'text', text: JSON.stringify(expected) }] });
-  // Of prose nobody knows what of it was at the path.
+  // In prose, the values of paths cannot be found.
   expect(paths.result({ content: [{ type: 'text', text: 'the phone is 1' }] })).toEqual({ content: [{ type: 'text', text: '[withheld: this cannot be redacted]' }] });
   expect(redaction({ paths: ['/a'], unreadable: 'pass' }).result({ content: [{ type: 'text', text: 'the phone is 1' }] })).toEqual({ content: [{ type: 'text', text: 'the phone is 1' }] });
 });

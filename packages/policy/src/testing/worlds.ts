@@ -1,4 +1,4 @@
-/** Small worlds for generated tests: few names, so that rules and what is asked meet often. */
+/** Generates access rules and requests for property tests. There are only a few names, so that rules often match requests. */
 import type { Facts, JsonObject, Principal } from '@omnibus/protocol';
 import fc from 'fast-check';
 import type { AccessSettings, RuleSettings } from '../settings.ts';
@@ -28,7 +28,7 @@ const conditions: fc.Arbitrary<Pick<RuleSettings, 'args' | 'only'>> = fc.record(
 
 const rules: fc.Arbitrary<RuleSettings> = fc.tuple(whos, fc.option(fc.constantFrom<Who>('group:h', 'user:i|ann'), { nil: undefined, freq: 4 }), fc.constantFrom('allow', 'deny', 'ask'), fc.array(selectors, { minLength: 1, maxLength: 3 }), fc.oneof(fc.constant<Pick<RuleSettings, 'args' | 'only'>>({}), conditions, conditions))
   .map(([who, except, effect, what, { args, only }]) => ({
-    // Agents are excepted where the rule is about agents.
+    // In a rule about agents, the exception names an agent too.
     who, ...(except === undefined ? {} : { except: typeof who === 'object' && 'via' in who && except === 'group:h' ? { via: 'i|bot' } : except }), [effect]: effect === 'ask' ? what.map((each) => each.replace(/^(prompt|resource):/, '')) : what, ...(args === undefined ? {} : { args }),
     ...(only === undefined || (effect !== 'ask' && what.some((each) => each.includes(':'))) ? {} : { only }),
   }));

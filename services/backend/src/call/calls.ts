@@ -32,7 +32,7 @@ export interface CallsOptions {
   readonly log: Logger;
   readonly meter: CallMeter;
   readonly tracing: Tracing | undefined;
-  /** Tells those who watch calls; undefined where nobody can. */
+  /** Reports calls to watchers; undefined where nobody can watch. */
   readonly tap: Tap | undefined;
   readonly catalog: CatalogPublisher;
   readonly questions: QuestionRelay;
@@ -42,7 +42,7 @@ export interface CallsOptions {
   readonly schemas: SchemaChecks;
   /** Chooses the connection of a call. */
   readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo' | 'isFor'>;
-  /** Called for a log message that is passed to nobody, because there are too many. */
+  /** Called for a log message that is dropped because there are too many. */
   readonly dropped: () => void;
   /** Tells a session of its task. */
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;

@@ -18,11 +18,11 @@ export type Isolation = 'auto' | 'shared' | 'principal' | 'session';
 
 export interface SharingOptions {
   readonly isolation: Isolation;
-  /** Each known caller is shown to the server in his own name: his connections serve nobody else (I4). */
+  /** Whether the server is called with each known caller's own credentials, so that connections of one caller serve no other (I4). */
   readonly isOwned: boolean;
-  /** Behind each connection is a program of its own. */
+  /** Whether each connection has a program of its own (stdio). */
   readonly isProgram: boolean;
-  /** Whether the wire tells which request a message of the server belongs to. */
+  /** Whether the transport shows which request a message of the server belongs to. */
   readonly namesRequests: () => boolean;
   /** Whether the server may keep state for a connection over a given leg. */
   readonly keepsState: (leg: Leg) => boolean;

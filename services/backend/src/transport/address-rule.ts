@@ -1,14 +1,14 @@
 /**
- * Which addresses servers that somebody else adds may be at: not at this machine, not at a link-local address, and not where clouds serve credentials to
- * machines. Otherwise somebody who may add a server could use the gateway to reach places that they cannot reach themselves (server-side request forgery).
- * Servers in the operator's own file are not restricted.
+ * The addresses at which servers may be that were added by others than the operator: not on this machine, not link-local, and not the metadata services
+ * of clouds, which serve credentials. Otherwise a person who may add a server could use the gateway to reach places that they cannot reach themselves
+ * (server-side request forgery). Servers in the operator's own file are not restricted.
  *
  * The address is checked at each connection, after the name was resolved, so a name that resolves differently later (DNS rebinding) gains nothing.
  */
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { addressOf, guardedLookup } from '@omnibus/lifecycle';
 
-/** Hosts, as written in a `url`, that may be connected to whatever they resolve to. */
+/** `allowedHosts`: hosts, as written in a `url`, that may be connected to whatever they resolve to. */
 export interface AddressRule {
   readonly allowedHosts: readonly string[];
 }

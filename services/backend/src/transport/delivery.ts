@@ -1,6 +1,6 @@
 /**
- * Posts messages that expect no answer: notifications, and our answers to a server's requests. An answer is posted again after most failures: thanks to its
- * id a second one does no harm, while without any the server, and the call it works on, would wait for ever.
+ * Posts messages that expect no answer: notifications, and answers to a server's requests. An answer is posted again after most failures: because of its
+ * id a second one does no harm, while the server would wait without end for a missing one.
  */
 import type { JsonRpcMessage } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
@@ -38,7 +38,7 @@ export class Delivery {
     this.#options = options;
   }
 
-  /** @param settled runs once, when the server has answered the POST or never will. */
+  /** @param settled runs once, when the server has answered the POST or no longer can. */
   deliver(message: JsonRpcMessage, settled: () => void = nothing): void {
     this.#post({ message, body: JSON.stringify(message), settled }, isAnswer(message) ? pausesMs : []);
   }

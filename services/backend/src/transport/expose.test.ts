@@ -1,4 +1,4 @@
-/** A program behind WebSockets: one of its own for each connection. */
+/** A program that is served over WebSockets: each connection has its own process. */
 import { once } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -10,7 +10,7 @@ const opened: Exposed[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((each) => each.close())));
 
 const log = createLogger({ level: 'silent', format: 'json' });
-/** Says which process it is, and back what it hears. */
+/** Prints its process id, and echoes its input. */
 const echo = "process.stdout.write(JSON.stringify({ pid: process.pid }) + '\\n'); process.stdin.on('data', (text) => process.stdout.write(text)).on('end', () => process.exit());";
 
 async function serve(script: string, more: Partial<ExposeOptions> = {}): Promise<string> {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readIncoming } from './incoming.ts';
 
 const deep = '['.repeat(200_000);
-/** Of these all are too deep or broken. */
+/** The id that is found in a text which is too deep or broken. */
 const answeredBy = (text: string): unknown => {
   const incoming = readIncoming(text, defaultLimits);
   return 'id' in incoming ? incoming.id : 'it was read';

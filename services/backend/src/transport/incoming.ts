@@ -7,7 +7,9 @@ import type { UnusableQuestion } from './transport.ts';
 
 export type MessageLimits = Pick<Limits, 'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'>;
 
-/** `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself. */
+/**
+ * `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself.
+ */
 export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
@@ -19,8 +21,8 @@ export function readIncoming(input: Buffer | string, limits: MessageLimits): Inc
 }
 
 /**
- * Finds the request that an unreadable text was to answer, or the request that it was itself, so that whoever waits is told at once. Looks at the members
- * of the outermost object only, and stops at the first broken one.
+ * Finds the id of the request that an unreadable text was to answer, or the request that it was itself, so that the waiting side gets an error at once.
+ * Looks only at the members of the outermost object, and stops at the first broken one.
  */
 function whose(text: string): { readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion } {
   let at = 0;

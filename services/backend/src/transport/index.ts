@@ -1,4 +1,4 @@
-/** What others than adapters use: one who joins a gateway elsewhere, and the discovery of servers. */
+/** The parts that are used outside of adapters: by a gateway that joins another one, and by the discovery of servers. */
 export { forbiddenHost } from './address-rule.ts';
 export { ReadingBudget } from './reading-budget.ts';
 export { StreamableHttpTransport } from './streamable-http.ts';

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-/** A process in a session of its own, as a program leaves one behind. */
+/** Starts a process in a session of its own, as a program may leave one behind. */
 async function leave(mark: string): Promise<ChildProcess> {
   const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { ...process.env, [markVariable]: mark } });
   started.push(child);

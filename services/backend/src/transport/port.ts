@@ -4,7 +4,7 @@ import { connect, type LookupFunction } from 'node:net';
 export interface PortOptions {
   readonly url: string;
   readonly limitMs: number;
-  /** Returns false when nobody waits any more. */
+  /** Returns false when the result is no longer needed. */
   readonly isWanted: () => boolean;
   /** Resolves a name, and refuses addresses that may not be connected to. */
   readonly lookup?: LookupFunction;
@@ -12,7 +12,7 @@ export interface PortOptions {
 
 const probeMs = 100;
 
-/** Resolves as soon as something accepts a connection. @returns false when nothing did in time, or nobody waits any more. */
+/** Resolves as soon as something accepts a connection. @returns false when nothing did in time, or the result is no longer needed. */
 export async function untilPortOpen({ url, limitMs, isWanted, lookup }: PortOptions): Promise<boolean> {
   const { hostname, port, protocol } = new URL(url);
   const giveUpAt = performance.now() + limitMs;
@@ -35,7 +35,7 @@ function isOpen(to: { readonly host: string; readonly port: number; readonly loo
     socket.once('error', () => {
       setTimeout(() => resolve(false), probeMs);
     });
-    // An address that neither accepts nor refuses must not hold up the time limit.
+    // An address that neither accepts nor refuses must not delay the time limit.
     socket.setTimeout(probeMs * 10, () => socket.destroy(new Error('no answer')));
   });
 }

@@ -5,14 +5,17 @@
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
 import type { RequestFailure, Transport, TransportObserver } from './transport.ts';
 
-/** What was found out about a server, for its next connections. */
+/** The findings about a server, for its next connections. */
 export interface HttpVerdict {
   isEventSource: boolean;
 }
 
 type Create = (observer: TransportObserver) => Transport;
 
-/** A server that refuses our credentials would refuse them over the older transport too, so that refusal is reported as it is. */
+/**
+ * Whether a refusal may come from a server of the older transport. A server that refuses our credentials would refuse them there too, so such a refusal
+ * is reported unchanged.
+ */
 function mayBeOlder(status: number): boolean {
   return status >= 400 && status < 500 && status !== 401 && status !== 403;
 }
@@ -104,7 +107,7 @@ export class ProbingHttpTransport implements Transport {
       eventSource.request(opening);
       await streamable.close();
     } catch {
-      // The server does not speak 2024-11-05 either; its first refusal says more.
+      // The server does not speak 2024-11-05 either; its first refusal is reported, as it is more informative.
       this.#current = streamable;
       this.#observer.requestFailed(opening.id, failure);
     }

@@ -6,13 +6,16 @@ const maxMediaType = 60;
 /** The error code for missing credentials; nothing was sent to the server then. */
 export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
 
-/** Describes a refusal without a JSON-RPC body. Only its kind is named, since the page may repeat our credentials, or come from a place that the client may not see. */
+/**
+ * Describes a refusal without a JSON-RPC body. The body is not quoted, since it may repeat our credentials, or come from a place that the client must not
+ * see.
+ */
 export function describeStatus({ status, mediaType }: EndedResponse): string {
   if (status === 401) return 'the server wants a sign-in, or does not take the one it was shown (HTTP 401)';
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 
-/** Describes a response with a success status and no answer in its body. */
+/** Describes a response that was successful but has no answer in its body. */
 export function describeSilence({ status, mediaType }: EndedResponse): string {
   return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
 }

@@ -13,7 +13,7 @@ beforeEach(() => {
   } });
 });
 
-/** Reads as a response does: as long as it is not told to wait. */
+/** Reads like a response, as long as it does not have to wait. */
 class Response {
   readonly #reading: Reading;
   isWaiting = false;
@@ -25,7 +25,7 @@ class Response {
     });
   }
 
-  /** @returns whether it got all of them. */
+  /** @returns whether all bytes were received. */
   receive(bytes: number): boolean {
     for (let left = bytes; left > 0 && !this.isWaiting; left -= 64 * kb) {
       this.got += Math.min(left, 64 * kb);
@@ -65,7 +65,7 @@ describe('answers that are read', () => {
         open.delete(response);
       }
     }
-    // Each may have come a little way, and one always goes on.
+    // Each response may have been read up to the small bound, and one is always read on.
     expect(most).toBeLessThan(4 * mb + size + 192 * 64 * kb);
     expect(budget.bytes).toBe(0);
   });

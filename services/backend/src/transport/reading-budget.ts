@@ -1,12 +1,13 @@
 /**
- * Bounds how much of large answers of servers is read at the same time. The received bytes of an answer are in memory until it is complete; a hundred large
- * answers at once could fill the heap. Beyond the bound an answer waits, unread, until others are complete, and the network holds up its server.
+ * Bounds how much of large answers of servers is read at the same time. The received bytes of an answer are in memory until it is complete; a hundred
+ * large answers at once could fill the heap. Beyond the bound an answer waits, unread, until others are complete; flow control of TCP then stops its
+ * server.
  *
- * Invariant: of each server with large answers at least one is always read on. So no answer waits for one that waits itself, and a slow server holds up
+ * Invariant: of each server with large answers at least one is always read on. So no answer waits for one that waits itself, and a slow server delays
  * only its own answers.
  */
 
-/** Bytes of an answer that are always read: the number of answers in flight is bounded, and most answers are smaller. */
+/** Bytes of an answer that are always read: the number of simultaneous answers is bounded, and most are smaller. */
 const smallBytes = 64 * 1024;
 /** The part of the bound that the answers of one server may take. */
 const serverPart = 1 / 2;
@@ -56,7 +57,7 @@ export class ReadingBudget {
     this.#waiting.delete(reading);
   }
 
-  /** Bytes have become free: lets the next answers be read on. */
+  /** Lets waiting answers be read on, after bytes have become free. */
   goOn(): void {
     for (const reading of this.#waiting) if (reading.mayGoOn()) reading.resume();
   }

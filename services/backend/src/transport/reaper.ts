@@ -63,11 +63,11 @@ function start(): ChildProcess | undefined {
     if (shell.stdin !== null && 'unref' in shell.stdin && typeof shell.stdin.unref === 'function') shell.stdin.unref();
     return shell;
   } catch {
-    return undefined; // There is no process to spare now: the next program tries again.
+    return undefined; // No process can be started now; it is tried again with the next program.
   }
 }
 
-/** Without a shell nothing is guarded; children still notice that their input closes. */
+/** Without a shell the programs are not ended by force; they can still notice that their input closes. */
 function forget(): void {
   reaper = undefined;
 }

@@ -6,7 +6,7 @@ import type { ServerConfig } from '@omnibus/config';
 import { isObject, printable } from '@omnibus/protocol';
 
 const mark = '[secret]';
-/** Shorter secrets are everyday words: removing them would spoil more than it hides. */
+/** Shorter secrets are everyday words, whose removal would spoil texts without hiding anything. */
 const minLength = 4;
 const harmless = new Set(['true', 'false', 'null', 'none', 'auto', 'info', 'debug', 'warn', 'error', 'trace', 'production', 'development', 'test', 'localhost', 'utf-8', 'utf8', 'json', 'stdio', 'http', 'https', '127.0.0.1', '0.0.0.0']);
 /** Characters of a text from which an excerpt is made. */
@@ -54,7 +54,7 @@ export class Redactor {
     return redacted;
   }
 
-  /** Does the same in every text of a JSON value, keys included. The value must not be nested deeper than messages may be. */
+  /** Removes them from every text of a JSON value, keys included. The value must not nest deeper than messages may. */
   sentIn(value: unknown): unknown {
     if (this.#secrets.length === 0 && this.#passing().length === 0) return value;
     if (typeof value === 'string') return this.sent(value);
@@ -64,7 +64,7 @@ export class Redactor {
 
   /** An excerpt for the operator's log: one line, without control characters and recognizable secrets. */
   excerpt(text: string, maxLength?: number): string {
-    // Takes much more than is kept, so that no secret is cut in half, but little enough to be searched at once.
+    // Searches much more text than is kept, so that a secret is not cut in half, but little enough to be fast.
     const known = this.sent(text.slice(0, maxLookedAt)).replace(userInfo, `$1${mark}@`).replace(scheme, `$1 ${mark}`).replace(assignment, `$1${mark}`).replace(knownToken, mark);
     return printable(known, maxLength);
   }

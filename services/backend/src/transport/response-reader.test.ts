@@ -6,7 +6,7 @@ import { ResponseReader, silentObserver } from './response-reader.ts';
 
 const mb = 1_024 * 1_024;
 
-/** A response whose bytes come as the network has them, unless it was told to wait. */
+/** Feeds a response to the reader, and notes whether the reader has paused it. */
 function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) {
   const messages: unknown[] = [];
   const state = { isWaiting: false };

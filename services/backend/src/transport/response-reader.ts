@@ -21,7 +21,7 @@ export interface ResponseObserver {
   /** The status line and headers have arrived, and nothing of the body. */
   started(status: number, headers: ResponseHeaders): void;
   message(value: unknown): void;
-  /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when nothing tells. */
+  /** @param id of the request that the bad message was to answer; `null` when it was to answer none, undefined when it cannot be known. */
   invalid(problem: string, id: JsonRpcId | null | undefined, question?: UnusableQuestion): void;
   /** The stream brought an event that is not a message. */
   otherEvent(name: string, data: string): void;
@@ -31,7 +31,7 @@ export interface ResponseObserver {
   retry(ms: number): void;
   /** The response has ended. */
   ended(response: EndedResponse): void;
-  /** @param isSent false when the request certainly did not reach the server. */
+  /** @param isSent false when the request has certainly not reached the server. */
   failed(error: Error, isSent: boolean): void;
 }
 
@@ -139,7 +139,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
       return;
     }
     if (this.#mode === 'error') this.#chunks.push(chunk);
-    // Nothing more is read: an error page without end must not hold a connection.
+    // Nothing more is read: an endless error page must not occupy a connection.
     if (this.#bytes <= keptErrorBody) return;
     this.onResponseEnd();
     controller.abort(new Error('the rest does not matter'));
@@ -165,7 +165,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     observer.failed(error, !(code !== undefined && notConnected.has(code)));
   }
 
-  /** Stops reading: what the server sends is not an answer, whatever would follow. */
+  /** Stops reading, since the response cannot be an answer. */
   #refuse(problem: string): void {
     const observer = this.#observer;
     this.abort();

@@ -1,6 +1,6 @@
-/** Checks values that a server gives us to send back, and times that it asks us to wait: they are used only as far as they can do no harm. */
+/** Checks values of a server that are sent back to it, and waiting times that it requests: they are used only as far as they are harmless. */
 
-/** Bytes of a header with a server's value; HTTP stacks allow little for all headers together. */
+/** Bytes of a header with a server's value; HTTP servers allow little for all headers together. */
 const maxLength = 4_096;
 
 /** Whether a text is visible ASCII (2025-11-25 basic/transports, Session Management). */
@@ -18,7 +18,7 @@ const maxSearched = 2_000;
 const speaksOfSession = /session|initiali[sz]e/i;
 const speaksOfLoss = /not found|no valid|invalid|unknown|expired|terminated|missing|required|not exist|no longer|closed|gone|not (?:been )?initiali[sz]ed|expect|no (?:active )?session/i;
 
-/** Whether a text sounds as if the server did not know the session. It proves nothing, since a tool may have sessions of its own. */
+/** Whether a text reads as if the server did not know the session. This is only a guess, since a tool may have sessions of its own. */
 export function saysSessionGone(text: string): boolean {
   const searched = text.slice(0, maxSearched);
   return speaksOfSession.test(searched) && speaksOfLoss.test(searched);
@@ -45,18 +45,18 @@ export class Reconnecting {
     this.#retryMs = Math.min(ms, maxRetryMs);
   }
 
-  /** An event id was received: servers that close their streams and want to be asked again send one. */
+  /** An event id was received: servers that close their streams and expect to be asked again send one. */
   hasMoved(): void {
     this.#withoutAnything = 0;
   }
 
-  /** A message was received, or the stream stood for long. */
+  /** A message was received, or the stream was open for long. */
   isWell(): void {
     this.#withoutMessage = 0;
     this.#withoutAnything = 0;
   }
 
-  /** Milliseconds to wait now. */
+  /** Milliseconds to wait before the stream is opened again. */
   next(): number {
     const floorMs = this.#withoutAnything > 0 ? Math.min(minRetryMs * 2 ** Math.min(this.#withoutAnything, 20), maxRetryMs) : Math.min(minRetryMs * 2 ** Math.min(this.#withoutMessage, 20), maxFloorMs);
     this.#withoutMessage += 1;

@@ -1,6 +1,6 @@
 /**
  * The stream on which a server may send messages outside of requests (2025-03-26 to 2025-11-25, Listening for Messages from the Server). When it ends, it
- * is opened again after its last event. A server that offers none answers 405; many answer 404, and some answer anything while they start, so after any
+ * is opened again after its last event. A server without one answers 405; many answer 404, and some give wrong answers while they start, so after any
  * other refusal the stream is tried again with growing pauses.
  */
 import { printable } from '@omnibus/protocol';
@@ -15,20 +15,20 @@ export interface StandingStreamOptions {
   readonly limits: MessageLimits;
   readonly reading: ReadingShare;
   readonly get: (lastEventId: string | undefined, reader: ResponseReader) => void;
-  /** The stream stood before, and is now refused in the way in which servers refuse an unknown session. */
+  /** The stream was open before, and is now refused in the way in which servers refuse an unknown session. */
   readonly sessionGone: () => void;
   /** The server can no longer be reached. */
   readonly lost: (problem: string) => void;
 }
 
-/** Milliseconds within which the first stream has to stand. Messages that the server sends before are lost, as in any later interruption. */
+/** Milliseconds within which the first stream has to be open. Messages that the server sends before are lost, as in any later interruption. */
 const promptMs = 1_000;
-/** A stream that stood for this long was worth opening. */
+/** A stream that was open for this long counts as useful. */
 const longMs = 5_000;
 /** Pauses before a refused stream is tried again: the first one, which doubles each time, and the longest. */
 const refusedMs = 1_000;
 const maxRefusedMs = 5 * 60_000;
-/** Statuses of a server that has no such stream (2025-11-25 basic/transports), or knows no GET. */
+/** Statuses of a server that has no such stream (2025-11-25 basic/transports), or does not support GET. */
 const neverOffered: ReadonlySet<number> = new Set([405, 501]);
 
 export class StandingStream {
@@ -37,7 +37,7 @@ export class StandingStream {
   #lastEventId: string | undefined;
   #reader: ResponseReader | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Whether the stream has stood in this session, so that the server knew the session then. */
+  /** Whether the stream was open in this session, so that the server knew the session then. */
   #hasStood = false;
   /** Refusals in a row. */
   #refusals = 0;
@@ -85,7 +85,7 @@ export class StandingStream {
         if (neverOffered.has(status)) return;
         this.#timer = setTimeout(() => this.open(), Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs));
         this.#refusals += 1;
-        // Right after a handshake this only says that there is no stream; calls will show whether the session is known.
+        // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
         if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody)))) sessionGone();
       },
       failed: (error, isSent) => {

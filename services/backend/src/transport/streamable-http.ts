@@ -124,7 +124,7 @@ export class StreamableHttpTransport implements Transport {
     await this.#child?.stop();
   }
 
-  /** The answer to a question could not be delivered, so the server will not go on with the call that asked; the caller must not wait for ever. */
+  /** The answer to a question could not be delivered, so the server will not continue the call that asked; the caller must not wait without end. */
   #undelivered(message: JsonRpcMessage, problem: string): void {
     this.#observer.dropped('undelivered', `${nameOf(message)}: ${problem}`);
     const open = this.#forgetQuestion(message);
@@ -140,7 +140,7 @@ export class StreamableHttpTransport implements Transport {
     return open;
   }
 
-  /** @returns false once the request is answered or given up, when nobody waits for it any more. */
+  /** @returns false when the request was already answered or given up. */
   #take(open: OpenRequest): boolean {
     if (!this.#open.remove(open)) return false;
     if (open.timer !== undefined) clearTimeout(open.timer);
@@ -176,7 +176,7 @@ export class StreamableHttpTransport implements Transport {
           this.#fail(open, { kind: 'invalid', problem });
           return;
         }
-        // A later event may be the answer. If none is by the end of the stream, this one was it.
+        // A later event may be the answer. If none has come by the end of the stream, this one counts as the answer.
         if (answered === undefined) open.unreadable ??= problem;
         this.#observer.dropped('invalid', problem, question);
       },

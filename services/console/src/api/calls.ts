@@ -1,4 +1,4 @@
-/** Calls as they happen, while somebody looks: one stream of the tab, ended with it. */
+/** Calls as they happen, read from one stream while the view is visible. */
 import type { Call, TapEvent, Watched } from '@omnibus/admin-api';
 import { callOf } from '@omnibus/admin-api/calls';
 import { signal, type Signal } from '@preact/signals';
@@ -7,18 +7,18 @@ import { follow } from './stream.ts';
 
 export interface Watching {
   readonly isOpen: boolean;
-  /** The latest first. */
+  /** Calls, the latest first. */
   readonly calls: readonly Call[];
-  /** Calls that were not told of, because there were more than anybody reads. */
+  /** Number of calls that the gateway left out because there were too many. */
   readonly dropped: number;
   readonly problem: { readonly problem: string; readonly advice: string | undefined } | undefined;
 }
 
-/** Calls that are kept; the oldest go first. */
+/** Calls that are kept; beyond that the oldest are forgotten. */
 const maxCalls = 200;
-/** Events of one call. */
+/** Events that are kept of one call. */
 const maxEvents = 300;
-/** The page is drawn anew so seldom, however much happens. */
+/** Milliseconds between two updates of the page at least. */
 const drawMs = 250;
 const returnMs = 2_000;
 
@@ -32,7 +32,7 @@ export class CallWatch {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #drawing: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param query of the filter. */
+  /** @param query parameters of the filter. */
   constructor(query: URLSearchParams) {
     const asked = new URLSearchParams([['topics', 'calls'], ...query]);
     this.#path = `watch?${asked.toString()}`;
@@ -40,7 +40,7 @@ export class CallWatch {
     this.#open();
   }
 
-  /** What is known of one call. */
+  /** The events of one call. */
   eventsOf(tag: string): readonly TapEvent[] {
     return this.#events.get(tag) ?? [];
   }
@@ -53,7 +53,7 @@ export class CallWatch {
     document.removeEventListener('visibilitychange', this.#shown);
   }
 
-  /** A tab that nobody sees watches nothing. */
+  /** Stops watching while the tab is hidden. */
   readonly #shown = (): void => {
     if (document.hidden) this.#stream?.abort();
     else this.#open();

@@ -1,23 +1,23 @@
-/** What is asked again and again while somebody looks at it. */
+/** Answers of the API that are requested again and again while a view shows them. */
 import { signal, type Signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get, problemWords } from './ask.ts';
 
 export interface Live<Answer> {
-  /** The last answer; undefined as long as there was none. */
+  /** The last answer; undefined before the first. */
   readonly value: Answer | undefined;
-  /** Of the last attempt. */
+  /** Problem of the last attempt; undefined where it succeeded. */
   readonly problem: { readonly problem: string; readonly advice: string | undefined } | undefined;
   /** When the value came, in milliseconds since 1970. */
   readonly at: number;
 }
 
 const everyMs = 2_000;
-/** The last of every path, so that a view one comes back to is there at once. More than these are forgotten. */
+/** Paths whose last answer is kept, so that a view is complete at once when the user comes back to it. */
 const maxKept = 50;
 const kept = new Map<string, Topic>();
 
-/** One path, asked once however many parts of the page show it. */
+/** One path, requested once however many parts of the page show it. */
 class Topic {
   readonly state: Signal<Live<unknown>> = signal({ value: undefined, problem: undefined, at: 0 });
   readonly #path: string;
@@ -49,7 +49,7 @@ class Topic {
     };
   }
 
-  /** Not while the tab is hidden: it asks when it is shown again. */
+  /** Requests the path now, and again later. A hidden tab requests nothing until it is visible again. */
   readonly ask = (): void => {
     const ending = this.#ending;
     if (ending === undefined || ending.signal.aborted || this.#isAsking || document.hidden) return;
@@ -75,19 +75,19 @@ function topicOf(path: string): Topic {
   return topic;
 }
 
-/** Asks for a path now and every two seconds. */
+/** Requests a path now and every two seconds while the component is mounted. */
 export function useLive<Answer>(path: string): Live<Answer> {
   const topic = topicOf(path);
   useEffect(() => topic.watch(), [path]);
   return topic.state.value as Live<Answer>;
 }
 
-/** What was answered last, where some other part of the page asks. */
+/** The last answer for a path that another part of the page requests. */
 export function lastOf<Answer>(path: string): Answer | undefined {
   return topicOf(path).state.value.value as Answer | undefined;
 }
 
-/** Something was changed, or the tab is seen again: whatever is looked at is asked for anew. */
+/** Requests everything that is shown again, after a change or when the tab becomes visible. */
 export function refresh(): void {
   for (const topic of kept.values()) if (topic.isWatched) topic.ask();
 }

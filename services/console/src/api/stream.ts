@@ -1,4 +1,4 @@
-/** Server-sent events, read by `fetch`: an `EventSource` cannot say who asks. */
+/** Server-sent events, read with `fetch`, since an `EventSource` cannot send an `Authorization` header. */
 import { ask } from './ask.ts';
 
 export interface StreamEvent {
@@ -7,7 +7,7 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-/** Hands over each event until the stream ends. @throws {ApiProblem} where it is refused; what `fetch` throws, where it breaks. */
+/** Calls `hear` with each event until the stream ends. @throws {ApiProblem} where it is refused; what `fetch` throws where it breaks. */
 export async function follow(path: string, hear: (event: StreamEvent) => void, signal: AbortSignal): Promise<void> {
   const response = await ask(path, { signal });
   const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>).getReader();

@@ -1,4 +1,4 @@
-/** The fields of a form, as a schema asks for them. What a form cannot show is a field for JSON. */
+/** The fields of a form, made from a JSON schema. A part of the schema that a form cannot show becomes a text field for JSON. */
 import { useId, useState } from 'preact/hooks';
 import { Said } from '../parts/said.tsx';
 import { asText, plain } from '../words.ts';
@@ -7,13 +7,13 @@ import { emptyOf, readJson, readNumber, Unread } from './values.ts';
 
 interface FieldProps {
   readonly label: string;
-  /** As problems name it. */
+  /** Path of the field, by which problems refer to it. */
   readonly path: string;
   readonly schema: Schema;
   readonly root: Schema;
   readonly isRequired: boolean;
   readonly value: unknown;
-  /** @param value undefined to leave it out. */
+  /** Changes the value. @param value undefined to leave the field out. */
   readonly set: (value: unknown) => void;
   readonly problems: ReadonlyMap<string, string>;
   readonly depth: number;
@@ -94,7 +94,7 @@ function List({ schema, root, value, set, problems, path, depth, label }: Inner)
   );
 }
 
-/** Values may be of any kind: it is their places that the list knows them by. */
+/** A list of choices. Options are identified by their index, since their values may be of any type. */
 function Choice({ id, describedBy, schema, value, set }: Inner) {
   const choices = choicesOf(schema);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
@@ -121,7 +121,7 @@ function One({ id, describedBy, schema, shape, value, set, path, problems }: Inn
   return schema['format'] === 'password' ? <input {...common} {...typed} type="password" /> : <input {...common} {...typed} type="text" />;
 }
 
-/** Keeps the text as it was typed: what it means may be written in many ways. */
+/** A text field for JSON, which keeps the text as it was typed. */
 function Json({ value, set, ...common }: { readonly id: string; readonly value: unknown; readonly set: (value: unknown) => void }) {
   const [text, setText] = useState(value === undefined ? '' : value instanceof Unread ? value.text : JSON.stringify(value, null, 2));
   const typed = (said: string): void => {

@@ -1,4 +1,4 @@
-/** Arguments, as a form or as JSON. */
+/** The editor for arguments, as a form or as JSON. */
 import { useState } from 'preact/hooks';
 import { Fields } from './fields.tsx';
 import { fieldsOf, isSchema, resolve, type Schema } from './schema.ts';
@@ -7,7 +7,7 @@ import { emptyOf, problemsOf, readJson, Unread, type FieldProblem } from './valu
 export interface Draft {
   readonly mode: 'form' | 'json';
   readonly value: unknown;
-  /** As it stands in the JSON editor: numbers that no double holds, and the order of names, stay what they are. */
+  /** Text of the JSON editor. It is sent as it is, so that large numbers and the order of members are kept. */
   readonly text: string;
 }
 
@@ -18,7 +18,7 @@ export function draftOf(schema: Schema, text?: string): Draft {
   return { mode: isShown && !(given instanceof Unread) ? 'form' : 'json', value, text: text ?? JSON.stringify(value, null, 2) };
 }
 
-/** What is sent; or why nothing can be yet. */
+/** The JSON text to be sent, or why the draft cannot be sent yet. */
 export function readDraft(draft: Draft, schema: Schema): { readonly text: string } | { readonly problems: readonly FieldProblem[] } {
   if (draft.mode === 'form') {
     const problems = problemsOf(draft.value, schema, schema);

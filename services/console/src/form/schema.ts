@@ -1,17 +1,17 @@
-/** What a JSON schema asks for, as far as a form can show it. Schemas are of servers: deep, circular, huge and wrong ones end in a field for JSON. */
+/** Reads JSON schemas for forms. Schemas come from servers: parts that are too deep, circular, huge or invalid are shown as a text field for JSON. */
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-/** Deeper than that, JSON is easier to write than a form to fill. */
+/** Depth beyond which a form shows a text field for JSON. */
 export const maxDepth = 8;
-/** A form with more fields is none that anybody fills. */
+/** Fields of one object that a form shows; an object with more is a text field for JSON. */
 const maxFields = 200;
 
 export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Follows a `$ref` within the document, and takes `allOf` together. Nothing is fetched. @returns undefined for what cannot be followed. */
+/** Follows a `$ref` within the document, and merges `allOf`. Nothing is fetched. @returns undefined for a reference that cannot be followed. */
 export function resolve(schema: unknown, root: Schema, depth = 0): Schema | undefined {
   if (!isSchema(schema) || depth > maxDepth) return schema === true ? {} : undefined;
   const { $ref: reference, allOf, ...rest } = schema;
@@ -34,7 +34,7 @@ function unescaped(part: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // Written as it is meant.
+    return text; // Not percent-encoded.
   }
 }
 
@@ -50,7 +50,7 @@ export interface Field {
   readonly isRequired: boolean;
 }
 
-/** The fields of an object, those that have to be there first. */
+/** The fields of an object, required ones first. */
 export function fieldsOf(schema: Schema, root: Schema = schema): readonly Field[] {
   const object = resolve(schema, root) ?? {};
   const required = new Set(Array.isArray(object['required']) ? object['required'] : []);
@@ -64,7 +64,7 @@ export interface Choice {
   readonly value: unknown;
 }
 
-/** What a value may be, as its schema lists it; nothing where it may be anything. */
+/** The values that a schema lists (`enum`, `const`, or `const` in `oneOf` or `anyOf`); empty where it lists none. */
 export function choicesOf(schema: Schema): readonly Choice[] {
   const { enum: listed, enumNames, oneOf, anyOf } = schema;
   if (Array.isArray(listed)) return listed.map((value, index) => ({ value, title: Array.isArray(enumNames) && typeof enumNames[index] === 'string' ? enumNames[index] : textOf(value) }));
@@ -78,7 +78,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Ways a value may be, each with a schema of its own: `oneOf`, `anyOf`, several types. `null` is not among them. */
+/** The alternatives of a schema, each as a schema of its own: `oneOf`, `anyOf`, several types; without `null`. A schema without alternatives is its only one. */
 export function waysOf(schema: Schema, root: Schema): readonly Schema[] {
   const many = schema['oneOf'] ?? schema['anyOf'];
   const { oneOf: _one, anyOf: _any, ...rest } = schema;
@@ -96,7 +96,7 @@ export function isNullable(schema: Schema, root: Schema): boolean {
 
 export type Shape = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'json';
 
-/** What kind of field shows a schema that has one way. */
+/** The kind of field that shows a schema without alternatives. */
 export function shapeOf(schema: Schema): Shape {
   const { type, properties, items } = schema;
   if (type === 'object' || (type === undefined && isSchema(properties))) return isSchema(properties) && Object.keys(properties).length <= maxFields ? 'object' : 'json';
@@ -104,7 +104,7 @@ export function shapeOf(schema: Schema): Shape {
   return type === 'string' || type === 'number' || type === 'integer' || type === 'boolean' ? type : 'json';
 }
 
-/** What a field takes, for people. */
+/** The type of a field, for people. */
 export function typeWords(schema: Schema): string {
   const choices = choicesOf(schema);
   if (choices.length > 0) return choices.map(({ title }) => title).join(' | ');

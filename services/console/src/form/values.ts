@@ -1,7 +1,7 @@
-/** What stands in a form: values, and texts that are none yet. Left out, empty and null are three things. */
+/** The content of a form: values, and texts that cannot be read as values yet. A value that is left out, an empty one, and null are different. */
 import { fieldsOf, isNullable, resolve, shapeOf, waysOf, type Schema } from './schema.ts';
 
-/** A text that is not what its field takes. */
+/** A text that is not of the type of its field. */
 export class Unread {
   readonly text: string;
   readonly problem: string;
@@ -12,7 +12,7 @@ export class Unread {
   }
 }
 
-/** A number as it was typed; undefined when nothing was. */
+/** Reads a number; undefined for an empty text. @param isWhole whether it has to be an integer. */
 export function readNumber(text: string, isWhole: boolean): number | Unread | undefined {
   const said = text.trim();
   if (said === '') return undefined;
@@ -23,7 +23,7 @@ export function readNumber(text: string, isWhole: boolean): number | Unread | un
   return value;
 }
 
-/** A value as JSON; undefined when nothing was typed. */
+/** Reads JSON; undefined for an empty text. */
 export function readJson(text: string): unknown {
   if (text.trim() === '') return undefined;
   try {
@@ -34,12 +34,12 @@ export function readJson(text: string): unknown {
 }
 
 export interface FieldProblem {
-  /** As the form names its fields. */
+  /** Path of the field. */
   readonly path: string;
   readonly problem: string;
 }
 
-/** Why a form cannot be sent yet. What its server would refuse besides, it says itself. */
+/** Why a form cannot be sent yet: missing and unreadable values. Other rules of the schema are left to the server. */
 export function problemsOf(value: unknown, schema: Schema, root: Schema, path = ''): readonly FieldProblem[] {
   if (value instanceof Unread) return [{ path, problem: value.problem }];
   if (value === null) return isNullable(schema, root) || schema['type'] === undefined ? [] : [{ path, problem: 'it may not be null' }];
@@ -48,7 +48,7 @@ export function problemsOf(value: unknown, schema: Schema, root: Schema, path = 
     return value.flatMap((item: unknown, index) => (item === undefined ? [{ path: `${path}[${index + 1}]`, problem: 'needed' }] : problemsOf(item, items, root, `${path}[${index + 1}]`)));
   }
   if (typeof value !== 'object' || value === undefined) return [];
-  // Of several ways it may be, the one it is nearest to counts.
+  // Of several alternatives, the one with the fewest missing fields counts.
   const ways = waysOf(schema, root).filter((way) => shapeOf(way) === 'object');
   const found = ways.map((way) => missingIn(value as Readonly<Record<string, unknown>>, way, root, path)).toSorted((one, other) => one.length - other.length);
   return found[0] ?? [];
@@ -62,7 +62,7 @@ function missingIn(given: Readonly<Record<string, unknown>>, schema: Schema, roo
   });
 }
 
-/** What a form begins with: nothing, but for objects that have to be there. Defaults are shown, and not sent. */
+/** The initial value of a form: required objects, and nothing else. Defaults are shown as hints, and not sent. */
 export function emptyOf(schema: Schema, root: Schema, depth = 0): unknown {
   const [way = schema] = waysOf(schema, root);
   if (shapeOf(way) !== 'object' || depth > 8) return undefined;

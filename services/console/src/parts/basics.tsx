@@ -1,4 +1,4 @@
-/** What every view is made of. */
+/** Components that all views use. */
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { problemWords } from '../api/ask.ts';
@@ -7,14 +7,14 @@ import { duration } from '../words.ts';
 import { Said } from './said.tsx';
 import { State } from './state.tsx';
 
-/** The heading of a view; whoever comes by keyboard begins to read there. */
+/** The heading of a view. It takes the focus, so that keyboard and screen reader users begin there. */
 export function Heading({ children, aside }: { readonly children: ComponentChildren; readonly aside?: ComponentChildren }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return <div class="heading"><h1 tabIndex={-1} ref={heading}>{children}</h1>{aside !== undefined && <div class="aside">{aside}</div>}</div>;
 }
 
-/** Why there is nothing, and what to do. */
+/** Stands in place of an empty list: why it is empty, and what to do. */
 export function Empty({ why, children }: { readonly why: string; readonly children?: ComponentChildren }) {
   return <div class="empty"><p><strong>{why}</strong></p>{children !== undefined && <p>{children}</p>}</div>;
 }
@@ -23,7 +23,7 @@ export function Problem({ problem, advice }: { readonly problem: string; readonl
   return <div class="problem" role="alert"><State tone="bad" shape="✗" word="problem" /> <Said text={problem} max={1_000} />{advice !== undefined && <p class="advice">→ <Said text={advice} max={1_000} /></p>}</div>;
 }
 
-/** What was asked for, once it is there; else why it is not. */
+/** Shows an answer of the API once there is one, and the problem of the last request. */
 export function Shown<Answer>({ live, children }: { readonly live: Live<Answer>; readonly children: (value: Answer) => ComponentChildren }) {
   return (
     <>
@@ -33,13 +33,13 @@ export function Shown<Answer>({ live, children }: { readonly live: Live<Answer>;
   );
 }
 
-/** How long ago, with the time itself for whoever points at it. @param at ISO 8601. */
+/** A time as "5 min ago", with the time itself as a tooltip. @param at ISO 8601. @param isSince leaves out "ago". */
 export function Ago({ at, isSince = false }: { readonly at: string; readonly isSince?: boolean }) {
   const ms = Date.now() - Date.parse(at);
   return <time dateTime={at} title={at}>{isSince ? duration(Math.max(0, ms)) : `${duration(Math.max(0, ms))} ago`}</time>;
 }
 
-/** Copies a text, and says that it did. */
+/** A button that copies a text, and then shows whether that succeeded. */
 export function Copy({ text, label = 'copy' }: { readonly text: string; readonly label?: string }) {
   const [said, setSaid] = useState<string>();
   const copy = async (): Promise<void> => {
@@ -47,13 +47,13 @@ export function Copy({ text, label = 'copy' }: { readonly text: string; readonly
       await navigator.clipboard.writeText(text);
       setSaid('copied');
     } catch {
-      setSaid('not copied: the browser does not allow it here'); // Plain HTTP from elsewhere: the text stands beside the button.
+      setSaid('not copied: the browser does not allow it here'); // Browsers allow it only over HTTPS or on localhost; the text is shown beside the button.
     }
   };
   return <button type="button" class="small" onClick={() => void copy()}>{said ?? label}</button>;
 }
 
-/** A command to be typed elsewhere. */
+/** A command for a terminal, with a button that copies it. */
 export function Command({ text }: { readonly text: string }) {
   return <span class="command"><code>{text}</code> <Copy text={text} /></span>;
 }
@@ -76,7 +76,7 @@ interface DialogProps {
   readonly children: ComponentChildren;
 }
 
-/** Over everything else; Esc closes it, and the focus goes back to where it was. */
+/** A modal dialog: Esc closes it, and the focus then returns to where it was. */
 export function Dialog({ title, close, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
@@ -104,7 +104,7 @@ interface ConfirmProps {
   readonly children: ComponentChildren;
 }
 
-/** Asks before something is done that others notice. */
+/** Asks for confirmation before an act that affects others. @param run does it, and returns a message. */
 export function Confirm({ title, act, run, close, children }: ConfirmProps) {
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const [isRunning, setRunning] = useState(false);

@@ -1,4 +1,4 @@
-/** A view that is loaded when somebody goes there. */
+/** A view whose code is loaded when it is opened. */
 import { signal } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { Problem } from './basics.tsx';

@@ -1,4 +1,4 @@
-/** Processes that were asked and said nothing: what they would have said is not in what is shown. */
+/** A warning that names the processes which did not answer, so that their part is missing in what is shown. */
 import type { Missing as List } from '@omnibus/admin-api';
 import { State } from './state.tsx';
 

@@ -1,19 +1,19 @@
-/** What servers and clients said: text, whatever it looks like. */
+/** Text that comes from servers and clients, which is never interpreted as markup. */
 import { useState } from 'preact/hooks';
 import { numberWords, plain } from '../words.ts';
 
-/** What one click shows more of. */
+/** Characters that one click on "more" adds. */
 const step = 20_000;
 
 interface SaidProps {
   readonly text: string;
-  /** Characters that are shown until somebody asks for more. */
+  /** Characters that are shown before the user asks for more. */
   readonly max?: number;
-  /** Keeps lines and blanks as they are. */
+  /** Shows line breaks and spaces as they are. */
   readonly isBlock?: boolean;
 }
 
-/** A text of somebody else: never markup, cut, in its own direction. */
+/** A text from elsewhere: cut to `max` characters, and isolated so that its direction does not affect the text around it. */
 export function Said({ text, max = 300, isBlock = false }: SaidProps) {
   const [shown, setShown] = useState(max);
   const more = text.length - shown;
@@ -26,7 +26,7 @@ export function Said({ text, max = 300, isBlock = false }: SaidProps) {
   );
 }
 
-/** An address that somebody else gave: its text is its target, and only what a browser opens as a page can be opened. */
+/** An address from elsewhere. The link shows its whole target, and only http and https addresses are links. */
 export function Target({ address }: { readonly address: string }) {
   const isPage = /^https?:\/\//i.test(address) && URL.canParse(address);
   if (!isPage) return <code class="target"><Said text={address} /></code>;

@@ -1,4 +1,4 @@
-/** A state is a shape and a word, and a colour besides. */
+/** A state as a shape and a word. The colour is an addition, which nothing depends on. */
 import type { ServerRow } from '@omnibus/admin-api';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'off' | 'ask';

@@ -1,4 +1,4 @@
-/** Pictures and sounds of a result: by a `blob:` address, and of types that run nothing. */
+/** Images and sounds of a result, shown from a `blob:` URL, and only of types that contain no script. */
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { bytes } from '../words.ts';
 
@@ -31,6 +31,6 @@ function decode(data: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(data.replaceAll('-', '+').replaceAll('_', '/')), (character) => character.codePointAt(0) as number);
   } catch {
-    return undefined; // The server is said to have sent something else.
+    return undefined; // The caller shows that it is no base64.
   }
 }

@@ -1,4 +1,4 @@
-/** What a server answered, as people read it, and as it came. */
+/** The result of a call: formatted, its structured content, or the raw JSON. */
 import { useState } from 'preact/hooks';
 import { Copy } from '../parts/basics.tsx';
 import { Said, Target } from '../parts/said.tsx';
@@ -11,7 +11,7 @@ import { Rows } from './table.tsx';
 
 type Way = 'shown' | 'structured' | 'raw';
 
-/** @param raw the result as its JSON came: numbers are what they are there. */
+/** @param raw the result as JSON text, in which numbers are exactly as the server sent them. */
 export function Result({ raw }: { readonly raw: string }) {
   const value = JSON.parse(raw) as unknown;
   const result = isObject(value) ? value : {};
@@ -30,7 +30,7 @@ export function Result({ raw }: { readonly raw: string }) {
   );
 }
 
-/** As a table where it is one, and as JSON. */
+/** A value as JSON, and also as a table where it is a list of flat objects. */
 function Json({ value }: { readonly value: unknown }) {
   const rows = rowsOf(value);
   return <>{rows !== undefined && <Rows rows={rows} />}<Said text={JSON.stringify(value, null, 2)} max={20_000} isBlock /></>;
@@ -53,7 +53,7 @@ function Content({ result, structured }: { readonly result: Readonly<Record<stri
 
 const maxBlocks = 100;
 
-/** One part of an answer. What is of no known kind is shown as JSON. */
+/** One content block of a result. A block of an unknown type is shown as JSON. */
 export function Block({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <Said text={asText(block)} max={2_000} isBlock />;
   const { type, text, data, mimeType, resource, uri, name, description, blob } = block;
@@ -65,7 +65,7 @@ export function Block({ block }: { readonly block: unknown }) {
   return <Said text={JSON.stringify(block, null, 2)} max={10_000} isBlock />;
 }
 
-/** Text that is JSON is laid out; a list in it is a table too. */
+/** A text block. If it is JSON with a list of flat objects, that is shown as a table too. */
 function Text({ text }: { readonly text: string }) {
   const parsed = /^\s*[[{]/.test(text) && text.length < maxParsed ? parse(text) : undefined;
   const rows = parsed === undefined ? undefined : rowsOf(parsed);
@@ -78,6 +78,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    return undefined; // It only looked like JSON.
+    return undefined; // It is text that begins like JSON.
   }
 }

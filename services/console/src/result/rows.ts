@@ -1,13 +1,13 @@
-/** Whether a value is a table: people read lists of flat objects as such. */
+/** Finds values that can be shown as a table: lists of flat objects. */
 
-/** Rows that are shown. */
+/** Rows that are shown at most. */
 export const maxRows = 100;
-/** Wider ones are read as JSON. */
+/** Columns at most; a wider list is shown as JSON. */
 const maxColumns = 12;
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The rows of a value that is a table: a list of objects with few, simple members, alone or as the only list of an object. */
+/** The rows of a list of flat objects with few members, alone or as the only list of an object; undefined for any other value. */
 export function rowsOf(value: unknown): readonly Row[] | undefined {
   const list = Array.isArray(value) ? value as readonly unknown[] : onlyList(value);
   if (list === undefined || list.length === 0 || !list.every(isFlat)) return undefined;

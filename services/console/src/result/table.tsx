@@ -1,4 +1,4 @@
-/** Lists of flat objects, which people read as tables. */
+/** A list of flat objects as a table. */
 import { Table } from '../parts/basics.tsx';
 import { Said } from '../parts/said.tsx';
 import { asText, numberWords, plain } from '../words.ts';

@@ -1,4 +1,4 @@
-/** What happens now? */
+/** The view "Calls": calls as they happen, and those that failed lately. */
 import type { Call, Failures } from '@omnibus/admin-api';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { CallWatch } from '../api/calls.ts';
@@ -47,7 +47,7 @@ function Live({ query, chosen }: { readonly query: URLSearchParams; readonly cho
   const now = watch.state.value;
   const [isPaused, setPaused] = useState(false);
   const held = useRef<readonly Call[]>([]);
-  // Whoever reads is not to lose the line: new calls are counted, and shown when he goes on.
+  // While paused, the list stays as it is; new calls are only counted.
   if (!isPaused) held.current = now.calls;
   const unseen = isPaused ? now.calls.filter(({ tag }) => !held.current.some((call) => call.tag === tag)).length : 0;
   return (

@@ -1,4 +1,4 @@
-/** What is offered, under which name, and what does it take? */
+/** The view "Catalogue": tools, prompts and resources of an endpoint, with their names and arguments. */
 import type { Catalogue as Answer, CatalogueEntry } from '@omnibus/admin-api';
 import { useEffect, useState } from 'preact/hooks';
 import { get, problemWords } from '../api/ask.ts';
@@ -62,7 +62,7 @@ function None({ query }: { readonly query: URLSearchParams }) {
   return <Empty why="No server offers anything yet."><a href={hrefOf('servers')}>Are they up?</a> <Command text="omnibus doctor" /> says what is wrong with them.</Empty>;
 }
 
-/** The first page is followed; later ones are as they were when somebody asked for them. */
+/** The pages of the catalogue. The first page is refreshed; further ones stay as they were when they were requested. */
 function Pages({ first, path, chosen }: { readonly first: Answer; readonly path: string; readonly chosen: string | undefined }) {
   const [more, setMore] = useState<readonly Answer[]>([]);
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();

@@ -1,4 +1,4 @@
-/** What is in force, from where, and what was refused? */
+/** The view "Configuration": the values in force, where each comes from, and changes that were refused. */
 import type { Configuration as Answer } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Ago, Copy, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
@@ -8,7 +8,7 @@ import { State } from '../parts/state.tsx';
 import { place, setQuery } from '../route.ts';
 import { asText, count, numberWords } from '../words.ts';
 
-/** More rows than these nobody reads; a filter finds the others. */
+/** Rows that are shown at most; a filter finds the others. */
 const maxRows = 300;
 
 export function Configuration() {

@@ -1,14 +1,14 @@
-/** A call, to be made from a terminal. Credentials are named, never written. */
+/** Commands that make a call from a terminal. They refer to credentials by a variable and never contain them. */
 import { latestModernRevision } from '@omnibus/protocol/revisions';
 
 export interface Copied {
   readonly name: string;
-  /** JSON, as it was written. */
+  /** JSON text, as it was written. */
   readonly args: string;
   readonly endpoint: string;
 }
 
-/** One word of a POSIX shell, whatever is in it. */
+/** Quotes a text so that a POSIX shell takes it as one word. */
 export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
@@ -18,7 +18,7 @@ export function commandFor({ name, args, endpoint }: Copied): string {
   return ['omnibus call', ...(endpoint === '' ? [] : [`--endpoint ${shellWord(endpoint)}`]), shellWord(name), ...(isEmpty ? [] : [`--args ${shellWord(compact(args))}`])].join(' ');
 }
 
-/** One request that stands alone, as the newest revision has them. @param at of the gateway. */
+/** A `curl` command with one request without a session, as in the newest revision. @param at address of the gateway's endpoint. */
 export function curlFor({ name, args, endpoint }: Copied, at: string): string {
   const meta = `{"io.modelcontextprotocol/protocolVersion":"${latestModernRevision}","io.modelcontextprotocol/clientCapabilities":{}}`;
   const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${compact(args)},"_meta":${meta}}}`;
@@ -29,12 +29,12 @@ export function curlFor({ name, args, endpoint }: Copied, at: string): string {
   ].join(' \\\n  ');
 }
 
-/** Ends of lines between values mean nothing, and cost lines of a terminal. Numbers stay as they were written. */
+/** Joins the lines of JSON without parsing it, so that numbers stay as they were written. */
 function compact(args: string): string {
   return args.trim().replaceAll(/\n\s*/g, ' ');
 }
 
-/** A value that is no plain text is encoded (2026-07-28 basic/transports, Value Encoding). */
+/** Encodes the value of a header if it is not printable ASCII (2026-07-28 basic/transports, Value Encoding). */
 function headerValue(text: string): string {
   return /^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$/.test(text) ? text : `=?base64?${btoa(String.fromCodePoint(...new TextEncoder().encode(text)))}?=`;
 }

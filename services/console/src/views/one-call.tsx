@@ -1,4 +1,4 @@
-/** One call: what came of it, where the time went, and how to make it again. */
+/** The details of one call: its outcome, where its time went, and how to make it again. */
 import type { CallPage, TapEvent } from '@omnibus/admin-api';
 import { callOf } from '@omnibus/admin-api/calls';
 import { useLive } from '../api/live.ts';
@@ -12,7 +12,7 @@ import { asText, clock, duration } from '../words.ts';
 import { commandFor, curlFor } from './copies.ts';
 import { stretchesOf, type Stretch } from './waterfall.ts';
 
-/** @param events that were heard already. */
+/** @param events those that the page has received already. */
 export function OneCall({ tag, events }: { readonly tag: string; readonly events: readonly TapEvent[] }) {
   const page = useLive<CallPage>(`calls/${encodeURIComponent(tag)}`);
   const heard = (page.value?.events.length ?? 0) >= events.length ? page.value?.events ?? [] : events;
@@ -71,14 +71,14 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
 
 interface AgainProps {
   readonly call: CallPage['call'];
-  /** Of its arguments. */
+  /** Payload of the arguments, if it was watched. */
   readonly payload: unknown;
 }
 
-/** Types in place of values, what was hidden, and what was cut: none of it is what was sent. */
+/** Marks of a payload that is not what was sent: types in place of values, and values that were hidden or cut. */
 const notSent = /•••|…|"(string|list)\(\d+\)"|\(\d+ characters\)|"(object|number|boolean|null)"/;
 
-/** The same call once more. Arguments are known where their values were watched, and none was hidden. */
+/** Links and commands that make the call again. Its arguments are filled in if their values were watched and none was hidden. */
 function Again({ call: { name, endpoint = '', method }, payload }: AgainProps) {
   if (method !== 'tools/call' || name === undefined) return null;
   const text = isSchema(payload) ? JSON.stringify(payload) : '';

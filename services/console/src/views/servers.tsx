@@ -1,4 +1,4 @@
-/** Which server, in what state, since when, and why? */
+/** The view "Servers": the state of each server, since when and why, with its lines of stderr. */
 import type { Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { post } from '../api/ask.ts';

@@ -1,4 +1,4 @@
-/** Who is connected, with what, and where? */
+/** The view "Sessions": the clients with a session, and the process that holds it. */
 import type { Ended, SessionPage, SessionRow, Sessions as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
 import { remove } from '../api/ask.ts';

@@ -1,4 +1,4 @@
-/** Which processes are there, what does each hold, and is the bus well? */
+/** The view "Topology": the processes of the gateway, what each holds, and its connection to the bus. */
 import type { ProcessRow, Processes } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Ago, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
@@ -51,7 +51,7 @@ function holds(process: ProcessRow): string {
 
 const columns = [['edge', 'clients'], ['session', 'sessions'], ['backend', 'servers']] as const;
 
-/** The same, as one thinks of it. The table says more: this is for the eye alone. */
+/** A picture of the processes. It says less than the table, and is hidden from screen readers. */
 function Picture({ processes }: { readonly processes: readonly ProcessRow[] }) {
   if (processes.length < 2) return <p class="dim">One process does everything: edge, session and backend talk within it.</p>;
   const rows = Math.max(1, ...columns.map(([role]) => processes.filter((each) => each.role === role).length));

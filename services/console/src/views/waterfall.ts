@@ -1,21 +1,21 @@
-/** Where the time of one call went: the events of its processes as stretches of time. */
+/** Turns the events of one call into periods of time, to show where its time went. */
 import type { TapEvent } from '@omnibus/admin-api';
 
 export interface Stretch {
   readonly process: string;
   readonly what: string;
-  /** How it is drawn: something is done, waits for its turn, or waits for a person. */
+  /** Decides the colour: work is done, the call waits for a free place, or it waits for a person. */
   readonly kind: 'work' | 'wait' | 'person';
   /** Milliseconds since the call began. */
   readonly from: number;
   readonly to: number;
   readonly detail: string;
-  /** The clock of its machine says that it was outside of what it is a part of: it was moved. */
+  /** Whether its times were moved, because the clock of its machine differs and put it before its cause. */
   readonly isShifted: boolean;
   readonly isOpen: boolean;
 }
 
-/** A beginning and its end, and what they are called. The first end after a beginning is its own. */
+/** The events that begin and end each period. A period ends with the first such event after its beginning. */
 const pairs: readonly { readonly from: TapEvent['from']; readonly begins: string; readonly ends: readonly string[]; readonly what: string; readonly kind: Stretch['kind'] }[] = [
   { from: 'edge', begins: 'arrived', ends: ['answered', 'gone', 'refused'], what: 'request', kind: 'work' },
   { from: 'session', begins: 'routed', ends: ['settled'], what: 'exchange', kind: 'work' },
@@ -24,7 +24,7 @@ const pairs: readonly { readonly from: TapEvent['from']; readonly begins: string
   { from: 'backend', begins: 'written', ends: ['server-answered'], what: 'server answers', kind: 'work' },
 ];
 
-/** @returns in the order in which they began, and how long all of it took. */
+/** @returns the periods in the order in which they began, and the milliseconds of the whole call. */
 export function stretchesOf(events: readonly TapEvent[]): { readonly stretches: readonly Stretch[]; readonly total: number } {
   const inOrder = events.toSorted((one, other) => one.at - other.at);
   const shifts = shiftsOf(inOrder);
@@ -40,7 +40,7 @@ export function stretchesOf(events: readonly TapEvent[]): { readonly stretches: 
 
 const order = ['edge', 'session', 'backend'] as const;
 
-/** Clocks differ by more than a call takes: what lies before its cause is moved to it. */
+/** Milliseconds by which the times of each process are moved. Clocks may differ by more than a call takes: a process whose first event lies before its cause is moved to it. */
 function shiftsOf(events: readonly TapEvent[]): ReadonlyMap<string, number> {
   const shifts = new Map<string, number>();
   let cause: number | undefined;

@@ -1,18 +1,18 @@
-/** How many bytes of unfinished bodies are held at once: of one address, then of all. */
+/** Bounds the bytes of unfinished bodies, for each address and in total. */
 export interface ByteBudgetOptions {
   readonly maxTotal: number;
   readonly maxShare: number;
 }
 
-/** The beginning of a body that counts for the total only: what is small passes while somebody else of the address sends much. */
+/** Beginning of a body that counts toward the total only, so that small bodies pass while another client of the address sends large ones. */
 const smallBytes = 64 * 1024;
-/** Of the total, what only small bodies may use. */
+/** Part of the total that is reserved for small bodies. */
 const smallPart = 1 / 4;
 
 export class ByteBudget {
   readonly #maxTotal: number;
   readonly #maxShare: number;
-  /** By address; those that hold nothing are not in it. */
+  /** Bytes by address, without addresses that hold none. */
   readonly #shares = new Map<string, number>();
   #total = 0;
 
@@ -48,7 +48,7 @@ export class ByteBudget {
 
 type Count = (bytes: number, large: number) => void;
 
-/** What one body holds. */
+/** The bytes of one body. */
 export class ByteLease {
   readonly #take: (bytes: number, large: number) => boolean;
   readonly #give: Count;
@@ -59,7 +59,7 @@ export class ByteLease {
     this.#give = give;
   }
 
-  /** @returns false when there is no room; then nothing was added. */
+  /** Adds bytes. @returns false when there is no room; then nothing was added. */
   add(bytes: number): boolean {
     const large = largeOf(this.#bytes + bytes) - largeOf(this.#bytes);
     if (!this.#take(bytes, large)) return false;
@@ -67,7 +67,7 @@ export class ByteLease {
     return true;
   }
 
-  /** Gives some back. @returns what is left. */
+  /** Gives bytes back. @returns the number that is left. */
   forget(bytes: number): number {
     const left = Math.max(0, this.#bytes - bytes);
     this.#give(this.#bytes - left, largeOf(this.#bytes) - largeOf(left));

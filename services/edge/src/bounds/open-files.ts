@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 const where = '/proc/self/limits';
 
-/** Files, sockets among them, that this process may have open; undefined where the system does not tell. */
+/** Number of files, including sockets, that this process may have open; undefined where the system does not say. */
 export function maxOpenFiles(): number | undefined {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync(where, 'utf8'))?.[1];

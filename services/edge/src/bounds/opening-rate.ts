@@ -1,17 +1,17 @@
-/** How fast one address may open sessions. */
+/** Limits the rate at which one address opens sessions. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 
 export interface OpeningRateOptions {
-  /** Sessions that an address may open at once. */
+  /** Sessions that an address may open without a pause. */
   readonly burst: number;
-  /** How many more with every second. */
+  /** Further sessions with every second. */
   readonly perSecond: number;
-  /** Monotonic milliseconds. */
+  /** The clock, in monotonic milliseconds. */
   readonly now?: () => number;
 }
 
-/** Addresses that are remembered: a few MB. */
+/** Addresses that are remembered; they take a few MB. */
 const maxAddresses = 20_000;
 
 export class OpeningRate {
@@ -33,7 +33,7 @@ export class OpeningRate {
     return seconds === 0 ? undefined : seconds;
   }
 
-  /** A session that was opened is over. */
+  /** Gives back the place of a session that has ended. */
   giveBack(address: string): void {
     this.#buckets.giveBack(address);
   }

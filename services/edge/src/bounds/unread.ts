@@ -1,7 +1,7 @@
 /**
- * Answers that clients have not taken from us yet, however they travel. Somebody who reads takes what is large in moments; who does
- * not is cut off, when it takes nothing for a while or when there is no room for others any more: the one that waits longest first,
- * of the address that has too much.
+ * Bounds answers that clients have not read yet, over any transport. A client that reads takes even large answers quickly. One that does not read is
+ * disconnected when it has taken nothing for a while, or when there is no room for others: the one that has waited longest, of the address that
+ * has too much.
  */
 import type { Metrics } from '@omnibus/telemetry';
 
@@ -11,17 +11,17 @@ export interface Outlet {
   readonly destroyed: boolean;
   once(event: 'drain' | 'finish' | 'close' | 'timeout', listener: () => void): this;
   off(event: 'drain' | 'finish' | 'close' | 'timeout', listener: () => void): this;
-  /** Without a byte taken by the network in so many milliseconds, `timeout` is emitted; 0 takes it back. */
+  /** Emits `timeout` after this time without a byte taken by the network; 0 ends that. */
   setTimeout(milliseconds: number): unknown;
   destroy(): unknown;
 }
 
 export interface UnreadOptions {
-  /** Bytes of one address, and of all. */
+  /** Bytes of one address, and in total. */
   readonly maxShare: number;
   readonly maxTotal: number;
   readonly metrics: Pick<Metrics, 'slowReaders'>;
-  /** Milliseconds without a byte taken after which a client does not read; left out, half a minute. */
+  /** Milliseconds without progress after which a client counts as not reading. Default: half a minute. */
   readonly stallMs?: number;
 }
 
@@ -31,14 +31,14 @@ interface Waiting {
   readonly forget: () => void;
 }
 
-/** What is smaller lies with the network or is there in a moment; sockets are bounded in number. */
+/** Bytes below which waiting data is ignored: they are usually taken at once, and the number of sockets is bounded. */
 const smallBytes = 64 * 1024;
-/** A client that takes nothing for so long does not read: a network that has lost a packet is back long before. */
+/** Longer than the network needs to recover from lost packets. */
 const defaultStallMs = 30_000;
 
 export class Unread {
   readonly #options: UnreadOptions;
-  /** In the order in which they began to wait. */
+  /** Outlets with waiting data, in the order in which they began to wait. */
   readonly #waiting = new Map<Outlet, Waiting>();
   readonly #shares = new Map<string, number>();
   #total = 0;
@@ -51,7 +51,7 @@ export class Unread {
     return this.#total;
   }
 
-  /** To be called when something was written. @param addressOf asked for only when much waits. */
+  /** Has to be called after every write. @param addressOf called only when much is waiting. */
   wrote(outlet: Outlet, addressOf: () => string): void {
     const bytes = outlet.writableLength;
     const waiting = this.#waiting.get(outlet);
@@ -60,10 +60,10 @@ export class Unread {
     this.#makeRoom(outlet, waiting?.address ?? addressOf());
   }
 
-  /** Cuts a client off that does not read. */
+  /** Disconnects a client that does not read. */
   cutOff(outlet: Outlet): void {
     this.#waiting.get(outlet)?.forget();
-    if (outlet.destroyed) return; // It was cut off before.
+    if (outlet.destroyed) return; // It was disconnected before.
     this.#options.metrics.slowReaders.inc();
     outlet.destroy();
   }
@@ -105,7 +105,7 @@ export class Unread {
     }
   }
 
-  /** The outlet of an address that waits longest, the latest one only when there is no other. */
+  /** The outlet of an address that has waited longest; `latest` only if there is no other. */
   #longest(address: string, latest: Outlet): Outlet {
     for (const [outlet, waiting] of this.#waiting) if (waiting.address === address && outlet !== latest) return outlet;
     return latest;

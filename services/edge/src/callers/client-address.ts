@@ -1,16 +1,16 @@
-/** Who a connection comes from, as far as a network tells: what shares among strangers are counted by. */
+/** Addresses of clients, by which the shares of anonymous clients are counted. */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, type Socket } from 'node:net';
 import { localUser, type Client } from '@omnibus/protocol';
 
-/** An address as a network is told by it: one of version 4 as such, and none with the name of an interface. */
+/** Normalizes an address: an IPv4-mapped one becomes IPv4, and the name of an interface is removed. */
 function plainAddress(address: string): string {
   const plain = address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
   return plain.split('%', 1)[0] as string;
 }
 
 /**
- * What one client is counted under. An IPv6 network of 64 bits is one client: whoever has one address of it has all.
+ * The key that one client is counted under. An IPv6 network of 64 bits is one client, since it usually belongs to one.
  * @param address as a socket gives it.
  */
 export function addressKey(address: string): string {
@@ -26,7 +26,7 @@ export function addressKey(address: string): string {
   return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }
 
-/** @param key of `addressKey`; `::1` is the only address of its network that anybody has. */
+/** @param key of `addressKey`; `::1` is the only address in use of its network. */
 const isLoopback = (key: string): boolean => key.startsWith('127.') || key === '0:0:0:0::/64';
 
 const unknownPeer = 'unknown';
@@ -38,8 +38,8 @@ export class ClientAddresses {
   readonly #isLocalOnly: boolean;
 
   /**
-   * @param trustedProxies addresses and networks (`10.0.0.0/8`) whose word on where a request came from is taken.
-   * @param isLocalOnly nobody but this machine can connect.
+   * @param trustedProxies addresses and networks (`10.0.0.0/8`) whose forwarding headers are believed.
+   * @param isLocalOnly whether only programs of this machine can connect.
    */
   constructor(trustedProxies: readonly string[], isLocalOnly = false) {
     this.#isLocalOnly = isLocalOnly;
@@ -52,15 +52,15 @@ export class ClientAddresses {
     }
   }
 
-  /** Whether many clients may stand behind the other end of a connection. */
+  /** Whether the peer of a connection is a trusted proxy, behind which there may be many clients. */
   isProxy({ remoteAddress }: Socket): boolean {
     return remoteAddress !== undefined && this.#isTrusted(remoteAddress);
   }
 
   /**
-   * The client behind a request: the other end of its connection, or, where that is a trusted proxy, the last one in front of the
-   * trusted ones (RFC 7239; `X-Forwarded-For`). Where a proxy writes one of the two headers and lets a client's own of the other
-   * kind pass, they differ, and none is believed.
+   * The client of a request: the peer of its connection, or, where that is a trusted proxy, the last address before the trusted ones
+   * (RFC 7239; `X-Forwarded-For`). If both headers are there and differ, as when a proxy writes one of them and passes the other one of the client
+   * on, neither is believed.
    */
   of(request: IncomingMessage): string {
     return addressKey(this.exact(request));
@@ -80,8 +80,8 @@ export class ClientAddresses {
   }
 
   /**
-   * The client's address where it stands for one client, undefined where it may stand for many: this machine, and a proxy that is not
-   * trusted and says that it speaks for others. Those share what nobody's address is counted for, and none is ended for another.
+   * The client's address where it stands for one client; undefined where it may stand for many: this machine, and an untrusted proxy that sends
+   * forwarding headers. Clients without an address share one count, and none of them is ended in favour of another.
    */
   originOf(request: IncomingMessage): string | undefined {
     const { socket: { remoteAddress }, headers } = request;
@@ -92,7 +92,7 @@ export class ClientAddresses {
     return isForwarded && address === addressKey(remoteAddress) ? undefined : address;
   }
 
-  /** The one user of this machine, where a request can be nobody else's; a proxy that says that it speaks for others speaks for anybody. */
+  /** The user of this machine, if the request cannot be another's; with forwarding headers it could be anybody's. */
   clientOf({ headers }: IncomingMessage): Client | undefined {
     return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined ? localUser : undefined;
   }
@@ -103,7 +103,7 @@ export class ClientAddresses {
     return family !== 0 && this.#trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
   }
 
-  /** @returns undefined when that is no address. */
+  /** The last address that is not a trusted proxy. @returns undefined when it is not a valid address. */
   #lastUntrusted(hops: readonly string[]): string | undefined {
     for (const hop of hops.toReversed()) {
       const address = withoutPort(hop);

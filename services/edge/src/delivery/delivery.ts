@@ -1,4 +1,4 @@
-/** The way from this edge to session workers: who is alive, where sessions are held, and what is in flight. */
+/** Delivers requests from this edge to session workers: it knows which workers are alive, which one holds each session, and what is in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence, type WorkerId } from '@omnibus/protocol';
@@ -12,18 +12,18 @@ export interface DeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** Hears of requests whose worker is gone, and whose outcome nobody knows. */
+  /** Called for requests whose worker is gone and whose outcome is unknown. */
   readonly interrupted?: Interrupted | undefined;
 }
 
 export class Delivery {
-  /** For what belongs to a session. */
+  /** Delivery of requests that belong to a session. */
   readonly sessions: SessionDelivery;
-  /** For requests that need none (2026-07-28). */
+  /** Delivery of requests without a session (2026-07-28). */
   readonly stateless: StatelessDelivery;
   readonly #options: DeliveryOptions;
   readonly #workers: PresenceWatch<Presence>;
-  /** What session workers know this edge by: streams that it reads are read no more when it is gone. */
+  /** Name by which session workers know this edge: when it is gone, they detach the streams that it reads. */
   readonly self = newWorkerId('edge');
   readonly #heartbeat: Heartbeat<EdgePresence>;
   readonly #drain: Drain;
@@ -74,22 +74,22 @@ export class Delivery {
     this.#readers?.close();
   }
 
-  /** Who is there or may be. */
+  /** Workers that are there or may be. */
   get sessionWorkers(): readonly WorkerId[] {
     return this.#workers.expected;
   }
 
-  /** How much waits for its answer here. */
+  /** Number of open commands and requests. */
   get waiting(): number {
     return this.sessions.waiting + this.stateless.waiting;
   }
 
-  /** How many requests wait for their answer here; streams, which stay open by their nature, are not among them. */
+  /** Number of requests that wait for their answer, not counting streams, which stay open. */
   get asked(): number {
     return this.sessions.asked + this.stateless.asked;
   }
 
-  /** Resolves when no request waits for its answer, or the time is over. @param limitMs milliseconds. */
+  /** Resolves when no request waits for its answer, or after the limit. @param limitMs milliseconds. */
   drained(limitMs: number): Promise<void> {
     return this.#drain.until(() => this.asked === 0, limitMs);
   }

@@ -3,27 +3,27 @@ import { Link, type Ring } from '@omnibus/collections';
 import { repeatableMethods, type Caller, type JsonRpcRequest, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
 import type { SessionAddress } from './session-addresses.ts';
 
-/** Hears of requests whose worker is gone, and whose outcome nobody knows. */
+/** Called for requests whose worker is gone and whose outcome is unknown. */
 export type Interrupted = (caller: Caller, requests: readonly JsonRpcRequest[], of: { readonly session?: SessionKey; readonly trace?: string | undefined }) => void;
 
-/** One command of a session, from the moment it is asked for until its last frame, whichever workers have it meanwhile. */
+/** One command of a session, from its beginning until its last frame, whichever workers have it meanwhile. */
 export class InFlight extends Link {
   readonly address: SessionAddress;
   readonly command: SessionCommand;
   readonly observer: ReplyObserver<StreamFrame>;
-  /** Undefined while nobody has it: before it is sent, and while its next owner is looked for. */
+  /** The request on the bus; undefined before it is sent, and while its next owner is searched for. */
   pending: PendingRequest | undefined;
   /** The worker that has it. */
   sentTo: WorkerId | undefined;
-  /** How often it was sent. */
+  /** Number of times that it was sent. */
   attempts = 0;
-  /** How often in a row it was sent to a worker that did not hold the session. */
+  /** Number of times in a row that it was sent to a worker that did not hold the session. */
   misses = 0;
-  /** How often its worker was asked after it and said nothing. */
+  /** Number of times that its worker did not answer whether it has the command. */
   unanswered = 0;
-  /** Since when its worker is not heard of. */
+  /** Time since which its worker gives no signs of life; undefined where it does. */
   waitsSince: number | undefined;
-  /** The number of the last message that was heard; undefined before anything was. */
+  /** Sequence number of the last message that was received; undefined before the first. */
   heardUpTo: number | undefined;
 
   constructor(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>) {
@@ -33,27 +33,27 @@ export class InFlight extends Link {
     this.observer = observer;
   }
 
-  /** What the client has asked with it. */
+  /** The client's requests in it. */
   get requests(): readonly JsonRpcRequest[] {
     const { command } = this;
     const messages: readonly PostedMessage[] = command.kind === 'post' ? [command.message] : command.kind === 'batch' ? command.messages : [];
     return messages.flatMap((each) => (each.kind === 'request' ? [each.message] : []));
   }
 
-  /** Number of the last message the client has had of the stream, on this or an earlier connection. */
+  /** Sequence number of the last message of the stream that the client has received, on this or an earlier connection. */
   get sequence(): number {
     const { command, heardUpTo = 0 } = this;
     return Math.max(heardUpTo, command.kind === 'attach' ? (command.after?.sequence ?? 0) : 0);
   }
 
-  /** The stream its answer comes on. */
+  /** The stream on which its answer comes. */
   get stream(): StreamId | undefined {
     const { command } = this;
     if (command.kind === 'attach') return command.after?.stream ?? command.stream;
     return command.kind === 'post' || command.kind === 'batch' ? command.stream : undefined;
   }
 
-  /** The command as another worker goes on with it: after what the client has had. */
+  /** The command with which another worker can continue after the messages that the client has received. */
   get continued(): SessionCommand {
     const { command, heardUpTo, sequence } = this;
     if (heardUpTo === undefined) return command;
@@ -70,7 +70,7 @@ export class InFlight extends Link {
     }
   }
 
-  /** Whether it can be done a second time without doing more than once would have. */
+  /** Whether executing it twice has no further effect. */
   get isRepeatable(): boolean {
     const { command } = this;
     switch (command.kind) {
@@ -92,9 +92,9 @@ function isHarmless(posted: PostedMessage): boolean {
 }
 
 /**
- * Puts what is asked for among what is open, and sends it.
- * @returns what takes it back.
- * @throws whatever `send` throws; then it is not open.
+ * Adds a command to the open ones and sends it.
+ * @returns a handle that withdraws it.
+ * @throws what `send` throws; then it is not added.
  */
 export function track<Tracked extends Link & { readonly pending: PendingRequest | undefined }>(open: Ring<Tracked>, tracked: Tracked, send: (tracked: Tracked) => void): PendingRequest {
   open.add(tracked);

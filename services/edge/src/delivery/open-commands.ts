@@ -1,7 +1,7 @@
 import { Ring, type Link } from '@omnibus/collections';
 import type { Drain } from '@omnibus/lifecycle';
 
-/** What waits for its answer at this edge; whoever waits for the end of all of it hears of each. */
+/** The commands that wait for their answers at this edge. Each removal is reported to `Drain`, which waits for the end of all. */
 export class OpenCommands<Member extends Link> extends Ring<Member> {
   readonly #drain: Drain;
 

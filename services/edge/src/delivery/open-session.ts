@@ -11,11 +11,11 @@ export interface OpenSessionOptions {
   readonly workers: PresenceWatch<Presence>;
 }
 
-/** A worker that was asked to open a session and did not answer by then is asked no more. */
+/** Milliseconds that a worker has to open a session before another one is asked. */
 const openMs = 3_000;
 const maxOpens = 4;
 
-/** Opens a session at any worker. Nothing is lost when one that did not answer opened one as well: nobody has its id. */
+/** Opens a session at any worker. If a worker that did not answer in time has opened one as well, nobody knows its id, and it ends unused. */
 export function openSession({ bus, wheel, log, workers }: OpenSessionOptions, command: OpenCommand, answer: (reply: OpenReply) => void): void {
   const asked = new Set<WorkerId>();
   const ask = (attempt: number): void => {

@@ -1,6 +1,6 @@
 /**
- * Finds the worker that holds a session, and has another one take the session over when that one is gone. Several requests of
- * one session wait for the same search.
+ * Finds the worker that holds a session, and lets another one take the session over if that worker is gone. All requests of one session
+ * wait for the same search.
  */
 import { subjects, type Bus, type PendingRequest, type PresenceWatch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -9,14 +9,14 @@ import type { Logger } from '@omnibus/telemetry';
 import { workersFor } from './choose-worker.ts';
 import type { SessionAddress } from './session-addresses.ts';
 
-/** `nobody`: there is no worker that could say. */
+/** `nobody`: there is no worker that could answer. */
 export type Ownership = Exclude<AdoptReply, { outcome: 'busy' }> | { readonly outcome: 'nobody' };
 
-/** A takeover that is not done by then has failed. */
+/** Milliseconds after which a takeover has failed. */
 export const searchMs = 10_000;
-/** Between two attempts, while there is no worker that can take a session. */
+/** Milliseconds between two attempts while no worker can take the session. */
 export const retryMs = 200;
-/** A worker that does not answer within this is asked no more. */
+/** Milliseconds that a worker has to answer. */
 const askMs = 1_500;
 
 export interface OwnerSearchOptions {
@@ -34,7 +34,7 @@ export class OwnerSearch {
     this.#options = options;
   }
 
-  /** @param address its owner, if one is known, is gone or does not hold the session any more. */
+  /** @param address of the session; its known owner is gone, or no longer holds the session. */
   find(address: SessionAddress): Promise<Ownership> {
     const { key } = address;
     const running = this.#running.get(key);

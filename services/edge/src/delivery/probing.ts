@@ -1,4 +1,4 @@
-/** Asks the workers that have commands of sessions whether they still do, when there is reason to doubt it. */
+/** Asks workers whether they still have commands of sessions, when there is reason to doubt it. */
 import { subjects, type Bus, type PresenceWatch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Presence } from '@omnibus/protocol';
@@ -9,15 +9,15 @@ export interface ProbingOptions {
   readonly wheel: DeadlineWheel;
   readonly workers: PresenceWatch<Presence>;
   readonly isOpen: (inFlight: InFlight) => boolean;
-  /** Its worker does not have it, or is gone. */
+  /** Called when its worker does not have it, or is gone. */
   readonly lost: (inFlight: InFlight) => void;
-  /** Its worker has it; what that one sent may have been lost on the way. */
+  /** Called when its worker has it, and messages of that worker may have been lost. */
   readonly attachAgain: (inFlight: InFlight) => void;
 }
 
-/** A worker that does not answer by then is asked again. */
+/** Milliseconds after which a worker that does not answer is asked again. */
 const probeMs = 2_000;
-/** One that is not heard of either and did not answer so often is not waited for. */
+/** Unanswered questions after which a worker without signs of life counts as gone. */
 const maxUnanswered = 4;
 
 export class Probing {
@@ -27,13 +27,13 @@ export class Probing {
     this.#options = options;
   }
 
-  /** @param wasDisturbed what their workers sent may have been lost on the way. */
+  /** Asks the workers of these commands. @param wasDisturbed whether messages of the workers may have been lost. */
   lookAfter(those: readonly InFlight[], wasDisturbed = false): void {
     const together = Map.groupBy(those.filter(({ pending }) => pending !== undefined), ({ address: { key }, sentTo }) => `${key} ${sentTo}`);
     for (const ofOne of together.values()) this.#probe(ofOne, wasDisturbed);
   }
 
-  /** @param those of one session at one worker. */
+  /** Asks about the commands of one session at one worker. */
   #probe(those: readonly InFlight[], wasDisturbed: boolean): void {
     const { bus, wheel, workers, isOpen, lost, attachAgain } = this.#options;
     const [{ address: { key }, sentTo }] = those as [InFlight];

@@ -1,12 +1,12 @@
 /**
- * The way to sessions. Each is held by one worker, which is asked by its name; a session whose worker is gone is taken over by
- * another when it is next asked for. What was open at the moment of loss is asked again where that can do no harm, and answered
- * with "outcome unknown" where it could.
+ * Delivers commands to sessions. Each session is held by one worker, which is addressed by its name. If that worker is gone, another one takes the
+ * session over at the next command. Commands that were open at that moment are sent again if they are repeatable, else answered with
+ * "outcome unknown".
  *
  * Invariants
- *  W1  A command is sent a second time only when nobody had it (no responders, or a worker that does not hold the session), or
- *      when it changes nothing by being repeated.
- *  W2  A command whose worker vanished is answered within a bounded time, whether or not NATS knows that it vanished.
+ *  W1  A command is sent a second time only when no worker received it (no responders, or a worker that does not hold the session), or
+ *      when it is repeatable.
+ *  W2  A command whose worker is gone is answered within a bounded time, whether or not NATS has noticed that.
  */
 import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
 import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
@@ -21,18 +21,18 @@ import type { SessionAddress } from './session-addresses.ts';
 export interface SessionDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  /** Hears of everything that has its answer. */
+  /** Is notified of every command that was answered. */
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
-  /** What session workers know this edge by; undefined in one process, where there is one edge. */
+  /** Name by which session workers know this edge; undefined in a gateway of one process, where there is one edge. */
   readonly edge: WorkerId | undefined;
   readonly interrupted?: Interrupted | undefined;
 }
 
-/** Workers in a row that may say that they do not hold the session. */
+/** Workers in a row that may answer that they do not hold the session. */
 const maxMisses = 12;
-/** After the bus was gone, workers have this long to be back before their sessions are taken over. */
+/** Milliseconds after a loss of the bus in which workers may come back before their sessions are taken over. */
 const returnMs = 1_500;
 
 export class SessionDelivery {
@@ -63,23 +63,23 @@ export class SessionDelivery {
     });
   }
 
-  /** How many commands wait for their answer here. */
+  /** Number of open commands. */
   get waiting(): number {
     return this.#open.size;
   }
 
-  /** How many requests of clients wait for their answer here; streams, which stay open by their nature, are not among them. */
+  /** Number of requests of clients that wait for their answer, not counting streams, which stay open. */
   get asked(): number {
     return this.#open.toArray().filter(({ command: { kind } }) => kind === 'post' || kind === 'batch').length;
   }
 
-  /** The streams that are read here. */
+  /** The streams that clients read at this edge. */
   get streams(): ReadonlySet<StreamId> {
     return new Set(this.#open.toArray().flatMap(({ command }) => ('stream' in command ? [command.stream] : [])));
   }
 
   /**
-   * Sends a command to the worker that holds the session, whoever that is.
+   * Sends a command to the worker that holds the session.
    * @throws {BusError} when the bus cannot carry it.
    */
   request(address: SessionAddress, command: SessionCommand, observer: ReplyObserver<StreamFrame>): PendingRequest {
@@ -96,17 +96,17 @@ export class SessionDelivery {
     };
   }
 
-  /** Tells the worker that holds the session; lost when there is none. */
+  /** Sends a command without an answer to the worker that holds the session; it is dropped when none is known. */
   tell({ key, owner }: SessionAddress, command: SessionCommand): void {
     if (this.#bus.connected && owner !== undefined) this.#bus.publish(subjects.session(owner), { key, command });
   }
 
-  /** Workers left, or give no signs any more: they are asked what they still have. */
+  /** Workers have left or give no signs of life: they are asked which commands they still have. */
   gone(workers: ReadonlySet<WorkerId>): void {
     this.#probing.lookAfter(this.#open.toArray().filter(({ sentTo }) => sentTo !== undefined && workers.has(sentTo)));
   }
 
-  /** The bus of this process or of a worker was gone and is back: what was on its way may be lost. */
+  /** The bus connection of this process or of a worker was lost and is back: messages may be lost. */
   disturbed(): void {
     if (this.#bus.reconnects !== this.#reconnects) this.#reconnectedAt = performance.now();
     this.#reconnects = this.#bus.reconnects;
@@ -134,7 +134,7 @@ export class SessionDelivery {
     }
   }
 
-  /** Sends it once more; whoever waits for it is told when the bus cannot carry it. */
+  /** Sends a command again; if the bus cannot carry it, its observer is told. */
   #sendAgain(inFlight: InFlight): void {
     if (!this.#open.has(inFlight) || inFlight.pending !== undefined) return;
     try {
@@ -144,7 +144,7 @@ export class SessionDelivery {
     }
   }
 
-  /** Sent to a worker that is not heard of, it could be lost: it is sent when that one is back, or its session is at another. */
+  /** Waits with a command while its worker gives no signs of life, since it could be lost: it is sent when the worker is back, or another one holds the session. */
   #wait(inFlight: InFlight): void {
     inFlight.pending = undefined;
     inFlight.waitsSince ??= performance.now();
@@ -152,7 +152,7 @@ export class SessionDelivery {
     else this.#wheel.schedule(retryMs, () => this.#sendAgain(inFlight));
   }
 
-  /** Sends it to whoever holds the session by now. */
+  /** Searches the worker that holds the session now, and sends the command there. */
   #search(inFlight: InFlight): void {
     inFlight.pending = undefined;
     void this.#owners.find(inFlight.address).then((found) => {
@@ -166,9 +166,9 @@ export class SessionDelivery {
     });
   }
 
-  /** The worker that was asked does not hold the session. */
+  /** The worker does not hold the session: withdraws the command there and searches the owner. */
   #again(inFlight: InFlight): void {
-    if (inFlight.pending === undefined) return; // It is on its way already.
+    if (inFlight.pending === undefined) return; // It is being sent already.
     inFlight.pending.close();
     inFlight.pending = undefined;
     inFlight.misses += 1;
@@ -177,7 +177,7 @@ export class SessionDelivery {
     else this.#sendAgain(inFlight);
   }
 
-  /** Its worker is there: what it sent since the last message that arrived is sent again. */
+  /** Its worker is there: asks it to send everything after the last received message again. */
   #attachAgain(inFlight: InFlight): void {
     const { command, address: { key }, sentTo } = inFlight;
     const { stream } = inFlight;
@@ -224,7 +224,7 @@ export class SessionDelivery {
     if (this.#open.remove(inFlight)) inFlight.observer.reply({ kind: 'refused', fault: fault(reason) });
   }
 
-  /** Nobody had it. Right after the bus was gone that says only that the owner is not back yet. */
+  /** No worker received it. Right after a loss of the bus this only means that the owner is not back yet. */
   #unheard(inFlight: InFlight): void {
     if (!this.#workers.isBehind && performance.now() - this.#reconnectedAt > returnMs) {
       this.#again(inFlight);
@@ -236,7 +236,7 @@ export class SessionDelivery {
 
   /** The worker that had it is gone. */
   #lost(inFlight: InFlight): void {
-    if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // Nobody has had it yet.
+    if (!this.#open.has(inFlight) || inFlight.pending === undefined) return; // No worker has it.
     if (inFlight.isRepeatable) {
       this.#again(inFlight);
       return;

@@ -1,7 +1,7 @@
 /**
- * The way to whoever serves a request that needs no session (2026-07-28). Any worker may, but for what continues a call, which one
- * worker holds. When the worker is gone, the request is made again where that can do no harm, and answered with "outcome
- * unknown" where it could (W1, W2 of `session-delivery.ts`).
+ * Delivers requests without a session (2026-07-28). Any worker can serve them, except one that continues a call, which a certain worker holds. If
+ * the worker is gone, the request is sent again if it is repeatable, else answered with "outcome unknown" (W1, W2 of
+ * `session-delivery.ts`).
  */
 import { Inquiry, subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
@@ -16,13 +16,13 @@ import { retryMs } from './owner-search.ts';
 class InFlightRequest extends Link {
   readonly command: ModernCommand;
   readonly observer: ReplyObserver<StreamFrame>;
-  /** Undefined while nobody has it. */
+  /** The request on the bus; undefined while no worker has it. */
   pending: PendingRequest | undefined;
-  /** Who holds what it continues, once that is known. */
+  /** The worker that holds the call it continues, once that is known. */
   holder: WorkerId | undefined;
-  /** Workers that did not have it: they have left, or are about to. */
+  /** Workers that did not accept it, because they have left or are about to. */
   readonly without = new Set<WorkerId>();
-  /** The worker that has it; undefined while it is whichever NATS chose. */
+  /** The worker that has it; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
   attempts = 0;
 
@@ -36,14 +36,14 @@ class InFlightRequest extends Link {
 export interface StatelessDeliveryOptions {
   readonly bus: Bus;
   readonly wheel: DeadlineWheel;
-  /** Hears of everything that has its answer. */
+  /** Is notified of every request that was answered. */
   readonly drain: Drain;
   readonly log: Logger;
   readonly workers: PresenceWatch<Presence>;
   readonly interrupted?: Interrupted | undefined;
 }
 
-/** Times a request is sent to workers that leave, or say that another one holds what it continues. */
+/** Times that a request is sent to workers which leave, or name another one as the holder of the call. */
 const maxAttempts = 12;
 
 export class StatelessDelivery {
@@ -70,12 +70,12 @@ export class StatelessDelivery {
     });
   }
 
-  /** How many requests wait for their answer here, subscriptions among them. */
+  /** Number of open requests, including subscriptions. */
   get waiting(): number {
     return this.#open.size;
   }
 
-  /** How many requests wait for their answer here; subscriptions, which stay open by their nature, are not among them. */
+  /** Number of requests that wait for their answer, not counting subscriptions, which stay open. */
   get asked(): number {
     return this.#open.toArray().filter(({ command: { request } }) => request.method !== 'subscriptions/listen').length;
   }
@@ -134,7 +134,7 @@ export class StatelessDelivery {
     }
   }
 
-  /** Nobody had it (W1). */
+  /** No worker received it (W1): sends it to another one. */
   #unheard(inFlight: InFlightRequest, worker: WorkerId): void {
     const { workers, wheel } = this.#options;
     if (inFlight.holder === undefined) {
@@ -150,26 +150,26 @@ export class StatelessDelivery {
     }
   }
 
-  /** Sends it to the worker that holds what it continues, once that one is heard of. */
+  /** Sends it to the worker that holds the call it continues, once that worker gives signs of life. */
   #goTo(inFlight: InFlightRequest, holder: WorkerId): void {
     const { workers, wheel } = this.#options;
     if (!this.#open.has(inFlight)) return;
     inFlight.pending?.close();
     inFlight.pending = undefined;
     const state = workers.state(holder);
-    if (state === 'lost' || inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost'); // What it continues is gone with its worker.
+    if (state === 'lost' || inFlight.attempts >= maxAttempts) this.#refuse(inFlight, 'state.lost'); // The call is lost with its worker.
     else if (state === 'alive') this.#again(inFlight);
     else wheel.schedule(retryMs, () => this.#goTo(inFlight, holder));
   }
 
-  /** Asks those that may have the open requests which of them they hold. */
+  /** Asks the workers that may have open requests which of these they hold. */
   lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo'>) => boolean = () => true): void {
     const { workers } = this.#options;
     const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
     this.#inquiry.ask(open, (worker) => subjects.modernHolds(worker), ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]));
   }
 
-  /** The worker that had it is gone. */
+  /** The worker that had it is gone: it is sent again if it is repeatable, else answered. */
   #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
     const { command: { key, caller, request, trace }, sentTo } = inFlight;

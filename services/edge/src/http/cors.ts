@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Lets the pages of allowed origins read what they asked for. The origin has been checked. */
+/** Adds the CORS headers that let a page read the answer. Its origin has been checked. */
 export function allowOrigin(request: IncomingMessage, response: ServerResponse): void {
   const { origin } = request.headers;
   if (origin === undefined) return;

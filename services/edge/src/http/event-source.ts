@@ -1,7 +1,6 @@
 /**
- * HTTP+SSE, the transport of 2024-11-05 (basic/transports): a GET opens the stream, whose first event names the address to
- * POST to; every answer comes on the stream. The posts of one client may reach any edge: they travel to the one that holds
- * its stream.
+ * HTTP+SSE, the transport of 2024-11-05 (basic/transports): a GET opens the stream, whose first event names the address for POSTs; every answer
+ * comes on the stream. The POSTs of one client may reach any edge, which passes them to the edge that holds the stream.
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -26,9 +25,9 @@ const streamPath = '/sse';
 const postPath = '/messages';
 const keyParameter = 'sessionId';
 const accepted = 'Accepted';
-/** The edge that holds the stream has this long to say that it took a message. */
+/** Milliseconds that the edge which holds the stream has to confirm a message. */
 const takeMs = 5_000;
-/** Of the largest message, what one that came from another edge is taken for: how large it was is not said. */
+/** Part of the largest message that is assumed as the size of a message from another edge, which does not say the size. */
 const assumedPart = 1 / 8;
 
 export class EventSourceEndpoint {
@@ -85,7 +84,7 @@ export class EventSourceEndpoint {
     );
   }
 
-  /** Takes a message for a stream. */
+  /** Handles a POST of a message for a stream. */
   post(arrival: Arrival, key: string): void {
     const { limits } = this.#options.gate;
     const problem = checkBodyHeaders(arrival.request.headers, limits.maxBodyBytes) ?? (isSessionId(key) ? undefined : fault('session.unknown'));
@@ -101,7 +100,7 @@ export class EventSourceEndpoint {
     });
   }
 
-  /** Hands a message to the edge that holds the stream. */
+  /** Passes a message to the edge that holds the stream. */
   #pass(arrival: Arrival, key: string, post: InboxPost): void {
     const { bus, wheel, gate: { boundary } } = this.#options;
     const pending = bus.request(subjects.edgeInbox(sessionKey(key)), post, {

@@ -4,24 +4,24 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { EventPosition, StreamId } from '@omnibus/protocol';
 import type { Unread } from '../bounds/unread.ts';
 
-/** Proxies cut streams that are silent, the strictest after half a minute. */
+/** Milliseconds between keep-alive comments: proxies close silent streams, the strictest after half a minute. */
 const keepAliveMs = 20_000;
-/** What a client waits before it comes back to a stream that was closed under it. */
+/** Milliseconds that a client is told to wait before it resumes a closed stream. */
 const retryMs = 1_000;
 
 export interface EventWriterOptions {
   readonly wheel: DeadlineWheel;
-  /** What may wait for the client when there is more to say: one large message is for whoever reads. */
+  /** Bytes that may wait for the client before another message is written; a single large message is allowed. */
   readonly maxBufferedBytes: number;
   readonly unread: Unread;
   /** The writers that are open. */
   readonly open: Set<EventWriter>;
 }
 
-/** Which stream the events belong to. */
+/** The stream that the events belong to. */
 export interface EventStream {
   readonly id: StreamId;
-  /** Begin with an event that has an id and no data, so that a client can come back before the first message. */
+  /** Whether it begins with an event that has an id and no data, so that a client can resume before the first message. */
   readonly isPrimed: boolean;
 }
 
@@ -33,8 +33,8 @@ export class EventWriter {
   #keepAlive: Deadline;
 
   /**
-   * Sends the headers; from here on the answer is a stream.
-   * @param address what its client is counted under.
+   * Sends the headers of an event stream.
+   * @param address gives the key that its client is counted under.
    */
   constructor({ response, address }: { readonly response: ServerResponse; readonly address: () => string }, stream: EventStream, options: EventWriterOptions) {
     this.#response = response;
@@ -58,7 +58,7 @@ export class EventWriter {
 
   /**
    * @param text one serialised JSON-RPC message, without line breaks.
-   * @param sequence its number in the stream; undefined for what nobody can come back to.
+   * @param sequence its number in the stream; undefined where the stream cannot be resumed.
    */
   message(text: string, sequence: number | undefined): void {
     const id = sequence === undefined ? '' : `id: ${this.#stream.id}.${sequence}\n`;
@@ -95,7 +95,7 @@ export class EventWriter {
 
 const eventId = /^([A-Za-z0-9_-]{1,64})\.(\d{1,9})$/;
 
-/** What a `Last-Event-ID` names. `unknown`: it is none of ours. */
+/** Parses `Last-Event-ID`. @returns `unknown` where it is no event id of this gateway. */
 export function readEventId(header: string | string[] | undefined): EventPosition | 'unknown' | undefined {
   if (header === undefined || header === '') return undefined;
   const match = typeof header === 'string' ? eventId.exec(header) : null;

@@ -1,4 +1,4 @@
-/** GET and DELETE of an endpoint: the stream of a session, new or come back to, and its end. */
+/** GET and DELETE of an endpoint: opens or resumes a stream of a session, and ends a session. */
 import type { PendingRequest } from '@omnibus/bus';
 import { fault, pushStreamIds } from '@omnibus/protocol';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
@@ -99,7 +99,7 @@ export class GetEndpoint {
     });
   }
 
-  /** @returns undefined when the request is refused already. */
+  /** The session that a request names. @returns undefined when the request was refused. */
   #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
     const session = sessionOf(arrival.request, this.#options.sessions);
     const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : (check() ?? revisionProblem(arrival.request.headers));

@@ -1,4 +1,4 @@
-/** What a POST to an endpoint brings: one message or a batch, of a session, for a new one, or without any (2026-07-28). */
+/** Handles POSTs to an endpoint: one message or a batch, in a session, for a new one, or without a session (2026-07-28). */
 import type { IncomingHttpHeaders } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import {
@@ -27,7 +27,7 @@ export interface PostOptions {
   readonly sessions: SessionAddresses;
   readonly writing: EventWriterOptions;
   readonly nextStreamId: () => StreamId;
-  /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
+  /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
   readonly streams: () => Journal<StreamEntry> | undefined;
   readonly isDraining: () => boolean;
 }
@@ -82,7 +82,7 @@ export class PostEndpoint {
     });
   }
 
-  /** A request that carries its whole context (2026-07-28). Going away ends it: there is nothing to come back to. */
+  /** Handles a request with its own context (2026-07-28). When the client disconnects, the request ends, since it cannot be resumed. */
   #receiveAlone(arrival: Arrival, accepted: Accepted, posted: PostedMessage): void {
     const { request, response, caller } = arrival;
     if (posted.kind !== 'request') {
@@ -167,7 +167,7 @@ export class PostEndpoint {
     this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
   }
 
-  /** Sends one command to the session's owner and writes what comes back. */
+  /** Sends one command to the session's owner and writes the answer. */
   #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
     const { delivery } = this.#options;
     const pending = this.#ask(answer, 'session.unknown', (observer) => delivery.sessions.request(session, command, observer));
@@ -180,7 +180,7 @@ export class PostEndpoint {
     });
   }
 
-  /** @returns undefined when it could not be sent, and is answered. */
+  /** Sends a request on the bus. @returns undefined when it could not be sent, which has been answered. */
   #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: ReplyObserver<StreamFrame>) => PendingRequest): PendingRequest | undefined {
     const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
     let pending: PendingRequest | undefined;
@@ -233,7 +233,7 @@ export class PostEndpoint {
     }
   }
 
-  /** The stream a request opens if it is answered by one. */
+  /** The id of the stream with which a request may be answered. */
   #newStream({ request }: Arrival, answers?: JsonRpcId): EventStream {
     const id = this.#options.nextStreamId();
     // Where nothing outlives the process, nobody comes back to a stream that is not known.

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { errorText, httpStatusOf, toErrorObject, type GatewayFault } from '@omnibus/protocol';
 
-/** Answers a socket on which no HTTP request came with a refusal and closes it, as Node's HTTP server would. The socket must have a listener for errors. */
+/** Writes a refusal to a socket without a parsed HTTP request and closes it, as Node's HTTP server does. The socket must have a listener for errors. */
 export function answerRaw(socket: Duplex, gatewayFault: GatewayFault, headers: readonly string[] = []): void {
   const body = errorText(undefined, toErrorObject(gatewayFault));
   const status = httpStatusOf(gatewayFault.reason);

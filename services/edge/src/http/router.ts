@@ -1,6 +1,6 @@
 /**
- * What happens to an HTTP request, in order. Each refusal is cheaper than what comes after it: target, host, origin, path, who asks, method,
- * media types, codings, declared length, session header, revision header, body size, JSON, envelope; then the bus.
+ * The checks of an HTTP request, in order, each cheaper than those after it: target, host, origin, path, authentication, method, media types,
+ * codings, declared length, session header, revision header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
@@ -24,7 +24,7 @@ import { checkOrigin, type OriginRule } from './steps/check-origin.ts';
 import { findEndpoint } from '../requests/find-endpoint.ts';
 import { readTarget, type Target } from './steps/read-target.ts';
 
-/** Said word for word of what is another tenant's too. */
+/** The same answer for an endpoint of another tenant as for one that does not exist. */
 const noSuchPath = fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>');
 
 export interface RouterOptions {
@@ -32,9 +32,9 @@ export interface RouterOptions {
   readonly delivery: Delivery;
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
-  /** Undefined where callers need not be known. */
+  /** Undefined where callers are not authenticated. */
   readonly gatekeeper: Gatekeeper | undefined;
-  /** Our own authorization server; undefined where there is none. */
+  /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site: Site | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -43,9 +43,9 @@ export interface RouterOptions {
   readonly nextStreamId: () => StreamId;
   readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
-  /** The event streams that are open. */
+  /** The open event streams. */
   readonly writers: Set<EventWriter>;
-  /** What is kept of streams that clients may come back to; undefined where nothing outlives the process. */
+  /** The journal of streams that clients may resume; undefined where nothing outlives the process. */
   readonly streams: () => Journal<StreamEntry> | undefined;
 }
 
@@ -74,12 +74,12 @@ export class Router {
     });
   }
 
-  /** From now on new sessions are refused; requests of sessions that exist go on. */
+  /** Refuses new sessions from now on; requests of existing sessions are still served. */
   drain(): void {
     this.#isDraining = true;
   }
 
-  /** Where a request goes, or why nothing at all is served to it, judged by target, Host and Origin. */
+  /** The target of a request, or why it is refused by its target, Host or Origin. */
   targetOf(request: IncomingMessage): Target | { readonly fault: GatewayFault } {
     const target = readTarget(request);
     if ('fault' in target) return target;
@@ -88,7 +88,7 @@ export class Router {
     return forbidden === undefined ? target : { fault: forbidden };
   }
 
-  /** @param waitsForContinue the client asked whether to send its body (RFC 9110, 10.1.1), and was not told yet. */
+  /** Handles a request. @param waitsForContinue whether the client waits for `100 Continue` (RFC 9110, 10.1.1). */
   handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
     const arrivalAt = (endpoint: string): Arrival => {
       const caller = withAddress({ principal: anonymous, endpoint: endpoint as EndpointName }, request, this.#options.gate);
@@ -112,7 +112,7 @@ export class Router {
     else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
   }
 
-  /** Serves a page of the site: to the origins that the site itself allows, and never under the Host of somebody else. */
+  /** Serves a page of the site, to the origins that the site itself allows, and only for an allowed Host. */
   #servesSite(request: IncomingMessage, response: ServerResponse, arrivalAt: (endpoint: string) => Arrival): boolean {
     const { site, allowedHosts } = this.#options;
     if (site === undefined) return false;
@@ -125,7 +125,7 @@ export class Router {
     return true;
   }
 
-  /** Goes on when it is known who asks. A browser asks without a credential whether it may send one. */
+  /** Goes on once the request is authenticated. The preflight request of a browser has no credentials and needs none. */
   #whenKnown(arrival: Arrival, path: string, work: () => void): void {
     const { gatekeeper, endpoints } = this.#options;
     const { request, response, caller: { endpoint } } = arrival;
@@ -171,7 +171,7 @@ export class Router {
     }
   }
 
-  /** HTTP+SSE of 2024-11-05, which newer clients fall back to when a POST to its address is refused. */
+  /** Handles HTTP+SSE of 2024-11-05, to which newer clients fall back when a POST to its address is refused. */
   #handleEventSource(arrival: Arrival, path: EventSourcePath): void {
     const { request, response } = arrival;
     const expected = path.kind === 'stream' ? 'GET' : 'POST';
@@ -190,7 +190,7 @@ export class Router {
   }
 }
 
-/** What tells strangers how to be known is for everybody. */
+/** Serves a metadata document, which needs no authentication. */
 function serveDocument(arrival: Arrival, document: string | Promise<string>): void {
   const { request, response } = arrival;
   const { method } = request;

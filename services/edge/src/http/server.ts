@@ -1,6 +1,6 @@
 /**
- * The HTTP server clients connect to: how long they may take, how many there may be, and an answer for whatever is no request.
- * Each socket has a listener for its errors from its first moment: one without ends the process.
+ * The HTTP server for clients, with its time limits, the bounds of connections, and answers for input that is not a valid request. Each socket has a
+ * listener for errors from the start, since an error without a listener would end the process.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -14,24 +14,24 @@ import { answerRaw } from './raw-answer.ts';
 
 export interface ClientServerOptions {
   readonly limits: Limits;
-  /** Milliseconds a request may take to arrive. */
+  /** Milliseconds in which a request has to arrive completely. */
   readonly requestMs: number;
   readonly metrics: Metrics;
   readonly addresses: ClientAddresses;
-  /** Files this process may have open; undefined where that is not known. */
+  /** Number of files that this process may have open; undefined where that is not known. */
   readonly maxFiles: number | undefined;
-  /** Undefined where clients speak without it. */
+  /** Undefined where clients connect without TLS. */
   readonly tls: TlsOptions | undefined;
-  /** @param waitsForContinue the client has asked whether to send its body. */
+  /** @param waitsForContinue whether the client waits for `100 Continue`. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean) => void;
   readonly handleUpgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 }
 
-/** Longer than load balancers keep an idle connection, so that it is never us who closes it under a request. */
+/** Milliseconds that idle connections are kept: longer than load balancers keep them, so that the gateway does not close one on which a request is being sent. */
 const keepAliveMs = 75_000;
-/** Between two looks for requests that take too long; with many connections, each costs. */
+/** Milliseconds between two checks for requests that take too long; a check is expensive with many connections. */
 const checkEveryMs = 2_000;
-/** Of the files a process may have open, those kept for the admin port, the bus, and servers. */
+/** Files that are reserved for the admin port, the bus, and servers. */
 const reservedFiles = 512;
 
 export function createClientServer({ limits, requestMs, metrics, addresses, maxFiles, tls, handle, handleUpgrade }: ClientServerOptions): Server {
@@ -45,9 +45,9 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
     shouldUpgradeCallback: ({ method, headers: { upgrade } }: IncomingMessage) => method === 'GET' && upgrade?.toLowerCase() === 'websocket',
   };
   const server: Server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
-  /** Those on which there is no TLS, and no HTTP to be answered. */
+  /** Sockets whose TLS handshake failed, on which no HTTP answer is possible. */
   const unsecured = new WeakSet<Duplex>();
-  // Before Node tells of it as an error of a client.
+  // This event comes before `clientError`.
   if (tls !== undefined) server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
     unsecured.add(socket);
     metrics.tlsHandshakesFailed.inc();
@@ -56,7 +56,7 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
   server.maxHeadersCount = 0;
   server.maxConnections = maxFiles === undefined ? limits.maxConnections : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
   server.on('drop', () => metrics.connectionRefused('all'));
-  /** The last response of each socket, to which nothing may be added from the side. */
+  /** The last response of each socket; a raw answer must not be written into it. */
   const responses = new WeakMap<Duplex, ServerResponse>();
   const receive = (request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void => {
     responses.set(request.socket, response);
@@ -97,14 +97,14 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
   return server;
 }
 
-/** A connection that breaks is over; `close` says so to whoever holds it. */
+/** Ignores errors of a broken connection, whose `close` event follows. */
 function ignoreBroken(): void {
-  // Nobody is there any more.
+  // The client is gone.
 }
 
-/** Closes what one address opens beyond its share. */
+/** Closes connections that one address opens beyond its share. */
 function boundShares(server: Server, maxShare: number, addresses: ClientAddresses, metrics: Metrics): void {
-  /** By address; those without a connection are not in it. */
+  /** Number of connections by address. */
   const counts = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
     if (socket.remoteAddress === undefined || addresses.isProxy(socket)) return;

@@ -1,13 +1,13 @@
 /**
- * The one place where an exception on the way of a client's message becomes its answer: whoever asked is told once, and the log
- * has the exception under the incident that the answer names. What fails in an observer of the bus comes back as the failure of
- * its request (B6), and in a deadline, to the wheel's `onFault`.
+ * The one place where an exception during the handling of a client's message becomes its answer: the client is answered once, and the exception is logged
+ * under the incident that the answer names. A failure in an observer of the bus comes back as the failure of its request (B6), and one in a
+ * deadline goes to the wheel's `onFault`.
  */
 import { BusError, gatewayFaultOf, newIncident } from '@omnibus/bus';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import type { Faults, Logger } from '@omnibus/telemetry';
 
-/** Answers whoever asked. */
+/** Answers the request with a fault. */
 export type Refuse = (gatewayFault: GatewayFault) => void;
 
 export class Boundary {
@@ -19,7 +19,7 @@ export class Boundary {
     this.#faults = faults;
   }
 
-  /** Does a part of the work on a message. */
+  /** Runs a part of the work on a message; what it throws becomes the answer. */
   run(refuse: Refuse, work: () => void): void {
     try {
       work();
@@ -28,7 +28,7 @@ export class Boundary {
     }
   }
 
-  /** What a client is told when the bus failed. */
+  /** The answer to a client after a failure of the bus. */
   faultOf(error: BusError, whenNobodyListens: 'session.unknown' | 'gateway.unavailable'): GatewayFault {
     const known = gatewayFaultOf(error);
     if (known !== undefined) return known;

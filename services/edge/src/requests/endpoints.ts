@@ -1,15 +1,15 @@
-/** The endpoints there are, as far as an edge can know: a path that nobody serves is refused before anything else is asked of its client. */
+/** The endpoints, as far as an edge knows them: a path without an endpoint is refused before authentication. */
 import { enabledServers, hasEndpoint, hasTenants, type Config } from '@omnibus/config';
 
 export class Endpoints {
-  /** Only an edge by itself: servers are looked for by the other roles, so here no name is known not to be one. */
+  /** Whether other roles discover servers in Kubernetes, so that this edge cannot rule out any name. */
   readonly #areElsewhere: boolean;
   readonly #mustBeKnown: boolean;
   #config: Config;
   #names: ReadonlySet<string> = new Set();
   #areForSome = false;
 
-  /** @param isShared other processes serve what clients ask for. */
+  /** @param isShared whether other processes have the other roles. */
   constructor(config: Config, isShared: boolean) {
     this.#areElsewhere = isShared && config.discovery.kubernetes.enabled;
     this.#mustBeKnown = config.auth !== undefined && config.auth !== 'none';
@@ -24,14 +24,15 @@ export class Endpoints {
   }
 
   /**
-   * Whether a name may be one, for a client of which nothing is known yet. Where some are for callers of some tenants, strangers learn of none.
+   * Whether there may be an endpoint of a name, for a client that is not authenticated yet. If some are for certain tenants only, every name is accepted, so that
+   * nobody learns which exist.
    * @param name of a server or profile; empty for all servers.
    */
   has(name: string): boolean {
     return this.#areElsewhere || this.#names.has(name) || (this.#areForSome && this.#mustBeKnown);
   }
 
-  /** Whether there is such an endpoint for a caller. @param tenant that it is proven to be of. */
+  /** Whether there is such an endpoint for a caller. @param tenant of the authenticated caller. */
   isFor(name: string, tenant: string | undefined): boolean {
     if (!this.#areForSome) return true;
     return hasEndpoint(this.#config, name, tenant) || (this.#areElsewhere && !this.#names.has(name));

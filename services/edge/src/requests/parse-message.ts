@@ -2,12 +2,12 @@ import { classify, errorText, fault, parseJson, readJson, toErrorObject, type Ga
 
 export type ParsedBody =
   | { readonly kind: 'single'; readonly message: PostedMessage }
-  /** `refusals` answer the entries that are no messages, or none that a batch may have. */
+  /** `refusals` answer entries that are not valid messages, or not allowed in a batch. */
   | { readonly kind: 'batch'; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined }
-  /** `id` is echoed when that much of the message was sound. */
+  /** `id` is that of the message, where it could be read. */
   | { readonly kind: 'refused'; readonly fault: GatewayFault; readonly id: JsonRpcId | undefined };
 
-/** From bytes to JSON-RPC: -32700 for what is no JSON, -32600 for JSON that is no message. */
+/** Parses a JSON-RPC message or batch: -32700 for invalid JSON, -32600 for JSON that is no message. */
 export function parseMessage(body: Uint8Array | string, limits: Limits): ParsedBody {
   const read = readJson(body, limits.maxBodyBytes, limits);
   if (read.kind === 'refused') return refuse(fault(read.reason, read.problem));
@@ -39,7 +39,7 @@ function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
   return { kind: 'batch', messages, refusals };
 }
 
-/** The ids a batch can be answered under, of what is sound in it and of what is not, for whoever refuses it as a whole. */
+/** The ids under which a batch can be answered when it is refused as a whole, those of refused entries included. */
 export function idsIn({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): JsonRpcId[] {
   const asked = messages.flatMap((message) => (message.kind === 'request' ? [message.message.id] : []));
   const refused = refusals.map((refusal) => (parseJson(refusal) as { readonly id: JsonRpcId | null }).id).filter((id) => id !== null);

@@ -1,4 +1,4 @@
-/** What an edge puts on record: whom it did not let in, and what was lost with the worker that would have recorded it. */
+/** Audit records of an edge: refused authentication, and requests that were lost with the worker that would have recorded them. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { fault, repeatableMethods, type Caller, type EndpointName, type GatewayFault, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
@@ -7,18 +7,18 @@ export class EdgeRecords {
   readonly #audit: Audit;
   readonly #addressOf: (request: IncomingMessage) => string;
 
-  /** @param addressOf what a client is counted under. */
+  /** @param addressOf gives the address key of a client. */
   constructor(audit: Audit, addressOf: (request: IncomingMessage) => string) {
     this.#audit = audit;
     this.#addressOf = addressOf;
   }
 
-  /** Nobody is known by what a request brings, or not well enough. Nothing of what it brings is recorded. */
+  /** Records that a request was not authenticated, or not sufficiently. Nothing of its credentials is recorded. */
   readonly strange = (request: IncomingMessage, endpoint: EndpointName, { reason }: GatewayFault): void => {
     this.#audit.record({ name: 'auth.refused', weight: 'refusal', who: { address: this.#addressOf(request) }, endpoint, outcome: 'denied', reason });
   };
 
-  /** The worker that had these requests is gone, and whether they were carried out is not known. */
+  /** Records requests whose worker is gone, so that it is not known whether they were executed. */
   readonly lost = (caller: Caller, requests: readonly JsonRpcRequest[], { session, trace }: { readonly session?: SessionKey; readonly trace?: string | undefined }): void => {
     const { facts, principal, address, origin, endpoint } = caller;
     const who: AuditEvent['who'] = { ...facts, principal, address: address ?? origin };

@@ -1,17 +1,17 @@
-/** What is measured of the requests of clients, whichever way they come in: they are counted and timed by method, and traced. */
+/** Counts, times and traces the requests of clients by method, for every transport. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { clientMethods, isObject, type Caller, type ErrorReason, type JsonRpcRequest } from '@omnibus/protocol';
 import type { Metrics, Span, Tap, Tracing } from '@omnibus/telemetry';
 
 export interface Counted {
   readonly counter: { inc(): void };
-  /** Undefined for a stream that stays open by its nature. */
+  /** Undefined for a stream, which stays open. */
   readonly timer: { observe(seconds: number): void } | undefined;
 }
 
-/** A request whose answer comes back over the connection it came over. */
+/** A request whose answer comes on the same connection. */
 export interface Measured {
-  /** The W3C `traceparent` for whoever goes on with it; undefined where nobody traces. */
+  /** The W3C `traceparent` to pass on; undefined where tracing is off. */
   readonly trace: string | undefined;
   /** The tag under which it is watched. */
   readonly tap: string | undefined;
@@ -19,7 +19,7 @@ export interface Measured {
   end(error?: string): void;
 }
 
-/** What carries the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
+/** The transport of the messages (semantic conventions, MCP: `network.transport`, `network.protocol.name`). */
 export type Carrier = 'http' | 'websocket' | 'pipe';
 
 /** A request that is watched. */
@@ -36,7 +36,7 @@ export class RequestMeter {
   readonly #other: Counted;
   readonly #tap: Pick<Tap, 'isWatched' | 'chooseAny' | 'tell'> | undefined;
 
-  /** @param tracing undefined where nobody traces. */
+  /** @param tracing undefined where tracing is off. */
   constructor(metrics: Metrics, tracing: Tracing | undefined, tap?: Pick<Tap, 'isWatched' | 'chooseAny' | 'tell'>) {
     this.#tap = tap;
     this.#metrics = metrics;
@@ -46,19 +46,19 @@ export class RequestMeter {
     this.#other = counted('other');
   }
 
-  /** Counts what is refused before a session or a worker has had it; those count what they refuse. */
+  /** Counts a refusal at the edge; session workers count their own refusals. */
   refused(reason: ErrorReason): void {
     this.#metrics.refused(reason);
   }
 
-  /** Counts a request. @returns what its time is observed with. */
+  /** Counts a request. @returns the timer of its duration. */
   count(method: string): Counted {
     const counted = this.#counted.get(method) ?? this.#other;
     counted.counter.inc();
     return counted;
   }
 
-  /** A client that traces says so in the parameters (semantic conventions, MCP) or in the header of its request. */
+  /** Starts the span of a request. The trace context of a client is in the parameters (semantic conventions, MCP) or in a header. */
   span({ method, params, id }: JsonRpcRequest, { endpoint }: Caller, carrier: Carrier, headers: IncomingHttpHeaders = {}): Span | undefined {
     if (this.#tracing === undefined) return undefined;
     const meta = params?.['_meta'];
@@ -72,7 +72,7 @@ export class RequestMeter {
     return this.#tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
   }
 
-  /** Decides whether those are told of a request who watch all of them. @param trace its `traceparent`. */
+  /** Decides whether a request is reported to watches of all calls. @param trace its `traceparent`. */
   watch({ method, params }: JsonRpcRequest, { endpoint, principal }: Caller, trace: string | undefined): Watched | undefined {
     const tap = this.#tap;
     if (tap?.isWatched !== true || method === 'subscriptions/listen') return undefined;

@@ -9,11 +9,11 @@ export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delive
   readonly endpoint: EndpointName | undefined;
   readonly input: Readable;
   readonly output: Writable;
-  /** Messages that come before it wait, with the input; that the input has ended is noticed meanwhile. */
+  /** Messages that come before this resolves wait; the end of the input is noticed meanwhile. */
   readonly ready: Promise<unknown>;
 }
 
-/** Serves until the input ends or the output breaks, and ends the session then. */
+/** Serves until the input ends or the output breaks, and then ends the session. */
 export async function serveStdioClient({ bus, delivery, limits, meter, boundary, endpoint, input, output, ready }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
     bus, delivery, limits, meter, boundary,
@@ -49,5 +49,5 @@ export async function serveStdioClient({ bus, delivery, limits, meter, boundary,
   await client.end();
 }
 
-/** Lines that are read ahead while the servers start: a client sends one or two before it waits for their answers. */
+/** Lines that are read ahead while the servers start; a client usually sends one or two before it waits for answers. */
 const maxWaiting = 16;

@@ -1,19 +1,19 @@
-/** Lines of a byte stream, each within a bound, until it ends, in whichever way it does. */
+/** Reads the lines of a byte stream, each within a bound, until the stream ends or breaks. */
 import type { Readable } from 'node:stream';
 
 export interface LinesOptions {
-  /** Bytes of one line. */
+  /** Bytes of one line at most. */
   readonly maxBytes: number;
   readonly line: (bytes: Buffer) => void;
-  /** A line is longer than it may be; what is left of it is not read into memory. */
+  /** Called for a line that is too long; the rest of it is skipped. */
   readonly tooLong: () => void;
 }
 
 const newline = 10;
 
 /**
- * Hands over each line that is not empty, at once.
- * @returns a promise that resolves when the stream has ended, was closed, or broke: whoever wrote to it is gone.
+ * Calls `line` with each line that is not blank as soon as it is complete.
+ * @returns a promise that resolves when the stream has ended, was closed, or broke.
  */
 export function readLines(input: Readable, { maxBytes, line, tooLong }: LinesOptions): Promise<void> {
   let partial: Buffer[] = [];
@@ -51,7 +51,7 @@ export function readLines(input: Readable, { maxBytes, line, tooLong }: LinesOpt
   });
 }
 
-/** Spaces, tabs and the carriage return of a line that ends in two characters. */
+/** Whether a line has only spaces, tabs and carriage returns. */
 function isBlank(line: Buffer): boolean {
   return line.every((byte) => byte === 32 || byte === 9 || byte === 13);
 }

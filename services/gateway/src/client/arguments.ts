@@ -6,8 +6,8 @@ import { choicesOf } from './choices.ts';
 
 /**
  * @param words as typed.
- * @param schema of the arguments, which says what a text stands for.
- * @param whole what `--args` says: JSON, or `-` for that of stdin.
+ * @param schema of the arguments; gives the type that each text is converted to.
+ * @param whole value of `--args`: a JSON object, or `-` to read one from stdin.
  * @throws {CommandProblem}
  */
 export function readArguments(words: readonly string[], schema: JsonObject | undefined, whole: string | undefined): Record<string, unknown> {
@@ -25,12 +25,12 @@ export function readArguments(words: readonly string[], schema: JsonObject | und
   return all;
 }
 
-/** Names of arguments that have to be there and are not. */
+/** Names of required arguments that are missing. */
 export function missingOf(given: Readonly<Record<string, unknown>>, schema: JsonObject | undefined): readonly string[] {
   return Array.isArray(schema?.['required']) ? schema['required'].filter((name): name is string => typeof name === 'string' && !Object.hasOwn(given, name)) : [];
 }
 
-/** A text as what a schema says it stands for. @throws {CommandProblem} */
+/** Converts a text to the type that its schema gives. @param name of the argument, for the error. @throws {CommandProblem} if it does not fit. */
 export function readValue(text: string, schema: JsonObject, name: string): unknown {
   const types = typesOf(schema);
   const wrong = (expected: string): CommandProblem => new CommandProblem('usage', `${name}: expected ${expected}, got ${JSON.stringify(text)}`);
@@ -45,7 +45,7 @@ export function readValue(text: string, schema: JsonObject, name: string): unkno
   throw wrong(types.has('boolean') ? 'true or false' : types.has('integer') ? 'a whole number' : types.has('number') ? 'a number' : types.has('object') ? 'JSON: {…}' : [...types].join(' or '));
 }
 
-/** A number that JSON can carry as it was typed, else as it is understood. */
+/** The number as it was typed where that is valid JSON, else as JavaScript writes it. */
 function readable(text: string): string {
   return /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/.test(text) ? text : String(Number(text));
 }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@omnibus/protocol';
 
-/** What a field of a form may be, as its schema lists it; nothing where it may be anything. */
+/** The values that the schema of a field, or of its items, lists (`enum`, or `const` in `oneOf` or `anyOf`); empty where it lists none. */
 export function choicesOf(field: JsonObject): readonly string[] {
   const items = isObject(field['items']) ? field['items'] : field;
   if (Array.isArray(items['enum'])) return items['enum'].map(String);

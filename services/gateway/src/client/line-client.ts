@@ -1,4 +1,4 @@
-/** A client of MCP for commands: requests over a pair of streams, a message per line, as `stdio` speaks it. */
+/** An MCP client for commands, over a pair of streams with one JSON-RPC message per line, as in the stdio transport. */
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
@@ -7,8 +7,9 @@ import { CommandProblem, problemOf } from '../outcome.ts';
 export interface LineClientOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Answers what a server asks. What it throws is an error for the server. */
+  /** Answers a request of the server. What it throws is sent to the server as a JSON-RPC error. */
   readonly asked: (method: string, params: JsonObject) => Promise<JsonObject>;
+  /** Receives notifications of the server, except progress. */
   readonly heard: (method: string, params: JsonObject) => void;
 }
 
@@ -20,13 +21,13 @@ interface Waiting {
 
 export interface RequestOptions {
   readonly onProgress?: (progress: JsonObject) => void;
-  /** Cancels it at the server. */
+  /** When it aborts, the request is cancelled at the server and rejected here. */
   readonly signal?: AbortSignal;
 }
 
 export class LineClient {
   readonly #options: LineClientOptions;
-  /** As many as one command asks at once. */
+  /** Requests without an answer, by id; as many as one command makes at once. */
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #gone: CommandProblem | undefined;
@@ -36,7 +37,7 @@ export class LineClient {
     createInterface({ input: options.input, crlfDelay: Infinity }).on('line', (line) => this.#receive(line)).on('close', () => this.fail(new CommandProblem('unreachable', 'the connection has ended')));
   }
 
-  /** @throws {CommandProblem} for an error, of the gateway or the server. */
+  /** @throws {CommandProblem} for an error response of the gateway or the server. */
   request(method: string, params: JsonObject = {}, { onProgress, signal }: RequestOptions = {}): Promise<JsonObject> {
     if (this.#gone !== undefined) return Promise.reject(this.#gone);
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
@@ -57,7 +58,7 @@ export class LineClient {
     this.#write({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
-  /** Nothing will be answered any more. */
+  /** Rejects all open requests, and later ones: the connection is gone. */
   fail(problem: CommandProblem): void {
     this.#gone ??= problem;
     for (const { reject } of this.#waiting.values()) reject(this.#gone);
@@ -78,7 +79,7 @@ export class LineClient {
       else void this.#serve(id, method, given);
       return;
     }
-    // An error without an id is about what was said last.
+    // An error without an id is taken as the answer to the last request.
     const key = typeof id === 'number' ? id : this.#lastId;
     const waiting = this.#waiting.get(key);
     this.#waiting.delete(key);

@@ -1,12 +1,12 @@
-/** What servers answer, as people read it. */
+/** Prints results of servers for people. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { answer, notice, textOf } from '../outcome.ts';
 import { paint, shown } from '../terminal.ts';
 
-/** Writes bytes somewhere. @returns where, for people. */
+/** Writes bytes to a file. @returns its name, for people. */
 type Save = (bytes: Buffer) => string;
 
-/** `(query, [limit=30])`: what has to be given, and in brackets what may be. */
+/** The arguments of a tool as `(query, [limit=30])`: required ones first, optional ones in brackets with their defaults. */
 export function signatureOf(tool: JsonObject): string {
   const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : {};
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
@@ -19,7 +19,7 @@ export function signatureOf(tool: JsonObject): string {
   return `(${[...needed, ...others].join(', ')})`;
 }
 
-/** The result of a tool. */
+/** Prints the result of a tool. */
 export function printResult(result: JsonObject, save: Save | undefined): void {
   const content = Array.isArray(result['content']) ? result['content'].filter(isObject) : [];
   if (result['isError'] === true) notice(paint('red', 'the tool failed:', process.stderr));
@@ -27,7 +27,7 @@ export function printResult(result: JsonObject, save: Save | undefined): void {
   if (content.length === 0 && result['structuredContent'] !== undefined) answer(`${shown(JSON.stringify(result['structuredContent'], null, 2))}\n`);
 }
 
-/** The messages of a prompt. */
+/** Prints the messages of a prompt. */
 export function printPrompt(result: JsonObject, save: Save | undefined): void {
   for (const message of Array.isArray(result['messages']) ? result['messages'].filter(isObject) : []) {
     answer(`${paint('bold', `${printable(String(message['role']))}:`)}\n`);
@@ -35,7 +35,7 @@ export function printPrompt(result: JsonObject, save: Save | undefined): void {
   }
 }
 
-/** The contents of a resource: what it is goes to stderr, so that the rest can go on. */
+/** Prints the contents of a resource; media types go to stderr, so that stdout can be piped. */
 export function printContents(result: JsonObject, save: Save | undefined): void {
   for (const content of Array.isArray(result['contents']) ? result['contents'].filter(isObject) : []) {
     if (typeof content['mimeType'] === 'string' && process.stderr.isTTY) notice(paint('dim', printable(content['mimeType']), process.stderr));
@@ -57,7 +57,7 @@ function printContent(content: JsonObject, save: Save | undefined, isAlone: bool
   else if (typeof content['blob'] === 'string') printBytes(Buffer.from(content['blob'], 'base64'), textOf(content['mimeType'] ?? 'binary'), save, isAlone);
 }
 
-/** @param isAlone whether nothing else is the answer, so that it can go on whole. */
+/** @param isAlone whether stdout carries contents only, so that bytes can go to a pipe as they are. */
 function printBytes(bytes: Buffer, kind: string, save: Save | undefined, isAlone: boolean): void {
   if (save !== undefined) notice(`${printable(kind)}, ${bytes.length} bytes, is in ${save(bytes)}`);
   else if (isAlone && !process.stdout.isTTY) process.stdout.write(bytes);

@@ -1,4 +1,4 @@
-/** What servers ask of their user during a command: asked on a terminal, answered by `--answer`, else declined. */
+/** Questions of servers to the user of a command (elicitation): answered by `--answer`, else asked on the terminal, else declined. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { ask, confirm, isInteractive, paint, type InputOptions } from '../terminal.ts';
 import { notice, textOf } from '../outcome.ts';
@@ -6,15 +6,15 @@ import { readValue } from './arguments.ts';
 import { choicesOf } from './choices.ts';
 
 export interface QuestionOptions extends InputOptions {
-  /** `key=value` */
+  /** Answers, each as `key=value`. */
   readonly answer?: readonly string[];
 }
 
 export class Questions {
   readonly #options: QuestionOptions;
-  /** Of questions that were declined because nobody could be asked. */
+  /** Messages of the questions that were declined because nobody could be asked. */
   readonly declined: string[] = [];
-  /** One after the other: there is one terminal. */
+  /** The last question; the next one waits for it, since there is one terminal. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: QuestionOptions) {
@@ -63,7 +63,7 @@ export class Questions {
   }
 }
 
-/** Asks until what was typed fits, or was left out where that may be. */
+/** Asks for one field of a form and stores the answer in `content`; asks again until the answer fits, or an optional field is left empty. */
 export async function askField(content: Record<string, unknown>, name: string, field: JsonObject, isRequired: boolean): Promise<void> {
   const { title, description, type, default: fallback } = field;
   const choices = choicesOf(field);

@@ -1,4 +1,4 @@
-/** Calls as they happen, the last that failed, and one call through all processes, from the command line. */
+/** Shows calls as they happen, the last that failed, and the way of one call through all processes. */
 import { callOf, type Call, type Missing, type TapEvent, type Watched } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
@@ -14,8 +14,9 @@ export interface CallsOptions extends ApiOptions {
   readonly follow?: boolean;
 }
 
-/** What processes tell of a call comes in parts: this long after its end it is whole. */
+/** Milliseconds after the end of a call until the events of all processes about it have arrived. */
 const wholeMs = 400;
+/** Calls that are followed at the same time; beyond that the oldest is dropped. */
 const maxOpen = 1_000;
 
 export function listCalls(options: CallsOptions): Promise<void> {
@@ -70,7 +71,7 @@ const isEnd = ({ what }: TapEvent): boolean => what === 'settled' || what === 'a
 
 const marks: Readonly<Record<string, string>> = { result: '✓', toolError: '!', error: '✗', fault: '✗', timeout: '✗', cancelled: '○' };
 
-/** One line: cut to a terminal, with tabs and whole in a pipe. */
+/** One line for a call: cut to the width of a terminal, or whole with tabs in a pipe. */
 function lineOf({ tag, at, client, server, tool, name, method, outcome, reason, problem, ms }: Call): string {
   const what = server === undefined ? (name ?? method) : `${server}/${tool ?? name ?? method}`;
   const time = new Date(at).toISOString();
@@ -102,7 +103,7 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
 
 const barLength = 30;
 
-/** What happened when, below each other. Clocks of several machines differ: what seems to be before the beginning is marked. */
+/** One line for each event with its time after the first one. Clocks of several machines differ: `~` marks an event that seems to come before the first. */
 function waterfall(events: readonly TapEvent[]): string[] {
   const first = events.find(({ from }) => from === 'edge') ?? events[0];
   if (first === undefined) return [];

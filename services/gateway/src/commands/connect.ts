@@ -1,4 +1,4 @@
-/** Writes the gateway into the file of a client, and takes it out again. */
+/** Writes the gateway into the configuration file of an MCP client, and removes it again. */
 import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
@@ -13,9 +13,9 @@ export interface ConnectOptions extends InputOptions {
   readonly url: string;
   readonly endpoint?: string;
   readonly name: string;
-  /** `Name: value` */
+  /** HTTP headers, each as `Name: value`. */
   readonly header?: readonly string[];
-  /** The file of the project in this folder. */
+  /** Changes the file of the project in this folder instead of the user's own. */
   readonly project?: boolean;
   readonly file?: string;
   readonly yes?: boolean;
@@ -23,7 +23,7 @@ export interface ConnectOptions extends InputOptions {
   readonly json?: boolean;
 }
 
-/** The program that is started by clients that start their servers; their PATH is not that of a shell. */
+/** Path of this program, for clients that start their servers: their PATH is not that of a shell. */
 const program = (): string => realpathSync(process.argv[1] ?? '.');
 
 export function connect(id: string, options: ConnectOptions): Promise<void> {
@@ -49,7 +49,7 @@ export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Pr
   });
 }
 
-/** Clients, and where the files of each are. */
+/** Prints the MCP clients that are known, with the file of each. */
 export function listClients({ json = false }: { readonly json?: boolean }): Promise<void> {
   return runCommand(json, () => {
     const rows = clients.map((client) => ({ id: client.id, name: client.name, files: filesOf(client, {}), found: filesOf(client, {}).filter((file) => existsSync(file)) }));
@@ -65,7 +65,7 @@ function find(id: string): Client {
   throw new CommandProblem('unknown', `there is no client ${JSON.stringify(id)}`, { advice: `There are ${clients.map((each) => each.id).join(', ')}.` });
 }
 
-/** Files of a user; with `project`, that of the project in this folder. */
+/** Paths where the client looks for the user's file, or with `project` for that of the project in this folder. */
 export function filesOf(client: Client, { project = false, file }: { readonly project?: boolean | undefined; readonly file?: string | undefined }): readonly string[] {
   if (file !== undefined) return [resolve(file)];
   if (project) return client.projectFile === undefined ? [] : [resolve(client.projectFile)];
@@ -97,7 +97,7 @@ async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make
   return report(true, attempt(file, () => replaceFile(file, before, after, 0o600)));
 }
 
-/** Where in this file the servers stand: an older place, where it is used. */
+/** The keys under which the file has its servers: those it uses already, else the client's newest. */
 function pathIn(client: Client, file: string, text: string): readonly string[] {
   return client.keys.find((path) => entriesAt(text, formatOf(file, text), path) !== undefined) ?? (client.keys[0] as readonly string[]);
 }

@@ -1,4 +1,4 @@
-/** What a server wrote to stderr, and what became of its connection, in one order, from the command line. */
+/** Prints what a server wrote to stderr and the states of its connection, in the order of their times. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Line } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';

@@ -1,4 +1,4 @@
-/** Signs in for a server behind a gateway: opens the page where that is done, waits, and says the code of the page where one is asked for. */
+/** Signs in for a server behind a gateway: opens the page of the sign-in, waits for its end, and passes on the code that the page shows where one is asked for. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, printable, signInName, type JsonObject } from '@omnibus/protocol';
 import type { Opened } from '../client/open.ts';
@@ -7,13 +7,13 @@ import { openBrowser, showsPages } from '../sign-in/sign-in.ts';
 import { all, using, type Requesting, type UseOptions } from './use.ts';
 
 export interface SignInForOptions extends UseOptions {
-  /** False where the address is only printed. */
+  /** False with `--no-browser`: the address is only printed. */
   readonly browser?: boolean;
 }
 
-/** Sign-ins of one command: the second where the first was over before it was gone through with. */
+/** Sign-ins that one command starts; the next one where the last expired before the user finished it. */
 const maxRounds = 3;
-/** Lists are read again in this time after something has changed at the server. */
+/** Milliseconds that the gateway is given to read the server's lists again after a sign-in. */
 const listMs = 15_000;
 
 export function signInFor(server: string, options: SignInForOptions): Promise<void> {
@@ -51,7 +51,7 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
       if (!completed.has(waited)) await Promise.race([done.promise, aborted(signal)]);
     }
     if (questions.declined.length > 0) return;
-    // What the server has is read anew when it is known who asks.
+    // The gateway reads the lists of the server again once the user is signed in.
     await Promise.race([listed.promise, aborted(signal), delay(asked === undefined ? listMs : 1_000, undefined, { ref: false })]);
   } finally {
     end();
@@ -59,12 +59,12 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
   }
 }
 
-/** @throws whatever it is, where it does not say where one signs in. */
+/** The address of the sign-in in the data of an error (URLElicitationRequired). @returns undefined where the user is signed in already. @throws the error, if it means anything else. */
 function addressIn(error: unknown): { readonly url: string; readonly elicitationId: unknown } | undefined {
   if (!(error instanceof CommandProblem)) throw error;
   const [first] = isObject(error.data) && Array.isArray(error.data['elicitations']) ? error.data['elicitations'] as readonly unknown[] : [];
   if (isObject(first) && typeof first['url'] === 'string') return { url: first['url'], elicitationId: first['elicitationId'] };
-  // Signed in, so that the call went on to the server, which has no such tool.
+  // The user is signed in, so the call reached the server, which has no such tool.
   if (error.exit === 'usage' || error.exit === 'unknown' || error.exit === 'other') return undefined;
   throw error;
 }
@@ -75,7 +75,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Whether the tool is there that stands for a server before somebody has signed in. */
+/** Whether the gateway lists the tool that stands for a server until the user has signed in. */
 async function offersSignIn(opened: Opened, request: Requesting, server: string): Promise<boolean> {
   return (await all(opened, 'tools', request)).some((tool: JsonObject) => tool['name'] === signInName && tool['title'] === `Sign in to ${server}`);
 }

@@ -1,4 +1,4 @@
-/** Servers and tools by how much they are called, from the command line: once in a pipe, again and again on a terminal. */
+/** Shows servers and tools by how much they are called: once in a pipe, refreshed on a terminal. */
 import type { Servers, Summary } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
@@ -35,7 +35,7 @@ async function look(options: TopOptions): Promise<readonly [Servers, Summary]> {
   return Promise.all([askApi(options, 'servers', '/servers'), askApi(options, 'metrics', '/metrics/summary')]);
 }
 
-/** Until somebody types `q`. What was on the terminal before is there again afterwards. */
+/** Refreshes the screen until `q` is typed; it uses the alternate screen, so that the former text is there again afterwards. */
 async function watch(options: TopOptions): Promise<void> {
   let sorting: Sorting = 'calls';
   const ended = new AbortController();

@@ -1,4 +1,4 @@
-/** Using what a gateway or a server offers, from the command line: lists, calls, prompts, resources, completion. */
+/** Commands that use a gateway or server as a client: lists, calls, prompts, resources and completion. */
 import { writeFileSync } from 'node:fs';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { missingOf, readArguments } from '../client/arguments.ts';
@@ -18,7 +18,7 @@ export interface UseOptions extends TargetOptions {
 export interface CallOptions extends UseOptions {
   readonly args?: string;
   readonly yes?: boolean;
-  /** Where what is no text is written. */
+  /** File for binary content. */
   readonly save?: string;
 }
 
@@ -90,7 +90,7 @@ export function readResource(uri: string, options: CallOptions): Promise<void> {
   }));
 }
 
-/** @param about a prompt, or the template of a resource. @param word `argument=what is typed so far` */
+/** @param about the name of a prompt, or a resource template. @param word the argument and the beginning of its value, `ARGUMENT=BEGINNING`. */
 export function completeArgument(about: string, word: string, options: UseOptions & { readonly context?: readonly string[] }): Promise<void> {
   return runCommand(options.json, () => using(options, async (opened, request) => {
     const at = word.indexOf('=');
@@ -107,7 +107,7 @@ export function completeArgument(about: string, word: string, options: UseOption
 
 export type Requesting = Pick<RequestOptions, 'signal'> & { readonly signal: AbortSignal };
 
-/** Opens what is asked, within the time limit; Ctrl-C cancels what runs, and twice leaves at once. */
+/** Opens the target of a command and runs `work` within the time limit. Ctrl-C cancels the running request; a second one ends the process. */
 export async function using(options: UseOptions, work: (opened: Opened, request: Requesting) => Promise<Exit>): Promise<Exit> {
   const limitMs = limitOf(options.timeout);
   const ending = new AbortController();
@@ -135,13 +135,13 @@ function limitOf(text = '10m'): number {
   return Number(match[1]) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 's'];
 }
 
-/** A list whole; nothing, where the server has none of that kind. */
+/** All pages of a list; empty where the server does not have the capability. */
 export async function all({ client, introduction }: Opened, kind: Kind, request: Requesting): Promise<JsonObject[]> {
   if (!isObject(introduction['capabilities']) || !Object.hasOwn(introduction['capabilities'], kind)) return [];
   return pages({ client }, `${kind}/list`, kind, request);
 }
 
-/** Of a server that never ends. */
+/** Pages that are read of one list, against a server whose cursors never end. */
 const maxPages = 1_000;
 
 async function pages({ client }: Pick<Opened, 'client'>, method: string, member: string, request: Requesting): Promise<JsonObject[]> {
@@ -157,7 +157,7 @@ async function pages({ client }: Pick<Opened, 'client'>, method: string, member:
   return entries;
 }
 
-/** The first page names the servers that are not there. */
+/** Prints the servers that are missing in a list, which its first page names. */
 function sayMissing(result: JsonObject): void {
   const missing = isObject(result['_meta']) ? result['_meta']['omnibus.dev/missing'] : undefined;
   for (const each of Array.isArray(missing) ? missing.filter(isObject) : []) notice(`omnibus: without ${printable(String(each['server']))}: ${printable(textOf(each['problem'] ?? each['reason'] ?? 'it is down'))}`);
@@ -176,7 +176,7 @@ function found(entries: readonly JsonObject[], pattern: string | undefined, kind
   return 'done';
 }
 
-/** On a terminal as wide as that and in colours; in a pipe whole, with tabs between. */
+/** One line of a list: cut to the width of a terminal and in colours, or whole with tabs in a pipe. */
 function lineOf(name: string, detail: string, description: unknown): string {
   const words = typeof description === 'string' ? printable(description, 10_000) : '';
   if (!process.stdout.isTTY) return `${printable(name)}\t${printable(detail, 10_000)}\t${words}\n`;
@@ -194,7 +194,7 @@ function unknown(kind: string, name: string, names: readonly string[]): CommandP
   return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, { advice: near.length > 0 ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?` : `"omnibus ${kind}s" lists all.` });
 }
 
-/** What is missing is asked for where there is somebody to ask. */
+/** Asks for missing required arguments on a terminal. @throws {CommandProblem} where there is none. */
 async function complete(given: Record<string, unknown>, schema: JsonObject | undefined, options: UseOptions): Promise<Record<string, unknown>> {
   const missing = missingOf(given, schema);
   if (missing.length === 0) return given;
@@ -221,7 +221,7 @@ function clearProgress(): void {
   hasProgress = false;
 }
 
-/** Writes what is no text into the file that was named; several get a number. */
+/** Writes binary content to the file of `--save`; further contents go to files with a number appended. */
 function saver(file: string | undefined): ((bytes: Buffer) => string) | undefined {
   let count = 0;
   return file === undefined ? undefined : (bytes) => {

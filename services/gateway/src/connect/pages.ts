@@ -1,6 +1,6 @@
-/** The pages of a sign-in for a server: words, and at most one button. */
+/** The pages of a sign-in for a server: a title, a paragraph, and at most one button. */
 
-/** @param button of a form that is sent to the same address. */
+/** @param button label of a button that posts an empty form to the same address. @returns HTML. */
 export function page(title: string, words: string, button?: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,6 +1,6 @@
 /**
- * The pages on which a user signs in for a server. Whoever opens an address has to be the one that it was given to: else somebody could have
- * another sign in, and use what that one may (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
+ * The pages on which a user signs in for a server. The user who opens an address has to be the one it was given to: else an attacker could send
+ * it to another user, have that one sign in, and use the access (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
  */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import type { ConnectCommand, ConnectReply, Principal, ServerName, Who } from '@
 import type { Logger } from '@omnibus/telemetry';
 import { page } from './pages.ts';
 
-/** For whom an address is. */
+/** The address of a sign-in, and the caller it was given to. */
 interface Asked {
   readonly ticket: string;
   readonly principal: Principal;
@@ -21,23 +21,23 @@ interface Asked {
 export interface ConnectSiteOptions {
   readonly bus: Bus;
   readonly log: Logger;
-  /** Where browsers find the gateway. */
+  /** Base URL at which browsers reach the gateway. */
   readonly base: () => string;
   /**
-   * Whether the browser that opens an address shows that its user is the one it was given to.
-   * @returns `other` where it is somebody else's; `unproven` where there is nothing by which browsers tell; or where its user has to sign in to the gateway first.
+   * Whether the user of the browser that opens an address is the caller it was given to.
+   * @returns `other` for another user; `unproven` where a browser cannot prove it; `signInAt` with the address where the user has to sign in to the gateway first.
    */
   readonly proofOf: (asked: Asked, request: IncomingMessage, response: ServerResponse) => Promise<'proven' | 'other' | 'unproven' | { readonly signInAt: string }>;
-  /** Who asks for what he has connected, by what his requests carry. @returns undefined where nobody is known. */
+  /** Authenticates a request for `/connect/connections` by its headers. @returns undefined for an unknown caller. */
   readonly callerOf: (request: IncomingMessage, address: string) => Promise<Principal | undefined>;
-  /** A document that describes the gateway to issuers. */
+  /** The client id metadata document that describes the gateway as an OAuth client to issuers. */
   readonly clientDocument: () => object;
 }
 
 const paths = /^\/connect\/(callback|back|client\.json|connections(?:\/[\w-]{1,64})?|[\w-]{22})(?:\?|$)/;
 const answerMs = 30_000;
 const maxNames = 10_000;
-/** Addresses that are opened by one client address. */
+/** Rate limit of requests to these pages, for each IP address. */
 const rate = { burst: 60, everyMs: 1_000, maxNames };
 
 export class ConnectSite implements Site {
@@ -84,7 +84,7 @@ export class ConnectSite implements Site {
       response.writeHead(303, { 'location': proof.signInAt, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
       return undefined;
     }
-    // Nothing has happened to it: it stays good for whom it was given to.
+    // The ticket is not used up by this: it stays valid for the user it was given to.
     if (proof === 'other') return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
     const { server, host } = looked;
     if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, 'Go on'));
@@ -96,7 +96,7 @@ export class ConnectSite implements Site {
     return undefined;
   }
 
-  /** For programs of a user: what he has connected, and an end of it. No browser sends the header that says who he is by itself. */
+  /** Lists and revokes a caller's connections, for programs. A browser cannot be tricked into it, since it does not send the `Authorization` header by itself. */
   async #connections(request: IncomingMessage, response: ServerResponse, address: string, server: string | undefined): Promise<void> {
     const principal = await this.#options.callerOf(request, address);
     if (principal === undefined) return json(response, 401, { problem: 'this gateway wants to know who asks: send an API key or a token of yours' });
@@ -106,7 +106,7 @@ export class ConnectSite implements Site {
     return json(response, done.kind === 'gone' ? 404 : 200, done);
   }
 
-  /** Signed in to the gateway, on to where he was going. */
+  /** After a sign-in to the gateway: redirects back to the address that required it, which `state` names. */
   #back(response: ServerResponse, query: URLSearchParams): void {
     const ticket = query.get('state') ?? '';
     if (query.has('error') || !/^[\w-]{22}$/.test(ticket)) return send(response, 403, page('You are not signed in', 'The sign-in to this gateway did not go through. Go back to the program that sent you here, and begin again.'));
@@ -141,7 +141,7 @@ export class ConnectSite implements Site {
   }
 }
 
-/** Asks a backend worker; there may be none. */
+/** Asks one backend worker. @returns `failed` where none answers in time, or there is none. */
 export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectReply> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void): void => {
@@ -157,7 +157,7 @@ export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectR
   });
 }
 
-/** A form of our own page: browsers say where one comes from. */
+/** Whether a form was sent by a page of this gateway, by the headers `Origin` and `Sec-Fetch-Site` of the browser. */
 function isOurs({ headers: { origin, 'sec-fetch-site': site } }: IncomingMessage, base: string): boolean {
   return (origin === undefined || origin === new URL(base).origin) && (site === undefined || site === 'same-origin' || site === 'none');
 }
@@ -170,7 +170,7 @@ function json(response: ServerResponse, status: number, value: object): void {
 function send(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
     'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff',
-    // Where the form leads is for the issuer to say: a directive for forms would hold that up too.
+    // No `form-action`: it would also block the redirect to the issuer.
     'content-security-policy': 'default-src \'none\'; style-src \'unsafe-inline\'; frame-ancestors \'none\'; base-uri \'none\'', 'x-frame-options': 'DENY',
   }).end(text);
 }

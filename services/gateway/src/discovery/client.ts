@@ -1,9 +1,9 @@
-/** The official client of Kubernetes, as discovery uses it. */
+/** The part of the official Kubernetes client that discovery uses. */
 import { readFileSync } from 'node:fs';
 import type { AppsV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer as MakeInformerFunction, NetworkingV1Api } from '@kubernetes/client-node';
 
 type MakeInformer = typeof MakeInformerFunction;
-/** What says how a patch is meant. */
+/** Request options that say which kind of patch a body is. */
 export type PatchKind = Parameters<CustomObjectsApi['patchNamespacedCustomObjectStatus']>[1];
 
 export interface KubernetesClient {
@@ -34,7 +34,7 @@ export async function openClient(): Promise<KubernetesClient> {
 
 const namespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
-/** Of the pod, else of the kubeconfig's context. */
+/** The namespace of this pod, else of the kubeconfig's context. */
 export function ownNamespace(kubeConfig: KubeConfig): string {
   try {
     return readFileSync(namespaceFile, 'utf8').trim();
@@ -43,7 +43,7 @@ export function ownNamespace(kubeConfig: KubeConfig): string {
   }
 }
 
-/** What the API server says, without what the client wraps around it. */
+/** The message of the API server, without what the client library wraps around it. */
 export function messageOf(error: unknown): string {
   const { body } = error as { readonly body?: unknown };
   try {
@@ -53,7 +53,7 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/** The HTTP status of a refusal of the API server. */
+/** The HTTP status with which the API server refused a request. */
 export function codeOf(error: unknown): number | undefined {
   return (error as { readonly code?: number }).code;
 }

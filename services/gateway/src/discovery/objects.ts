@@ -1,7 +1,7 @@
 /**
- * Servers as objects of Kubernetes: an `McpServer` of a team's own namespace, or a Service that is labelled. Only what is safe to
- * take from somebody else is read: an address and settings, and a program only to be run in a pod of that namespace. Nothing is started where the
- * gateway runs, and nothing of the gateway's own environment is looked up.
+ * Servers as Kubernetes objects: an `McpServer` in a team's own namespace, or a Service with a label. Only what is safe to accept from
+ * other teams is read: an address and settings, and a program only if it runs in a pod of that namespace. No program is started where the
+ * gateway runs, and references to the gateway's environment are not resolved.
  */
 import { createHash } from 'node:crypto';
 import { forbiddenHost } from '@omnibus/backend/transport';
@@ -16,7 +16,7 @@ export const crdVersion = 'v1alpha1';
 export const serviceLabel = `${group}/mcp`;
 const annotation = { port: `${group}/port`, path: `${group}/path`, type: `${group}/type`, description: `${group}/description` };
 
-/** The part of an object that is looked at. */
+/** The members of an object that are read. */
 export interface ServerObject {
   readonly kind: 'McpServer' | 'McpProfile' | 'Service';
   readonly namespace: string;
@@ -25,16 +25,16 @@ export interface ServerObject {
   readonly generation: number;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** When it was made, in ISO 8601. */
+  /** Time of its creation, in ISO 8601. */
   readonly createdAt: string;
-  /** What its status says now. */
+  /** Its present status; undefined where none was written yet. */
   readonly status: ObjectStatus | undefined;
 }
 
-/** What an `McpServer` may say; the same words as in the configuration file. */
+/** Members of the spec of an `McpServer` that are taken as they are; they have the names of the configuration file. */
 const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxConnections', 'maxWaiting', 'sleepAfter', 'tools'] as const;
 
-/** Of a server in a pod, where it does not say otherwise. A pod may have to be placed, and its image fetched; each caller's own program takes memory of the one pod. */
+/** Defaults of a server in a pod: longer to connect, since the pod may have to be scheduled and its image pulled, and fewer connections, since each is a program that takes memory of the one pod. */
 const podDefaults = { sleepAfter: '10m', connectTimeout: '60s', maxConnections: 16 };
 
 /** A value in a Secret. */
@@ -54,28 +54,28 @@ export interface ValueFrom {
 export type Read = { readonly server: string; readonly config: ServerConfig; readonly pod?: Pod } | { readonly server: string; readonly problem: string };
 
 export interface ReadOptions {
-  /** Hosts it may be on although they are at addresses that are forbidden to servers of others. */
+  /** Hosts that are allowed although their addresses, such as private ones, are forbidden to servers of other teams. */
   readonly allowedHosts: readonly string[];
-  /** How pods are made; undefined where none are. */
+  /** Settings for pods; undefined where the gateway makes none. */
   readonly pods: PodSettings | undefined;
   /** Looks up the value of a header or variable; undefined where the gateway reads no Secrets. */
   readonly secret: ((key: SecretKey) => { readonly value: string } | { readonly problem: string }) | undefined;
 }
 
 /**
- * No name of Kubernetes has a "_", so no team can take the name of another's server. A dot, which names may have there, would be
- * none here.
+ * The gateway's name of a server. Kubernetes names have no "_", so no team can take the name of another team's server. Dots are allowed in
+ * Kubernetes names but not in the gateway's, and become "-".
  */
 export function serverNameOf({ namespace, name }: Pick<ServerObject, 'namespace' | 'name'>): string {
   return `${namespace}_${name.replaceAll('.', '-')}`;
 }
 
-/** What everything is called that is made for an `McpServer`. */
+/** The name of all objects that are made for an `McpServer`. */
 export function podNameOf({ name }: Pick<ServerObject, 'name'>): string {
   return `mcp-${name.replaceAll('.', '-')}`;
 }
 
-/** Whatever an object takes from Secrets. */
+/** All values that an object takes from Secrets: headers first, then environment variables. */
 export function secretsOf(object: ServerObject): readonly ValueFrom[] {
   return [...valuesFrom(object, 'headersFrom'), ...valuesFrom(object, 'envFrom')];
 }
@@ -100,7 +100,7 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   const complete = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
   if (!('url' in complete)) return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
   const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: complete } }), env: {}, readFile: () => '' });
-  // What keeps a server of a file from being connected to, such as a variable that is not set, is a mistake of its object.
+  // Faults that in a file would only keep this one server from being connected to, such as an unset variable, make its object invalid.
   const problems = 'problems' in result ? result.problems : result.faults;
   if ('problems' in result || problems.length > 0) return { server, problem: problems.map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`).join('; ') };
   const config = result.config.mcpServers[server] as ServerConfig;
@@ -112,7 +112,7 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   return pod === undefined ? { server, config: { ...config, headers, addresses } } : { server, config: { ...config, headers, addresses, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
 }
 
-/** In the order of `secretsOf`. @returns what stands in the way of one, in words. */
+/** The values from Secrets, in the order of `secretsOf`. @returns a text where one cannot be read, which says why. */
 function secretValues(object: ServerObject, secret: ReadOptions['secret']): string | readonly string[] {
   const values: string[] = [];
   for (const field of ['headersFrom', 'envFrom'] as const) {
@@ -125,7 +125,7 @@ function secretValues(object: ServerObject, secret: ReadOptions['secret']): stri
   return values;
 }
 
-/** @param secrets that it is given. What the gateway alone sends is none of them. @returns what is wrong with it, in words. */
+/** @param secrets values of its environment variables that come from Secrets; headers, which only the gateway sends, are not among them. @returns a text where the object is wrong, which says why. */
 function podOf(object: ServerObject, settings: PodSettings, secrets: readonly string[]): Omit<Pod, 'sleepMs'> | string {
   const { spec } = object;
   const { command, args = [], image = settings.commandImage, port, env = {}, resources = settings.resources, imagePullSecrets = [] } = spec as {

@@ -1,38 +1,38 @@
 /**
- * What Kubernetes is asked to run for an `McpServer` that names a program instead of an address: an account that may do nothing, a policy that lets
- * only the gateway in, a Service, and a Deployment. A program that speaks MCP on stdin and stdout is wrapped by `omnibus expose`, which is carried
- * into its image by a container that runs before it: so every image will do, and nobody has to build one for us.
+ * The Kubernetes objects of an `McpServer` that names a program instead of an address: a ServiceAccount without rights, a NetworkPolicy that admits
+ * only the gateway, a Service, and a Deployment. A program that speaks MCP on stdin and stdout is wrapped by `omnibus expose`, which an init
+ * container copies next to it, so that any image can be used as it is.
  */
 import type { ServerObject } from './objects.ts';
 
-/** Of the configuration: how pods are made. */
+/** `discovery.kubernetes.pods` of the configuration. */
 export interface PodSettings {
-  /** Of this gateway: what wraps a program is taken from it. */
+  /** Image of this gateway, from which `omnibus expose` is copied. */
   readonly image: string;
-  /** What a `command` runs in that names no image. */
+  /** Image for an `McpServer` that has a `command` and no `image`. */
   readonly commandImage?: string | undefined;
   readonly imagePullSecrets: readonly string[];
   readonly resources: object;
-  /** Who may connect to them, as peers of a NetworkPolicy; none: nobody is kept out. */
+  /** Peers of a NetworkPolicy that may connect to the pods; empty: everybody may. */
   readonly from: readonly object[];
-  /** Where they may connect to, as rules of a NetworkPolicy. */
+  /** Egress rules of a NetworkPolicy: where the pods may connect to. */
   readonly egress: readonly object[];
 }
 
-/** What an `McpServer` says of its pod, checked. */
+/** The checked spec of the pod of an `McpServer`. */
 export interface Pod {
-  /** Of all its objects. */
+  /** Name of all objects that are made for it. */
   readonly name: string;
   readonly image: string;
   readonly command: readonly string[];
-  /** Where its image serves HTTP by itself; undefined where the program speaks on stdin and stdout. */
+  /** Port on which the image itself serves MCP over HTTP; undefined where the program speaks on stdin and stdout. */
   readonly httpPort: number | undefined;
   readonly env: readonly object[];
   readonly resources: object;
   readonly imagePullSecrets: readonly string[];
-  /** Changes when a Secret of its environment does, so that its pods are replaced. */
+  /** Changes with the Secrets of its environment, so that its pods are then replaced. */
   readonly secretsDigest: string;
-  /** Milliseconds without a call after which no pod is kept; 0: one is kept always. */
+  /** Milliseconds without a call after which there is no pod any more; 0: there is always one. */
   readonly sleepMs: number;
 }
 
@@ -44,18 +44,18 @@ export interface PodObject {
   readonly automountServiceAccountToken?: boolean;
 }
 
-/** Where `omnibus expose` listens. */
+/** Port on which `omnibus expose` listens. */
 export const exposedPort = 7300;
-/** Where it is carried to; `omnibus copy` says what is where. */
+/** Folder that the init container copies Omnibus to; `omnibus copy` describes its contents. */
 const carried = '/omnibus';
 const user = 1000;
 
-/** In the order in which they are to be made: no pod without its policy. */
+/** The objects in the order in which they are to be made: no pod without its NetworkPolicy. */
 export function podObjects({ namespace, name: owner, uid }: ServerObject, pod: Pod, settings: PodSettings): readonly PodObject[] {
   const { name } = pod;
   const selector = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/managed-by': 'omnibus' };
   const labels = { ...selector, 'app.kubernetes.io/component': 'mcp-server', 'app.kubernetes.io/part-of': 'omnibus' };
-  // With the McpServer, Kubernetes takes away all that was made for it.
+  // By the owner reference, Kubernetes deletes all of them with their McpServer.
   const metadata = { name, namespace, labels, ownerReferences: [{ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', name: owner, uid, controller: true, blockOwnerDeletion: false }] };
   const port = pod.httpPort ?? exposedPort;
   return [
@@ -69,7 +69,7 @@ export function podObjects({ namespace, name: owner, uid }: ServerObject, pod: P
     },
     { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: [{ name: 'mcp', port, targetPort: 'mcp', protocol: 'TCP' }] } },
     {
-      // How many there are follows from who calls the server, and is said apart.
+      // No `replicas`: the number of pods follows from the calls, and is patched separately (`pods.ts`).
       apiVersion: 'apps/v1', kind: 'Deployment', metadata,
       spec: { selector: { matchLabels: selector }, template: { metadata: { labels, annotations: { 'omnibus.dev/secrets': pod.secretsDigest } }, spec: podSpec(pod, port, settings) } },
     },
@@ -94,7 +94,7 @@ function podSpec(pod: Pod, port: number, settings: PodSettings): object {
     containers: [{
       name: 'server', image,
       ...(isWrapped ? { command: [`${carried}/loader`, '--library-path', `${carried}/lib`, `${carried}/node`, `${carried}/app/bin/omnibus.js`, 'expose', '--listen', `0.0.0.0:${port}`, '--'], args: command } : command.length === 0 ? {} : { command }),
-      // Where programs keep what they download; nothing else can be written.
+      // /tmp is the only folder that can be written; programs keep downloads under HOME.
       env: [{ name: 'HOME', value: '/tmp' }, ...env],
       ports: [{ name: 'mcp', containerPort: port, protocol: 'TCP' }],
       startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },

@@ -1,6 +1,6 @@
 /**
- * Profiles as objects of Kubernetes: an `McpProfile` of a team's own namespace is an endpoint `/mcp/NAMESPACE_NAME`. It selects among the servers of its
- * own namespace and no others: whoever may use an endpoint may use what is behind it, and that is for each team to give away.
+ * Profiles as Kubernetes objects: an `McpProfile` in a team's own namespace is an endpoint `/mcp/NAMESPACE_NAME`. It selects among the servers of its
+ * own namespace only: callers who may use an endpoint may use the servers behind it, and each team decides that for its own servers.
  */
 import { loadConfig, type ProfileConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
@@ -11,7 +11,7 @@ export type ReadProfile =
   | { readonly profile: string; readonly config: ProfileConfig; readonly missing: readonly string[] }
   | { readonly profile: string; readonly problem: string };
 
-/** @param servers there are in its namespace, as the gateway calls them. */
+/** @param servers names, as the gateway gives them, of the servers in its namespace. */
 export function readProfile(object: ServerObject, servers: readonly string[]): ReadProfile {
   const profile = serverNameOf(object);
   if (!isToken(profile)) return { profile, problem: `"${profile}" is no name for an endpoint: namespace and name together may have 63 characters` };
@@ -34,7 +34,7 @@ export function readProfile(object: ServerObject, servers: readonly string[]): R
   return { profile, config: result.config.profiles[profile] as ProfileConfig, missing };
 }
 
-/** `wiki/get_*` as the gateway would say it: `docs_wiki/get_*`. What has no `/` stays, and is refused where it has to have one. */
+/** Puts the namespace before the server of a selector: `wiki/get_*` becomes `docs_wiki/get_*`. A text without `/` stays as it is, and is refused later where one is required. */
 function inNamespace(key: string, full: (server: string) => string): string {
   const [, not = '', server, rest] = /^(!?)([^/]*)(\/.*)$/.exec(key) ?? [];
   return server === undefined || rest === undefined ? key : `${not}${full(server)}${rest}`;

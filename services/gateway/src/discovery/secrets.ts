@@ -1,11 +1,11 @@
 /**
- * Header values that teams keep in Secrets of their own namespace. A Secret has to carry the label of servers: who may add a server
- * but not read Secrets could otherwise have any of them sent to an address of their choice.
+ * Values that teams keep in Secrets of their own namespace. A Secret needs the label for servers: otherwise somebody who may add a server, but
+ * not read Secrets, could have any of them sent to an address of their choice.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { serviceLabel, type SecretKey } from './objects.ts';
 
-/** The part of a Secret that is looked at; values are in base64. */
+/** The members of a Secret that are read; values are in base64. */
 interface SecretObject {
   readonly metadata?: { readonly labels?: Readonly<Record<string, string>> };
   readonly data?: Readonly<Record<string, string>>;
@@ -14,7 +14,7 @@ interface SecretObject {
 export interface SecretsOptions {
   /** @throws {Error} when there is no such Secret, or it may not be read. */
   readonly read: (namespace: string, name: string) => Promise<SecretObject>;
-  /** Called when a Secret has another content than before. */
+  /** Called when the content of a Secret has changed. */
   readonly changed: () => void;
   readonly wheel: DeadlineWheel;
 }
@@ -23,7 +23,7 @@ export type SecretValue = { readonly value: string } | { readonly problem: strin
 
 type Held = { readonly secret: SecretObject } | { readonly problem: string };
 
-/** Milliseconds between two readings. Watching would need the right to list every Secret. */
+/** Milliseconds between two readings of a Secret. Watching would need the right to list every Secret. */
 const againMs = 30_000;
 
 export class Secrets {
@@ -50,7 +50,7 @@ export class Secrets {
     return value === undefined ? { problem: `Secret "${name}" has no key "${key}"` } : { value: Buffer.from(value, 'base64').toString().trim() };
   }
 
-  /** Forgets those that nobody names any more. */
+  /** Forgets the Secrets that no object names any more. @param named ids as `secretId` makes them. */
   keep(named: ReadonlySet<string>): void {
     for (const id of this.#held.keys()) if (!named.has(id)) this.#held.delete(id);
   }

@@ -1,4 +1,4 @@
-/** What this user was given for gateways: a file for its owner alone, by the address of the gateway. */
+/** The tokens of this user for gateways, by the address of the gateway, in a file that only its owner can read. */
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, closeSync, openSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -7,7 +7,7 @@ import { z } from 'zod';
 const kept = z.object({
   issuer: z.string(), clientId: z.string(), clientSecret: z.string().optional(),
   accessToken: z.string(), refreshToken: z.string().optional(),
-  /** Milliseconds since 1970; without, nobody has said. */
+  /** Milliseconds since 1970; undefined where the issuer did not say. */
   expiresAt: z.number().optional(),
   scope: z.string().optional(),
 });
@@ -15,24 +15,24 @@ const file = z.object({ gateways: z.record(z.string(), kept).default({}) });
 
 export type Kept = z.output<typeof kept>;
 
-/** Whoever holds the file longer is gone. */
+/** Milliseconds after which a lock counts as left behind by a program that is gone. */
 const staleMs = 30_000;
 const waitMs = 50;
 
 export class KeptTokens {
   readonly path: string;
 
-  /** @param path default: `OMNIBUS_TOKENS`, or beside what else this user has configured. */
+  /** @param path of the file; default: `OMNIBUS_TOKENS`, or `omnibus/tokens.json` in the folder of the user's settings. */
   constructor(path: string | undefined, { OMNIBUS_TOKENS: named, XDG_CONFIG_HOME: home }: NodeJS.ProcessEnv = process.env) {
     this.path = path !== undefined ? resolve(path) : named !== undefined && named !== '' ? resolve(named) : join(home ?? join(homedir(), '.config'), 'omnibus', 'tokens.json');
   }
 
-  /** @throws {Error} in words, when it cannot be read. */
+  /** @returns the tokens for a gateway; undefined where there are none. @throws {Error} in words, when the file cannot be read. */
   find(url: string): Kept | undefined {
     return this.#read()[url];
   }
 
-  /** Changes what is kept for a gateway, while no other program of this user does. @param make undefined forgets it. */
+  /** Changes the tokens for a gateway under the lock of the file. @param make returns the new tokens, or undefined to remove them. @returns what `make` returned. */
   async change(url: string, make: (before: Kept | undefined) => Promise<Kept | undefined>): Promise<Kept | undefined> {
     mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
     await this.#lock();
@@ -73,7 +73,7 @@ export class KeptTokens {
         return;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new Error(`${lock} cannot be made: ${String(error)}`, { cause: error });
-        // One that is gone by now is to be taken, and not removed: it may be another's already.
+        // A lock that is gone by now is not removed: it may be another program's already.
         const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
         if (since !== undefined && Date.now() - since > staleMs) rmSync(lock, { force: true });
       }
@@ -88,6 +88,6 @@ function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // Which is no file of tokens.
+    return undefined; // The schema refuses that.
   }
 }

@@ -1,30 +1,30 @@
-/** The token of a user who is signed in: read from the file, refreshed before it ends, by one program at a time. */
+/** The token of a signed-in user: read from the file, and refreshed before it expires, by one program at a time. */
 import type { Kept, KeptTokens } from './kept-tokens.ts';
 import { refresh } from './sign-in.ts';
 
-/** Before its end a token is exchanged for another. */
+/** Milliseconds before its expiry at which a token is refreshed. */
 const earlyMs = 60_000;
-/** Between two attempts when the authorization server cannot be asked. */
+/** Milliseconds between two attempts while the authorization server cannot be reached. */
 const retryMs = 15_000;
 
 /**
- * A token that is good now.
- * @returns undefined when nobody is signed in.
- * @throws {SignInProblem} when it has ended.
+ * A valid token for a gateway, refreshed if needed.
+ * @returns undefined when the user is not signed in there.
+ * @throws {SignInProblem} when it has expired and cannot be refreshed.
  */
 export async function freshToken(tokens: KeptTokens, url: string): Promise<Kept | undefined> {
   const kept = tokens.find(url);
   if (kept === undefined || isFresh(kept)) return kept;
-  // Whoever waited may find that another one has refreshed it.
+  // While this program waited for the lock, another one may have refreshed it.
   return tokens.change(url, async (before) => (before === undefined || isFresh(before) ? before : refresh(before, url)));
 }
 
 const isFresh = ({ expiresAt }: Kept): boolean => expiresAt === undefined || expiresAt - Date.now() > earlyMs;
 
 /**
- * Another token than one that the gateway does not take, though it should be good still: what another program was given meanwhile, or what is given
- * for the refresh token.
- * @throws {SignInProblem} when there is none to be had.
+ * A replacement for a token that the gateway refuses although it has not expired: the one that another program has obtained meanwhile, or a refreshed
+ * one.
+ * @throws {SignInProblem} when there is none.
  */
 export async function otherToken(tokens: KeptTokens, url: string, refused: Kept): Promise<Kept | undefined> {
   return tokens.change(url, async (before) => (before === undefined || before.accessToken !== refused.accessToken ? before : refresh(before, url)));
@@ -49,17 +49,17 @@ export class SignedIn {
     this.#schedule(this.#untilStale());
   }
 
-  /** What a request says who sends it with; to be waited for where this machine has slept beyond the end of the token. */
+  /** The value of the `Authorization` header; a promise where the token has expired, as after a suspension of this machine, and is being refreshed. */
   readonly authorization = (): string | Promise<string> => {
     const { expiresAt = Infinity, accessToken } = this.#kept;
     return Date.now() < expiresAt || performance.now() - this.#failedAt < retryMs ? `Bearer ${accessToken}` : this.#renew().then(() => `Bearer ${this.#kept.accessToken}`);
   };
 
-  /** The gateway does not take the token: looks for another, for the requests to come. */
+  /** The gateway has refused the token: looks for another one for the next requests. */
   readonly refused = (): void => {
     if (performance.now() - this.#refusedAt < retryMs) return;
     this.#refusedAt = performance.now();
-    // That there is none, the client is told with what was refused.
+    // If there is none, the answer to the refused request has told the client.
     otherToken(this.#tokens, this.#url, this.#kept).then((kept) => this.#take(kept), (error: unknown) => this.#onProblem((error as Error).message));
   };
 
@@ -73,7 +73,7 @@ export class SignedIn {
 
   #schedule(ms: number): void {
     clearTimeout(this.#timer);
-    // Node's longest; whoever has a token for longer looks at it again then.
+    // Node has no longer timers; a token that is valid for longer is checked again then.
     this.#timer = setTimeout(() => void this.#renew(), Math.min(ms, 2 ** 31 - 1)).unref();
   }
 

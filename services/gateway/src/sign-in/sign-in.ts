@@ -1,6 +1,6 @@
 /**
- * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway says whose tokens it takes,
- * and that one is asked, with a browser and a loopback address (RFC 8252), or with a code that is typed elsewhere (RFC 8628).
+ * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway names the issuer whose tokens it
+ * accepts, and the token is obtained there with a browser and a loopback redirect (RFC 8252), or with a code that is typed on another device (RFC 8628).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,42 +12,42 @@ import type { Configuration, DiscoveryRequestOptions, TokenEndpointResponse, Tok
 import type { Kept } from './kept-tokens.ts';
 
 export interface SignInOptions {
-  /** Of the gateway's endpoint. */
+  /** Address of the gateway's endpoint. */
   readonly url: string;
-  /** Registered by hand, where the authorization server lets nobody register. */
+  /** Client id that was registered by hand, where the authorization server has no dynamic registration. */
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
-  /** Asked for besides what the gateway names. */
+  /** Scopes to ask for besides those that the gateway names. */
   readonly scopes?: readonly string[] | undefined;
-  /** `auto`: by a code where this machine shows no pages, and the sign-in has that. */
+  /** Whether to sign in by a code that is typed on another device; `auto`: if this machine has no display and the authorization server supports it. */
   readonly usesDevice: boolean | 'auto';
   readonly opensBrowser: boolean;
-  /** What the user is to do. */
+  /** Tells the user what to do. */
   readonly say: (text: string) => void;
 }
 
-/** Told to the user as it is. */
+/** A problem whose message is for the user. */
 class SignInProblem extends Error {}
 
 const answerSeconds = 15;
-/** A user may have to find a second device. */
+/** Milliseconds that a user has to sign in. */
 const userMs = 10 * 60_000;
 const path = '/callback';
-/** What no gateway does anything for, whoever asks. */
+/** A request that has no effect, to see whether the gateway answers 401. */
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 const json = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
 
-/** Of a gateway that wants to know who asks. */
+/** What a gateway that requires a token says about it. */
 interface Guarded {
-  /** What a token has to be for. */
+  /** Resource that a token has to be issued for (RFC 8707). */
   readonly resource: string;
   readonly issuer: string;
   readonly scope: string | undefined;
 }
 
 /**
- * Whether a gateway wants to know who asks, and whom to ask for a token.
- * @returns undefined when everybody may come in.
+ * Finds out whether a gateway requires a token, and which issuer gives it.
+ * @returns undefined when it requires none.
  * @throws {SignInProblem}
  */
 async function findIssuer(url: string): Promise<Guarded | undefined> {
@@ -57,7 +57,7 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
   const challenge = answer.headers.get('www-authenticate') ?? '';
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
   const { origin, pathname } = new URL(url);
-  // Whoever answers here says where; elsewhere than here he may not send us.
+  // The metadata have to be at the origin of the gateway: it must not send the user's client elsewhere.
   if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin)) throw new SignInProblem(`${url} names metadata of another host: ${named}`);
   const address = named ?? `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
   const metadata = await (await reach(address, { headers: { accept: 'application/json' } })).json().catch(() => undefined) as unknown;
@@ -68,7 +68,7 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
 }
 
 /**
- * Whether a gateway takes a token now: what looks good may be taken back, or of a gateway that has forgotten it.
+ * Whether a gateway accepts a token now: one that has not expired may have been revoked.
  * @throws {SignInProblem} when it cannot be reached.
  */
 export async function isTaken(url: string, { accessToken }: Kept): Promise<boolean> {
@@ -77,7 +77,7 @@ export async function isTaken(url: string, { accessToken }: Kept): Promise<boole
   return answer.status !== 401;
 }
 
-/** @throws {SignInProblem} */
+/** Signs in. @returns undefined where the gateway requires no token. @throws {SignInProblem} */
 export async function signIn(options: SignInOptions): Promise<Kept | undefined> {
   const guarded = await findIssuer(options.url);
   if (guarded === undefined) return undefined;
@@ -86,7 +86,7 @@ export async function signIn(options: SignInOptions): Promise<Kept | undefined> 
   return inWords(async () => (await prefersDevice(options, wanted) ? byDevice(options, wanted) : byBrowser(options, wanted)));
 }
 
-/** Fresh tokens for those that are kept. @throws {SignInProblem} when the user has to sign in again. */
+/** Refreshes tokens. @param resource address of the gateway. @throws {SignInProblem} when the user has to sign in again. */
 export async function refresh(kept: Kept, resource: string): Promise<Kept> {
   if (kept.refreshToken === undefined) throw new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`);
   const client = await import('openid-client');
@@ -142,7 +142,7 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
   }
 }
 
-/** Whether a code is typed elsewhere. */
+/** Whether to sign in by a code that is typed on another device. */
 async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded): Promise<boolean> {
   if (usesDevice !== 'auto') return usesDevice;
   if (showsPages()) return false;
@@ -150,7 +150,7 @@ async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded)
   return configuration.serverMetadata().device_authorization_endpoint !== undefined;
 }
 
-/** Whether a browser of this machine would show its pages to whoever typed the command. */
+/** Whether the user of this terminal would see the pages of a browser on this machine. */
 export function showsPages(): boolean {
   const { DISPLAY: x, WAYLAND_DISPLAY: wayland, SSH_CONNECTION: remote, BROWSER: browser } = process.env;
   if (browser !== undefined && browser !== '') return true;
@@ -184,8 +184,8 @@ async function discovered(issuer: string, clientId: string, clientSecret: string
 }
 
 /**
- * How an issuer is asked what it is: Entra and Google have OpenID metadata alone, others those of RFC 8414. Over http:// only on this machine.
- * @throws {SignInProblem} when it says nothing of itself.
+ * How the metadata of an issuer are read: Entra and Google have those of OpenID Connect only, others those of RFC 8414. http:// is allowed only for this machine.
+ * @throws {SignInProblem} when there are neither.
  */
 async function discoveryOptions(client: typeof oidc, issuer: string): Promise<DiscoveryRequestOptions> {
   const { protocol, hostname } = new URL(issuer);
@@ -237,7 +237,7 @@ async function reach(url: string, request: RequestInit): Promise<Response> {
   }
 }
 
-/** What a library throws, as the user may read it: never a token. */
+/** Turns what a library throws into a `SignInProblem` with a message for the user, which never contains a token. */
 async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -248,7 +248,7 @@ async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
-/** Where there is none, the user has the address. */
+/** Opens a browser. It does not matter if there is none, since the address was printed. */
 export function openBrowser(address: string): void {
   const [program, ...args] = process.platform === 'darwin' ? ['open', address] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', address] : ['xdg-open', address];
   const child = spawn(program as string, args, { stdio: 'ignore', detached: true });

@@ -1,11 +1,11 @@
-/** What the span of a call says of it. */
+/** Attributes of the span of a call. */
 import type { ExchangeOutcome } from '@omnibus/protocol';
 
 export function traceOf(trace: string | undefined): { readonly trace?: string } {
   return trace === undefined ? {} : { trace };
 }
 
-/** What went wrong, in a word of a closed set (semantic conventions, MCP: `error.type`). */
+/** The attribute `error.type` of the semantic conventions for MCP: `tool_error`, a JSON-RPC code, or a reason of the error table; undefined for success. */
 export function errorOf(outcome: ExchangeOutcome): string | undefined {
   switch (outcome.kind) {
     case 'result':

@@ -1,6 +1,6 @@
 import { anonymous, type Caller, type Client } from '@omnibus/protocol';
 
-/** Whose a request without a session is, where somebody knows: calls of one go to one program. */
+/** The client that a request without a session belongs to, as far as it is known: calls of one client go to one program of a stdio server. */
 export function clientOf({ principal, client }: Caller): { readonly client?: Client } {
   if (client !== undefined) return { client };
   return principal === anonymous ? {} : { client: { id: principal, isOne: false } };

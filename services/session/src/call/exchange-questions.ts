@@ -1,11 +1,11 @@
 /**
- * What a server asks during one exchange: each question with a time of its own, each answer kept until the adapter has said that
- * it took it, since the message that carries it may be lost with a connection of the bus.
+ * The questions of a server during one exchange. Each question has a time limit of its own. Each answer is kept until the adapter has confirmed
+ * it, since the message that carries it may be lost with a connection of the bus.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { InputAnswer, InputKey } from '@omnibus/protocol';
 
-/** As many as one connection to a server may have open (`backend/questions.ts`): no call needs more at once. */
+/** Questions that one call may have open: as many as one connection to a server may have (`backend/connection/questions.ts`). */
 export const maxQuestions = 100;
 
 export class ExchangeQuestions {
@@ -14,7 +14,7 @@ export class ExchangeQuestions {
   readonly #open = new Map<InputKey, Deadline>();
   readonly #answers = new Map<InputKey, InputAnswer>();
 
-  /** @param answered hears each answer once. */
+  /** @param answered called once with each answer. */
   constructor(wheel: DeadlineWheel, answered?: (input: InputKey, answer: InputAnswer) => void) {
     this.#wheel = wheel;
     this.#answered = answered;
@@ -34,7 +34,7 @@ export class ExchangeQuestions {
     return this.#open.has(input);
   }
 
-  /** What was answered to a question that is asked again. */
+  /** The answer to a question that the adapter asks again because it has not received the answer. */
   answerTo(input: InputKey): InputAnswer | undefined {
     return this.#answers.get(input);
   }
@@ -50,7 +50,7 @@ export class ExchangeQuestions {
     return this.#open.delete(input);
   }
 
-  /** Of more answers than an adapter has questions, the oldest were taken long ago. */
+  /** Keeps an answer until it is confirmed; beyond `maxQuestions` the oldest answer is dropped, which was delivered long ago. */
   keep(input: InputKey, answer: InputAnswer): void {
     this.#answers.set(input, answer);
     this.#answered?.(input, answer);
@@ -61,7 +61,7 @@ export class ExchangeQuestions {
     this.#answers.delete(input);
   }
 
-  /** @returns the questions that were open: nobody waits for their answers. */
+  /** Forgets all questions and answers. @returns the questions that were open. */
   clear(): InputKey[] {
     const open = [...this.#open.keys()];
     for (const deadline of this.#open.values()) deadline.cancel();

@@ -1,4 +1,4 @@
-/** What an exchange is given: the request, its time limits, who hears of it, and what it works with. */
+/** The inputs of an exchange: the request, its time limits, its observer, and the parts of the worker that it uses. */
 import type { Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, ExchangeEvent, ExchangeId, ExchangeMethod, ExchangeOutcome, InputAnswer, InputKey, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
@@ -10,15 +10,15 @@ export interface ExchangeObserver {
   log(params: JsonObject): void;
   /** The server sent a notification that no revision knows. */
   notification?(method: string, params: JsonObject | undefined): void;
-  /** The adapter that keeps something for the session; undefined when it is gone. */
+  /** The worker of the adapter that keeps state for the session has changed; undefined when that adapter is gone. */
   affinity(worker: WorkerId | undefined): void;
-  /** Its adapter is gone. */
+  /** The adapter is gone; the request is sent again (`repeated`), or ends with an unknown outcome. */
   lost?(outcome: 'repeated' | 'unknown'): void;
   /** The server asks something of the client. Answer with `answerInput`. */
   input(event: Extract<ExchangeEvent, { kind: 'input' }>): void;
-  /** A question was answered, by whomever. */
+  /** A question was answered by the client, or by the gateway in its place. */
   readonly answered?: ((input: InputKey, answer: InputAnswer) => void) | undefined;
-  /** The answer is not waited for any more. */
+  /** A question was withdrawn: its answer is not needed any more. */
   inputWithdrawn(input: InputKey, reason: string): void;
   settled(outcome: ExchangeOutcome): void;
 }
@@ -26,9 +26,9 @@ export interface ExchangeObserver {
 export interface TimeLimits {
   /** Milliseconds without an answer or progress. */
   readonly callMs: number;
-  /** Milliseconds in all, less those in which the client was asked. */
+  /** Milliseconds in all, not counting the time in which the client was asked. */
   readonly maxMs: number;
-  /** What the client of this request gives it in all, and what is left of that. */
+  /** The limit that the client has set for this request, and what is left of it, in milliseconds. */
   readonly own?: { readonly limitMs: number; readonly leftMs: number };
   /** Milliseconds a client has to answer a server's question. */
   readonly humanMs: number;
@@ -36,7 +36,7 @@ export interface TimeLimits {
   readonly taskMs: number;
 }
 
-/** What a request is about, for people: "tool" and its name, "resource" and its URI. */
+/** What a request is about, for messages: "tool" and its name, "resource" and its URI. */
 export type Topic = readonly [noun: string, name: string];
 
 export interface ExchangeRequest {
@@ -47,11 +47,11 @@ export interface ExchangeRequest {
   readonly subject: Topic;
   readonly limits: TimeLimits;
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
-  /** The worker whose adapter keeps something for the session; any will do when there is none or it is gone. */
+  /** The worker whose adapter keeps state for the session; any other is used when there is none or it is gone. */
   readonly affinity?: WorkerId | undefined;
-  /** Doing it twice does no more than doing it once; follows from the method when left out. */
+  /** Whether executing it twice has no further effect; follows from the method when left out. */
   readonly isRepeatable?: boolean;
-  /** The server is told, and answers nothing. */
+  /** Set for a notification, which the server does not answer. */
   readonly isNotification?: boolean;
 }
 

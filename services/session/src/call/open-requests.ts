@@ -9,12 +9,12 @@ export class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
   readonly cancel: (reason: string) => void;
   readonly fail: (gatewayFault: GatewayFault) => void;
-  /** Where it is. */
+  /** The server that it was sent to. */
   readonly server: ServerName | undefined;
-  /** By the server's own name. */
+  /** The server's own name of the tool. */
   readonly tool: string | undefined;
 
-  /** @param fail ends it with an answer of the gateway's own. */
+  /** @param cancel ends it without an answer. @param fail answers it with a fault of the gateway. */
   constructor(clientId: JsonRpcId, cancel: (reason: string) => void, fail: (gatewayFault: GatewayFault) => void, server?: ServerName, tool?: string) {
     super();
     this.clientId = clientId;
@@ -41,8 +41,8 @@ export class OpenRequests {
   }
 
   /**
-   * Cancels the request a client means. Ids keep their type: `1` does not cancel `"1"`. Where several requests carry the
-   * id, nobody knows which one is meant, and none is touched.
+   * Cancels the request that a client names. Ids keep their type: `1` does not cancel `"1"`. Where several requests have the
+   * id, it is unknown which one is meant, and none is cancelled.
    */
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {
     const key = idKey(clientId);
@@ -54,7 +54,7 @@ export class OpenRequests {
     return 'cancelled';
   }
 
-  /** @param problemOf what is answered; undefined for one that goes on. */
+  /** @param problemOf the fault that a request is answered with; undefined for one that goes on. */
   failSome(problemOf: (request: OpenRequest) => GatewayFault | undefined): void {
     for (const request of this.#open.toArray()) {
       const problem = problemOf(request);

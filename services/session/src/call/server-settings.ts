@@ -1,4 +1,4 @@
-/** What the configuration says of servers as far as calls are concerned: how long they may take, and for whom adapters keep something. */
+/** The part of the configuration of servers that calls need: time limits, and for whom adapters keep state. */
 import { isOwned, type Config } from '@omnibus/config';
 import { anonymous, type ExchangeContext, type ServerName } from '@omnibus/protocol';
 import type { TimeLimits } from './exchange-request.ts';
@@ -18,7 +18,7 @@ export class ServerSettings {
     this.#limits.clear();
   }
 
-  /** @param tool the server's own name of a tool; undefined for everything else that is asked of it. */
+  /** @param tool the server's own name of a tool; undefined for any other request. */
   readonly timeLimits = (server: ServerName, tool: string | undefined): TimeLimits => {
     const { timeouts, mcpServers } = this.#config;
     const ofServer = mcpServers[server];
@@ -36,15 +36,15 @@ export class ServerSettings {
     return limits;
   };
 
-  /** Whether it is called with what is each user's own, and has to know who calls. */
+  /** Whether the server is called with each user's own credentials, so that its adapter has to know the caller. */
   readonly isOwned = (server: ServerName): boolean => {
     const settings = this.#config.mcpServers[server];
     return settings !== undefined && isOwned(settings, this.#config);
   };
 
   /**
-   * For whom an adapter may keep something, in a program or with a connection of his own: whose calls are all to go to the same one. A known
-   * caller's program is for all of his sessions; who may be asked something has his own (the backend's `sharing.ts` decides, this only leads there).
+   * A key for the party whose calls all have to go to the same adapter, because that keeps a program or connection for it: the caller, for all of its
+   * sessions, or one session or client if it may be asked something. The backend's `sharing.ts` decides about sharing; this only routes accordingly.
    * @returns undefined where any adapter will do.
    */
   keptFor(server: ServerName, { principal, session, standsAlone, client, capabilities: { extensions: _extensions, ...askable } }: KeptContext): string | undefined {

@@ -2,10 +2,9 @@ import type { View } from '@omnibus/catalog';
 import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol';
 
 /**
- * What servers may be told this client can do: what they may ask of it, the extensions the gateway carries, and what it tries out
- * (`experimental`), whose methods are carried as they are. Everything else a client declares (tasks of its own, other extensions) would
- * promise methods that do not come through.
- * @param carriedHere the extensions that are carried for a client of its era.
+ * The capabilities of a client that are declared to servers: what they may ask of it, the extensions that the gateway supports, and `experimental`,
+ * whose methods are passed on unchanged. Others (tasks of its own, other extensions) are left out, since their methods would not reach the client.
+ * @param carriedHere the extensions that the gateway supports for clients of its era.
  */
 export function offeredCapabilities(declared: JsonObject, carriedHere: readonly string[]): JsonObject {
   const { extensions, experimental } = declared;
@@ -18,8 +17,8 @@ export function offeredCapabilities(declared: JsonObject, carriedHere: readonly 
 }
 
 /**
- * What the server of an endpoint tries out. With several servers nothing tells to which of them its messages would go, so nothing is
- * promised.
+ * The experimental capabilities of an endpoint: those of its only server. With several servers it would be unknown which one a message is for, so none
+ * are offered.
  */
 export function offeredExperiments(view: View): { readonly experimental?: JsonObject } {
   const [record, ...others] = view.records;
@@ -27,7 +26,7 @@ export function offeredExperiments(view: View): { readonly experimental?: JsonOb
   return others.length === 0 && view.definition.servers.length === 1 && carriesCustom(view) && view.definition.servers.every((server) => view.mayEverythingOf(server)) && isObject(experimental) ? { experimental } : {};
 }
 
-/** An endpoint that shows only a part of its servers' tools, or fixes their arguments, promises that nothing else is reached through it. */
+/** Whether an endpoint forwards methods that no revision defines: not if it offers only a part of its servers' tools, or pins arguments, since nothing else must be reachable there. */
 export function carriesCustom({ definition: { tools, pin } }: View): boolean {
   return tools === undefined && pin.size === 0;
 }

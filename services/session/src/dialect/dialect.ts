@@ -1,6 +1,6 @@
 /**
- * What an era of clients has words for. Whoever carries requests asks its client's dialect and knows no era; `legacy/` (revisions with
- * sessions) and `modern/` (2026-07-28) implement it.
+ * The differences between the eras of clients. Code that carries requests uses the dialect of its client and never asks for the era; `legacy/`
+ * (revisions with sessions) and `modern/` (2026-07-28) implement it.
  */
 import type { ErrorReason, ExchangeMethod, ExchangeOutcome, JsonObject, JsonRpcId, ProgressEvent } from '@omnibus/protocol';
 
@@ -14,14 +14,14 @@ export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;
 export type TaskMode = 'requested' | 'offered' | 'none';
 
 export interface ClientDialect {
-  /** For people. */
+  /** The revision, for logs and records. */
   readonly revision: string;
-  /** How a method is refused that nobody serves. */
+  /** Reason with which an unknown method is refused. */
   readonly unknownMethod: ErrorReason;
-  /** What a server answered in words of the client's revision. @param wrapsOutput the list shows the tool's output inside an object. */
+  /** Converts a server's answer to the client's revision. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
   answerOf(method: ExchangeMethod, answer: ServerAnswer, wrapsOutput: boolean): ServerAnswer;
-  /** The notification that tells progress. */
+  /** The progress notification, as JSON. */
   progressText(token: JsonRpcId, event: ProgressEvent): string;
-  /** The notification that carries a log message. @param source the server's name where the client sees several servers. */
+  /** The notification with a log message, as JSON. @param source the server's name where the client sees several servers. */
   logText(params: JsonObject, source: string | undefined): string;
 }

@@ -1,4 +1,4 @@
-/** Messages that belong to a call and have the same words in every revision. */
+/** Messages of a call that are the same in every revision. */
 import { notificationText, type JsonObject, type JsonRpcId, type ProgressEvent } from '@omnibus/protocol';
 
 export class CommonMessages {

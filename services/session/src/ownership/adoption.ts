@@ -1,4 +1,4 @@
-/** Takes over sessions whose worker is gone, and finds out who holds one that nobody has recorded. */
+/** Takes over sessions whose worker is gone, and finds the worker that holds a session without a record. */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { AdoptCommand, AdoptReply, SessionKey, WorkerId } from '@omnibus/protocol';
@@ -16,11 +16,11 @@ export interface AdoptionOptions {
   readonly records: SessionRecords;
   readonly peers: Peers;
   readonly sessions: Sessions;
-  /** Whether there is room for one more, if need be by ending one that nobody uses. */
+  /** Whether there is room for one more session, if need be after ending an unused one. */
   readonly hasRoom: () => boolean;
 }
 
-/** Workers that were not heard of yet, right after the start, have this long to say that they hold a session. */
+/** Milliseconds that workers without a sign of life so far, right after the start, have to answer that they hold a session. */
 const unheardMs = 300;
 
 export class Adoption {
@@ -40,7 +40,7 @@ export class Adoption {
       const { worker: holder, caller } = recorded.value;
       if (holder !== lost && holder !== worker) return { outcome: 'held', worker: holder };
       if (!hasRoom()) return { outcome: 'busy' };
-      if (!(await records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; whoever is asked next knows which.
+      if (!(await records.adopt(key, recorded))) return { outcome: 'busy' }; // Another worker was faster; the next question finds out which.
       const session = sessions.hold(key, caller);
       session.restore(recorded.value);
       sessions.held.weigh(session);
@@ -54,9 +54,9 @@ export class Adoption {
   }
 
   /**
-   * A session of which there is no record is known to the worker that holds it only: each that may be there is asked, and that
-   * one of them says nothing is no answer.
-   * @param lost does not hold it any more.
+   * Only the worker that holds a session without a record knows of it: every worker that may be there is asked, and the silence of one proves
+   * nothing.
+   * @param lost a worker that no longer holds it.
    */
   async #find(key: SessionKey, lost: WorkerId | undefined): Promise<AdoptReply> {
     const { bus, peers } = this.#options;
@@ -71,7 +71,7 @@ export class Adoption {
     return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
   }
 
-  /** @returns whoever says in time to hold it. */
+  /** @returns the worker that answers in time that it holds the session. */
   #findAnywhere(key: SessionKey): Promise<WorkerId | undefined> {
     const { bus, wheel } = this.#options;
     return new Promise((resolve) => {

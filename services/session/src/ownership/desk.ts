@@ -1,4 +1,4 @@
-/** What a session worker says of itself to whoever runs the gateway, and what can be done there. Nothing here is on the way of a call. */
+/** Information about a session worker, and operations on it, for operators. Nothing here is on the path of a call. */
 import type { View } from '@omnibus/catalog';
 import { enabledServers, type Config } from '@omnibus/config';
 import { isObject, listKinds, parseEndpointName, type EndpointName, type ListKind, type WorkerId, type WorkerOfRole } from '@omnibus/protocol';
@@ -12,12 +12,12 @@ export interface DeskOptions {
   readonly peers: Pick<Peers, 'others'>;
   /** Edges that are there or may be. */
   readonly edges: { readonly expected: readonly WorkerId[] };
-  /** Backend workers that are there or may be, and how many calls of each server may go to. */
+  /** Backend workers that are there or may be, and by server the number of those that calls may go to. */
   readonly watch: { readonly expected: readonly WorkerId[]; readonly adapters: Readonly<Record<string, number>> };
   readonly views: { readonly leftOut: readonly string[]; get(endpoint: EndpointName): View | undefined };
 }
 
-/** What is looked for in the lists of one endpoint. */
+/** A search in the lists of one endpoint. */
 export interface Looked {
   readonly endpoint: string;
   readonly q?: string | undefined;
@@ -53,34 +53,34 @@ export class Desk {
     return this.#options.sessions().counts();
   }
 
-  /** The first sessions, for whoever runs the gateway: a key is shown in part, which opens nothing. */
+  /** The first sessions. Only the beginning of each key is shown, which gives no access. */
   list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
     return this.#options.sessions().list();
   }
 
-  /** Ends the session whose key begins so. @returns false when none is here, or several are. */
+  /** Ends the session whose key begins with `key`. @returns false when there is none here, or more than one. */
   end(key: string): boolean {
     return this.#options.sessions().end(key);
   }
 
-  /** What servers offer and clients cannot be shown, in words. */
+  /** Entries of servers that clients cannot be shown, as messages. */
   get leftOut(): readonly string[] {
     return this.#options.views.leftOut;
   }
 
-  /** Servers, with the number of backend workers that a call of this worker's sessions may go to. */
+  /** By server, the number of backend workers that calls of this worker's sessions may go to. */
   get adapters(): Readonly<Record<string, number>> {
     return this.#options.watch.adapters;
   }
 
-  /** Everybody of whom signs of life are heard, or were until a moment ago. */
+  /** Workers of all roles whose signs of life arrive, or did until a moment ago. */
   get known(): readonly WorkerOfRole[] {
     const { peers, edges, watch } = this.#options;
     const of = (role: string, workers: readonly WorkerId[]): WorkerOfRole[] => workers.map((worker) => ({ worker, role }));
     return [...of('session', peers.others), ...of('edge', edges.expected), ...of('backend', watch.expected)];
   }
 
-  /** What an endpoint offers, in the words that its clients see; undefined when there is no such endpoint. */
+  /** The lists of an endpoint, under the public names; undefined when there is no such endpoint. */
   catalogue({ endpoint, q, kind, server, from, limit }: Looked): object | undefined {
     const { config, views } = this.#options;
     const { mcpServers, profiles } = config();
@@ -97,7 +97,7 @@ export class Desk {
     };
   }
 
-  /** Endpoints by name; the one of all servers has none. */
+  /** Names of the endpoints; that of the endpoint of all servers is empty. */
   get endpoints(): readonly string[] {
     const config = this.#options.config();
     return ['', ...enabledServers(config).keys(), ...Object.keys(config.profiles)];

@@ -1,39 +1,39 @@
 /**
- * The sessions of one worker, counted by caller and by what is kept of them, and which of them can be missed most when there is
- * no room for another: one that was opened and never used, then one that nobody has used for long. One in use is never ended.
+ * The sessions of one worker, with their number per caller and the bytes kept for them. When there is no room for another session, one is ended: first
+ * one that was opened and never used, then one that was not used for long. A session in use is never ended.
  */
 import { anonymous, type Principal, type SessionKey } from '@omnibus/protocol';
 
-/** What the table has to know of a session. */
+/** What the table needs to know of a session. */
 export interface Missable {
   readonly key: SessionKey;
   readonly caller: { readonly principal: Principal };
-  /** Its client has asked something or opened a stream. */
+  /** Whether its client has made a request or opened a stream. */
   readonly isUsed: boolean;
   /** Bytes kept of what its client declared and subscribed to. */
   readonly keptBytes: number;
-  /** Milliseconds since anything happened; 0 while something is open. */
+  /** Milliseconds since the last activity; 0 while a request or stream is open. */
   idleMs(now: number): number;
 }
 
 export interface HeldSession<Session extends Missable> {
   readonly session: Session;
-  /** Another worker may have it: what still comes here is to be sent there. */
+  /** Set once another worker may hold it: commands that still come here are sent there. */
   isReleased: boolean;
   /** Bytes kept, as they were counted last. */
   bytes: number;
 }
 
-/** A client that asks something once a minute uses its session. */
+/** Milliseconds since its last request in which a session counts as in use. */
 const inUseMs = 60_000;
-/** Looking through all sessions for the idle ones is dear: so many are found at once, and tried at most so often. */
+/** Searching all sessions for idle ones is expensive: a search finds several, and there is a pause between two searches. */
 const foundAtOnce = 500;
 const lookEveryMs = 1_000;
 
 export class HeldSessions<Session extends Missable> {
   readonly #held = new Map<SessionKey, HeldSession<Session>>();
   readonly #perPrincipal = new Map<Principal, number>();
-  /** Never used when they were last looked at, the one that was opened first in front. */
+  /** Sessions that had not been used when last checked, the oldest first. */
   readonly #unused = new Set<HeldSession<Session>>();
   #idle: HeldSession<Session>[] = [];
   #lookedAt = -Infinity;
@@ -43,7 +43,7 @@ export class HeldSessions<Session extends Missable> {
     return this.#held.size;
   }
 
-  /** Bytes kept of all clients together. */
+  /** Bytes kept for all clients together. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -60,7 +60,7 @@ export class HeldSessions<Session extends Missable> {
     for (const { session } of this.#held.values()) yield session;
   }
 
-  /** Sessions of one caller; 0 for those of whom nobody knows who they are: they are not one. */
+  /** Number of sessions of one caller; 0 for anonymous callers, who are not one caller. */
   of(principal: Principal): number {
     return principal === anonymous ? 0 : (this.#perPrincipal.get(principal) ?? 0);
   }
@@ -73,7 +73,7 @@ export class HeldSessions<Session extends Missable> {
     this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
   }
 
-  /** Counts anew what is kept of it. */
+  /** Updates the bytes kept for a session. */
   weigh({ key, keptBytes }: Session): void {
     const held = this.#held.get(key);
     if (held === undefined) return;
@@ -95,8 +95,8 @@ export class HeldSessions<Session extends Missable> {
   }
 
   /**
-   * The session that can be missed most.
-   * @param now monotonic milliseconds.
+   * The session to end when room is needed.
+   * @param now by `performance.now()`.
    * @returns undefined when all are in use.
    */
   spare(now: number): { readonly session: Session; readonly kind: 'unused' | 'idle' } | undefined {

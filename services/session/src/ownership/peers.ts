@@ -1,4 +1,4 @@
-/** The other session workers: who may be there, and asking them until each has answered or is known to be gone. */
+/** The other session workers: which ones may be there, and questions to them that last until each has answered or is known to be gone. */
 import { askWorker, askWorkers, PresenceWatch, subjects, type Bus, type Subject } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Presence, WorkerId } from '@omnibus/protocol';
@@ -19,7 +19,7 @@ export class Peers {
     this.#watch = new PresenceWatch({ bus, clock: wheel, subject: subjects.presence, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
   }
 
-  /** In one process there are no others. */
+  /** Starts watching; in a gateway of one process there are no others. */
   async start(): Promise<void> {
     if (this.#options.bus.isShared) await this.#watch.start();
   }
@@ -28,27 +28,27 @@ export class Peers {
     this.#watch.stop();
   }
 
-  /** What its signs of life say of a worker. */
+  /** The states of workers, by their signs of life. */
   get workers(): Pick<PresenceWatch<Presence>, 'state'> {
     return this.#watch;
   }
 
-  /** Whoever may be there, us excepted. */
+  /** All workers that may be there, except this one. */
   get others(): readonly WorkerId[] {
     return this.#watch.expected.filter((worker) => worker !== this.#options.worker);
   }
 
-  /** `others` are all there can be. */
+  /** Whether `others` is complete. */
   get isComplete(): boolean {
     return this.#watch.isSettled;
   }
 
-  /** As `askWorker` asks: undefined when it is gone, `silence` when it is there and says nothing. */
+  /** Asks one worker, as `askWorker` does. @returns undefined when it is gone, `silence` when it is there and does not answer. */
   ask<Request, Reply extends object>(worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
     return askWorker(this.#asking, worker, to, request);
   }
 
-  /** As `askWorkers` asks each of these. @param isIt whether an answer says that it is the one that is looked for. */
+  /** Asks several workers, as `askWorkers` does. @param isIt whether an answer comes from the worker that is searched for. */
   askAll<Request, Reply extends object>(workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
     return askWorkers(this.#asking, workers, to, request, isIt);
   }

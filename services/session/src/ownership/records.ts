@@ -1,10 +1,10 @@
 /**
- * The records sessions are revived from, one key a session. A worker writes those of its own sessions only, each write on
- * top of its last: one that fails because another worker wrote says that the session is that one's now. A record that cannot
- * be written, because the store is full or has no leader, is written later; the session goes on meanwhile.
+ * The records from which sessions are restored, one key per session. A worker writes only those of its own sessions, each by compare-and-set on its
+ * last write: a conflict means that another worker holds the session now. A record that cannot be written, because the store is full or has no
+ * leader, is written later; the session goes on meanwhile.
  *
- * A record that is not there says nothing of itself. One that was deleted was deleted by whoever held the session then; one
- * that is forgotten, because it reached the bucket's age or the store was lost, is written again.
+ * A missing record proves nothing by itself. A deleted one was deleted by the worker that held the session at that time; one that has
+ * expired, because it reached the bucket's age or the store was lost, is written again.
  */
 import { BusError, type KeyValue } from '@omnibus/bus';
 import { backoffMs, type Deadline, type DeadlineWheel } from '@omnibus/lifecycle';
@@ -12,38 +12,38 @@ import type { SessionKey, SessionRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 interface Held {
-  /** Undefined before the first write. */
+  /** Revision of the last write; undefined before the first. */
   revision: number | undefined;
-  /** What is to be written next. */
+  /** The record that is to be written next. */
   next: SessionRecord | undefined;
-  /** What was written last, or is being written: what is forgotten is written again. */
+  /** The record that was written last, or is being written; it is written again if the store has lost it. */
   latest: SessionRecord;
   /** When `latest` was written. */
   writtenAt: number;
-  /** Whether it is still ours is to be found out. */
+  /** Whether it has to be checked that this worker still holds the session. */
   isDoubtful: boolean;
-  /** The work on this record; what is to be done next waits for it. */
+  /** The work on this record; further work waits for it. */
   working: Promise<void> | undefined;
-  /** The one attempt that is to come after one that failed. */
+  /** The next attempt after a failed one. */
   retry: Deadline | undefined;
   failures: number;
-  /** The session has ended: what is left to do is to remove its record. */
+  /** Set when the session has ended and its record has to be removed. */
   isEnded: boolean;
 }
 
-/** A record as it was written by the worker that held the session then. */
+/** A record, as the worker that held the session wrote it. */
 interface Recorded {
   readonly value: SessionRecord;
   readonly revision: number;
 }
 
-/** A client does not wait longer than this for its session to be recorded; it is written later. */
+/** Milliseconds that a client waits for its session to be recorded; after that it is recorded later. */
 const createMs = 1_000;
-/** Between two attempts while the store fails. */
+/** Pauses between two attempts while the store fails. */
 const retryMs = { minMs: 1_000, maxMs: 30_000 };
-/** A record is written again long before it is forgotten, at this part of the bucket's age; looked for twice as often. */
+/** Part of the bucket's age after which a record is written again, long before it expires; records are checked twice as often. */
 const refreshAt = 1 / 4;
-/** Records written again at once, so that old sessions do not come all together. */
+/** Records that are written again at a time, so that old sessions are spread out. */
 const refreshedAtOnce = 50;
 
 export interface SessionRecordsOptions {
@@ -51,9 +51,9 @@ export interface SessionRecordsOptions {
   readonly worker: WorkerId;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
-  /** Age at which the bucket forgets a record; undefined where it forgets none. */
+  /** Age at which the bucket drops a record; undefined where it drops none. */
   readonly maxAgeMs: number | undefined;
-  /** The session is another worker's now, or has been ended by one. */
+  /** Called when another worker holds the session now, or has ended it. */
   readonly taken: (key: SessionKey) => void;
 }
 
@@ -71,7 +71,7 @@ export class SessionRecords {
     this.#refresh?.cancel();
   }
 
-  /** Resolves when it is written, or when the client is not to wait longer for that. */
+  /** Records a new session. Resolves when it is written, or after `createMs`. */
   create(key: SessionKey, record: SessionRecord): Promise<void> {
     const held = this.#hold(key, record, undefined);
     held.next = record;
@@ -93,7 +93,7 @@ export class SessionRecords {
     if (held.retry === undefined) void this.#work(key, held);
   }
 
-  /** Finds out whether the session is still ours; tried until that is known. Resolves after the first attempt. */
+  /** Checks whether this worker still holds the session, and repeats that until it is known. Resolves after the first attempt. */
   verify(key: SessionKey): Promise<void> {
     const held = this.#held.get(key);
     if (held === undefined || held.isEnded) return Promise.resolve();
@@ -101,7 +101,7 @@ export class SessionRecords {
     return this.#work(key, held);
   }
 
-  /** The session has ended; its record goes, unless it is another worker's by now. */
+  /** Removes the record of a session that has ended, unless another worker holds the session by now. */
   remove(key: SessionKey): void {
     const held = this.#held.get(key);
     if (held === undefined) return;
@@ -109,7 +109,7 @@ export class SessionRecords {
     if (held.retry === undefined) void this.#work(key, held);
   }
 
-  /** The session goes on elsewhere. Resolves when what can be written is. */
+  /** Gives up a session that goes on at another worker. Resolves when its record is written, as far as that is possible. */
   async release(key: SessionKey): Promise<void> {
     const held = this.#held.get(key);
     await held?.working;
@@ -117,14 +117,14 @@ export class SessionRecords {
     this.#held.delete(key);
   }
 
-  /** What is recorded of a session, and by whom; undefined when there is no such session. */
+  /** The record of a session; undefined when there is none. */
   read(key: SessionKey): Promise<Recorded | undefined> {
     return this.#options.records.get(key);
   }
 
   /**
    * Takes over a session.
-   * @param recorded what is on record of it.
+   * @param recorded its record, as it was read.
    * @returns false when another worker was faster.
    */
   async adopt(key: SessionKey, { value, revision }: Recorded): Promise<boolean> {
@@ -151,9 +151,9 @@ export class SessionRecords {
     return held.working;
   }
 
-  /** Does all there is to do, or has it done later. */
+  /** Does all pending work on a record, or schedules it for later. */
   async #workOff(key: SessionKey, held: Held): Promise<void> {
-    await Promise.resolve(); // So that it has begun before it can have ended.
+    await Promise.resolve(); // `working` has to be set before this can end.
     held.retry?.cancel();
     held.retry = undefined;
     try {
@@ -211,7 +211,7 @@ export class SessionRecords {
     if (this.#held.get(key) !== held) return;
     let isOurs = entry?.value.worker === worker;
     if (entry !== undefined) held.revision = entry.revision;
-    else if (held.revision === undefined) isOurs = true; // It was never written.
+    else if (held.revision === undefined) isOurs = true; // No record was written yet.
     else isOurs = await this.#restore(key, held);
     if (this.#held.get(key) !== held) return;
     held.isDoubtful = false;
@@ -220,7 +220,7 @@ export class SessionRecords {
     taken(key);
   }
 
-  /** @returns false when the record was deleted: the session was ended where it was held meanwhile. */
+  /** Writes a missing record again. @returns false when it was deleted: another worker held the session meanwhile, and ended it. */
   async #restore(key: SessionKey, held: Held): Promise<boolean> {
     try {
       held.revision = await this.#options.records.restore(key, held.next ?? held.latest);
@@ -237,7 +237,7 @@ export class SessionRecords {
     }
   }
 
-  /** What is not written again is forgotten, and the session with it when its worker goes. */
+  /** Schedules the next check for old records. A record that expires would be missing when its worker goes, and the session be lost. */
   #refreshLater(): void {
     const { maxAgeMs, wheel } = this.#options;
     if (maxAgeMs === undefined) return;

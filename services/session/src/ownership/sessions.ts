@@ -1,4 +1,4 @@
-/** The sessions that this worker holds: what comes for them, and how they go to another worker. */
+/** The sessions that this worker holds: commands for them, and how they are handed over to another worker. */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -19,41 +19,41 @@ export interface SessionsOptions {
   readonly config: () => Config;
   readonly records: SessionRecords;
   readonly peers: Peers;
-  /** What the sessions work with. */
+  /** The parts of the worker that sessions use. */
   readonly host: SessionHost;
-  /** Why a caller is not believed to be who a command says. */
+  /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
-  /** Somebody is at an endpoint. */
+  /** Called when a client uses an endpoint. */
   readonly used: (caller: Caller) => void;
 }
 
-/** Records read at once after a reconnect. */
+/** Records that are read at a time after a reconnect. */
 const verifiedAtOnce = 50;
-/** How often idle sessions are looked for, as a part of the idle time. */
+/** Number of searches for idle sessions within the idle time. */
 const sweepsPerIdleTime = 10;
 
-/** Sessions of one answer of the admin port. */
+/** Sessions in one answer of the admin port. */
 const maxListed = 1_000;
 const shownKeyLength = 12;
 const maxDeclared = 50;
 
-/** One session, for whoever runs the gateway. */
+/** One session, as operators see it. */
 export interface SessionRow {
   readonly key: string;
   readonly state: string;
   readonly revision: string;
   readonly endpoint: string;
   readonly principal: string;
-  /** What it says it is; left out after a version that did not note it. */
+  /** Name and version that the client gives itself; left out in a session from a version that did not record it. */
   readonly client?: ClientInfo;
-  /** What it may be asked. */
+  /** Capabilities that the client declared. */
   readonly declared: readonly string[];
-  /** Requests that wait for their answer. */
+  /** Number of open requests. */
   readonly open: number;
   readonly streams: number;
   readonly subscriptions: number;
   readonly idleMs: number;
-  /** Those that may keep something for it. */
+  /** Servers that may keep state for it. */
   readonly servers: readonly string[];
 }
 
@@ -66,14 +66,14 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** Sessions, by state. */
+  /** Number of sessions by state. */
   counts(): Record<string, number> {
     const counts: Record<string, number> = {};
     for (const { session: { state } } of this.held.values()) counts[state] = (counts[state] ?? 0) + 1;
     return counts;
   }
 
-  /** What is shown of them, of as many as a person looks at. */
+  /** The first sessions, and the number of all. */
   list(): { readonly sessions: readonly SessionRow[]; readonly total: number } {
     const all = [...this.held.values()];
     return {
@@ -88,7 +88,7 @@ export class Sessions {
     };
   }
 
-  /** Ends the session whose key begins so. @returns false when none is here, or several are. */
+  /** Ends the session whose key begins with `beginning`. @returns false when there is none here, or more than one. */
   end(beginning: string): boolean {
     const found = this.held.values().filter(({ session, isReleased }) => !isReleased && session.key.startsWith(beginning));
     if (beginning.length < shownKeyLength || found.length !== 1) return false;
@@ -96,13 +96,13 @@ export class Sessions {
     return true;
   }
 
-  /** The session, if it is not another worker's. */
+  /** The session, if this worker holds it. */
   find(key: SessionKey): Session | undefined {
     const held = this.held.get(key);
     return held?.isReleased === false ? held.session : undefined;
   }
 
-  /** Begins one that is recorded already, or that is recorded next. */
+  /** Creates the object of a session that is recorded already, or will be next. */
   hold(key: SessionKey, caller: Caller): Session {
     const { host, records, worker, used } = this.#options;
     used(caller);
@@ -129,7 +129,7 @@ export class Sessions {
     else session.receive(command, answer, edge);
   }
 
-  /** Gives what a client said to the worker that held its session before. Only a worker that is known is asked: a client's string never becomes a subject. */
+  /** Passes a message of a client to the worker that held its session before. Only known workers are asked: a text of a client never becomes a subject. */
   async passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome'] | 'silence'> {
     const { worker, peers } = this.#options;
     if (asker === worker) return 'closed';
@@ -140,7 +140,7 @@ export class Sessions {
 
   // --- sessions that go elsewhere, or end ------------------------------------------------------------------------------------------
 
-  /** While we were cut off or did not run, other workers may have taken sessions over. */
+  /** Checks all sessions after this worker was cut off or paused, since other workers may have taken them over. */
   async verify(): Promise<void> {
     const keys = this.held.values().map(({ session }) => session.key);
     for (let start = 0; start < keys.length; start += verifiedAtOnce) {
@@ -148,7 +148,7 @@ export class Sessions {
     }
   }
 
-  /** The session is another worker's, which took it over while we could not be reached. */
+  /** Gives up a session that another worker has taken over while this one could not be reached. */
   lose(key: SessionKey): void {
     const held = this.held.get(key);
     if (held === undefined) return;
@@ -158,7 +158,7 @@ export class Sessions {
     held.session.abandon();
   }
 
-  /** Ends the session that can be missed most. @returns false when all are in use. */
+  /** Ends an unused or idle session to make room. @returns false when all are in use. */
   shed(): boolean {
     const spare = this.held.spare(performance.now());
     if (spare === undefined) return false;
@@ -168,7 +168,7 @@ export class Sessions {
     return this.held.get(spare.session.key) === undefined;
   }
 
-  /** Ends sessions that nobody uses, from now on. */
+  /** Schedules the searches that end idle and unused sessions. */
   sweepLater(): void {
     const { idleSession, unusedSession } = this.#options.config().timeouts;
     this.#options.wheel.schedule(Math.min(idleSession, unusedSession) / sweepsPerIdleTime, () => {
@@ -181,14 +181,14 @@ export class Sessions {
     });
   }
 
-  /** In one process all end; else each goes on at another worker. */
+  /** Ends all sessions of a gateway of one process, else hands them over to other workers. @param limitMs for running requests. */
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     const { bus } = this.#options;
     await Promise.all(this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : held.session.drain(limitMs))));
   }
 
-  /** Another worker goes on with a session: its record is written, nobody is asked here any more, its streams move. */
+  /** Hands a session over to another worker: its record is written, commands are no longer accepted here, and its streams move. */
   async #handOver(held: HeldSession<Session>, limitMs: number): Promise<void> {
     const { session } = held;
     await this.#options.records.release(session.key);

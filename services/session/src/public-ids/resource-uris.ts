@@ -3,7 +3,7 @@ import { isObject, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject
 
 type MapUri = (uri: string) => string;
 
-/** The result with every resource URI mapped. Links inside resource bodies and texts are data and stay. */
+/** Maps every resource URI in a result. Links inside resource contents and texts are data, and stay. */
 export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri: MapUri): JsonObject {
   switch (method) {
     case 'tools/call':
@@ -24,7 +24,7 @@ export function mapErrorUri(error: JsonRpcErrorObject, mapUri: MapUri): JsonRpcE
   return isObject(error.data) && typeof error.data['uri'] === 'string' ? { ...error, data: mapUriField(error.data, mapUri) } : error;
 }
 
-/** URIs that a tool's result hands to the client, which may read them next although no list has them. */
+/** URIs that a tool's result links to; the client may read them next although no list has them. */
 export function linkedUris(result: JsonObject): string[] {
   const { content } = result;
   if (!Array.isArray(content)) return [];

@@ -1,6 +1,6 @@
 /**
- * What the gateway hands out and takes back later: ids and states that nobody else can read, make or change. A sealed text
- * names its purpose, so that one kind never passes for another.
+ * Seals ids and states that the gateway gives to clients and takes back later, so that nobody else can read, make or change them. A sealed text
+ * is bound to its purpose, so that one kind is never accepted as another.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
@@ -10,15 +10,15 @@ const cipher = 'aes-256-gcm';
 const keyBytes = 32;
 const nonceBytes = 12;
 const tagBytes = 16;
-/** A rotation has two for a while; more are a mistake. */
+/** Bound on the number of keys; a rotation needs two for a while. */
 const maxKeys = 16;
 
-/** How a key is made, for whoever has none. */
+/** A command that makes a key, for messages. */
 export const sealingKeyRecipe = 'openssl rand -base64 32';
 
 /**
- * Reads keys as an operator writes them: base64, separated by commas or white space. The first seals, all of them open.
- * @throws {Error} that says which one is wrong, and never what it is.
+ * Parses keys as an operator writes them: base64, separated by commas or white space. The first one seals, all of them open.
+ * @throws {Error} that names the position of a wrong key, and no part of it.
  */
 export function parseSealingKeys(text: string): readonly [Buffer, ...Buffer[]] {
   const written = text.split(/[\s,]+/).filter((key) => key !== '');
@@ -43,7 +43,7 @@ export class Sealer {
   readonly #sealing: DerivedKeys;
   readonly #opening: readonly DerivedKeys[];
 
-  /** @param secrets at least 32 random bytes each, the same in every process of one gateway; the first seals. Default: one of its own. */
+  /** @param secrets at least 32 random bytes each, the same in every process of one gateway; the first one seals. Default: a random one. */
   constructor(secrets: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
     const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', info, keyBytes));
     const derived = (secret: Buffer): DerivedKeys => ({ key: derive(secret, 'omnibus seal'), nonceKey: derive(secret, 'omnibus nonce') });
@@ -51,14 +51,14 @@ export class Sealer {
     this.#opening = [this.#sealing, ...secrets.slice(1).map(derived)];
   }
 
-  /** The same for the same purpose and value: a nonce made of what is sealed repeats only with it. */
+  /** Seals a value. The result is the same for the same purpose and value: the nonce is derived from them, so it repeats only with them. */
   seal(purpose: Purpose, value: string): string {
     const nonce = createHmac('sha256', this.#sealing.nonceKey).update(`${purpose}\n${value}`).digest().subarray(0, nonceBytes);
     const encrypt = createCipheriv(cipher, this.#sealing.key, nonce).setAAD(Buffer.from(purpose));
     return Buffer.concat([nonce, encrypt.update(value, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
   }
 
-  /** @returns undefined for what was not sealed here for this purpose. */
+  /** @returns undefined for a text that was not sealed by this gateway for this purpose. */
   open(purpose: Purpose, sealed: string): string | undefined {
     const bytes = Buffer.from(sealed, 'base64url');
     // Node reads base64 leniently, and one state must not have two spellings.

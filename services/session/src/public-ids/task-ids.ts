@@ -1,10 +1,9 @@
 /**
- * Task ids towards clients: sealed, so that they lead to their server from any session and work for nobody but the caller
- * they were given to (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They name the session or request that
- * created the task, which nobody can guess and which tells two tasks apart to which two programs of one server gave the same id:
- * where callers have no names, a task belongs to whoever holds its id. They name the tool that runs, so that
- * rules are asked for it as they are for its call. And they say where the task is, since each worker may have a
- * program of its own: whoever asks, by whichever worker, is led to the program that made it.
+ * Public task ids. They are sealed, so that they name their server from any session and work only for the caller they were given to
+ * (2025-11-25 basic/utilities/tasks, Task Isolation and Access Control). They contain the session or request that created the task, which cannot be
+ * guessed, and which distinguishes tasks to which two programs of one server gave the same id: for anonymous callers, the id is what gives access. They
+ * contain the tool, so that rules apply to requests about the task as to its call. And they contain the place of the task, since each worker may have a
+ * program of its own: a request at any worker reaches the program that made the task.
  */
 import { createdTask, isObject, withRelatedTask, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from './sealer.ts';
@@ -16,19 +15,19 @@ export interface TaskAddress {
   readonly id: string;
   /** The session or request that created it. */
   readonly owner: SessionKey;
-  /** Undefined in an id that an older version of the gateway gave. */
+  /** Undefined in an id of an older version of the gateway. */
   readonly place: TaskPlace | undefined;
-  /** What it runs, by the server's own name; empty where nobody knows, and undefined in an id that an older version of the gateway gave. */
+  /** The server's own name of the tool that it runs; empty where that is unknown, undefined in an id of an older version of the gateway. */
   readonly tool: string | undefined;
 }
 
-/** Whose tasks are spoken of, where they are and what they run. */
+/** Owner, place and tool of tasks. */
 type Tasks = Pick<TaskAddress, 'owner' | 'place' | 'tool'>;
 
-/** Where a page of `tasks/list` begins. */
+/** The beginning of a page of `tasks/list`. */
 export interface TaskPage {
   readonly server: ServerName;
-  /** The server's own cursor; undefined at its beginning. */
+  /** The server's own cursor; undefined for its first page. */
   readonly cursor: string | undefined;
 }
 
@@ -37,14 +36,14 @@ export class TaskIds {
   readonly #principal: Principal;
   readonly #of: Tasks;
 
-  /** @param of the session or request that creates tasks, and whose tasks are spoken of. */
+  /** @param of owner, place and tool of the tasks whose ids are made. */
   constructor(sealer: Sealer, principal: Principal, of: Tasks) {
     this.#sealer = sealer;
     this.#principal = principal;
     this.#of = of;
   }
 
-  /** The ids of tasks that another session or request created, or that are known to be somewhere. */
+  /** The same for tasks of another owner, place or tool. */
   of({ owner = this.#of.owner, place, tool }: Partial<Tasks> = this.#of): TaskIds {
     return owner === this.#of.owner && place === this.#of.place && tool === this.#of.tool ? this : new TaskIds(this.#sealer, this.#principal, { owner, place, tool });
   }
@@ -54,7 +53,7 @@ export class TaskIds {
     return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, owner, place?.worker ?? null, place?.connection ?? '', place?.isProgram ?? false, tool]));
   }
 
-  /** @returns undefined for an id that was not given to this caller. */
+  /** Opens a public id. @returns undefined for one that was not given to this caller. */
   open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
@@ -73,22 +72,22 @@ export class TaskIds {
     return principal === this.#principal ? { server, cursor: cursor ?? undefined } : undefined;
   }
 
-  /** A task object under its public id. */
+  /** A task object with its public id. */
   publicTask(server: ServerName, task: JsonObject): JsonObject {
     return typeof task['taskId'] === 'string' ? { ...task, taskId: this.publish(server, task['taskId']) } : task;
   }
 
-  /** Parameters of a server's message with the task they mention under its public id. */
+  /** Replaces the task id in `_meta` of a server's message by the public one. */
   publicMention(server: ServerName, value: JsonObject): JsonObject {
     return withRelatedTask(value, (id) => this.publish(server, id));
   }
 
-  /** What a client sends back, with the task it mentions under the server's own id. */
+  /** Replaces the public task id in `_meta` of a client's message by the server's own. */
   originalMention(value: JsonObject): JsonObject {
     return withRelatedTask(value, (id) => this.open(id)?.id);
   }
 
-  /** A result with every task id in it made public. @param tools what each task of a list runs. */
+  /** Replaces every task id in a result by the public one. @param tools the tool of each task of a list. */
   publicResult(method: ExchangeMethod, server: ServerName, result: JsonObject, tools?: readonly string[]): JsonObject {
     switch (method) {
       case 'tools/call': {
@@ -107,7 +106,7 @@ export class TaskIds {
   }
 }
 
-/** What an adapter is told of the task a request is about. */
+/** The context that tells an adapter which task a request is about. */
 export function inContext(task: TaskAddress | undefined): Pick<ExchangeContext, 'taskOwner' | 'taskPlace'> {
   return task === undefined ? {} : { taskOwner: task.owner, ...(task.place === undefined ? {} : { taskPlace: task.place }) };
 }
@@ -116,7 +115,7 @@ export function placeOf(outcome: ExchangeOutcome): TaskPlace | undefined {
   return outcome.kind === 'result' ? outcome.place : undefined;
 }
 
-/** What tells a task from one to which another program of the server gave the same id. */
+/** A key that distinguishes tasks to which two programs of a server gave the same id. */
 export function progressKey(server: ServerName, taskId: string, place: TaskPlace | undefined): string {
   return `${server} ${place?.connection} ${taskId}`;
 }

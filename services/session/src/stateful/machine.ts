@@ -1,5 +1,5 @@
 /**
- * One client session's life.
+ * The states of one client session.
  *
  *             client.initialize            client.initialized           drain.requested
  *   opening --------------------> awaitingInitialized ------------> ready ------------> draining
@@ -8,8 +8,8 @@
  *                                     v        v                     v  v                  v
  *                                  expired   closed              expired closed          closed
  *
- * The machine is pure and has no timers: XState does not re-arm them from a snapshot, so the worker sweeps its sessions
- * and notes those whose time is over. Requests do not pass through here; there are tens of thousands a second.
+ * The machine is pure and has no timers: XState does not re-arm them from a snapshot, so the worker checks its sessions regularly and sends
+ * `idle.noted` to those whose time is over. Requests do not pass through here, since there are tens of thousands a second.
  */
 import { assign, setup } from 'xstate';
 import type { JsonObject, Revision } from '@omnibus/protocol';
@@ -24,7 +24,7 @@ export type SessionEvent =
 
 export interface SessionContext {
   readonly revision: Revision | undefined;
-  /** What the client declared it can do. */
+  /** Capabilities that the client declared. */
   readonly capabilities: JsonObject;
   /** Events that had no meaning in their state. */
   readonly unexpected: number;

@@ -1,13 +1,12 @@
 /**
- * What servers ask of one client and the client has not answered, under ids of our own: a server's id means nothing to a
- * client that several servers ask.
+ * The questions of servers that one client has not answered yet, under ids of the gateway's own, since ids of several servers may be equal.
  *
  * Invariants
  *  R1  A question goes out on the stream of the call that caused it, or on a GET stream when none did, and on no other.
- *  R2  An answer reaches the server once; a second one, or one to an id we never gave, is dropped.
- *  R3  No id is given twice, by whichever worker, and none is an id of another session: an answer is used for what was asked, or
- *      for nothing. One that was meant for a worker that held the session before is for that one to use.
- *  R4  When a call ends, its open questions are taken back with `notifications/cancelled`.
+ *  R2  An answer reaches the server once; a second one, or one to an unknown id, is dropped.
+ *  R3  No id is used twice, by any worker, nor in another session, so that an answer is used only for its own question. An answer to a
+ *      question of a worker that held the session before is used by that worker.
+ *  R4  When a call ends, its open questions are withdrawn with `notifications/cancelled`.
  */
 import { fault, isObject, notificationText, toErrorObject, type ExchangeId, type InputKey, type JsonObject, type JsonRpcResponse, type QuestionId, type QuestionMethod, type ServerName } from '@omnibus/protocol';
 import type { Questioner } from '../call/client-port.ts';
@@ -16,16 +15,16 @@ export interface PendingQuestion {
   readonly asker: Questioner;
   readonly input: InputKey;
   readonly stream: { send(text: string): void };
-  /** Of a question that belongs to no call: it outlives the worker that asked it. */
+  /** Set for a question that belongs to no call, which outlives the worker that asked it: its server. */
   readonly standing?: ServerName;
 }
 
-/** A question of no call, as the session's record has it. */
+/** A question that belongs to no call, as the session's record contains it. */
 export type StandingQuestion = readonly [id: QuestionId, server: ServerName, input: InputKey];
 
-/** A user answers a few at a time; a server that asks without end is told so. */
+/** Open questions of one client; beyond that the server is answered with an error. */
 const maxOpen = 256;
-/** Of questions that outlive the worker, so many are recorded, the latest. */
+/** Questions without a call that are recorded, the latest ones. */
 const maxStanding = 32;
 
 export class PendingQuestions {
@@ -34,8 +33,8 @@ export class PendingQuestions {
   readonly #originalMention: (result: JsonObject) => JsonObject;
 
   /**
-   * @param nextId of the worker: ids go on where another session's, or this session's when it was here before, left off (R3).
-   * @param originalMention gives what an answer mentions its original id.
+   * @param nextId gives ids that are unique for all sessions of the worker (R3).
+   * @param originalMention replaces a public task id in an answer by the server's own.
    */
   constructor(nextId: () => QuestionId, originalMention: (result: JsonObject) => JsonObject) {
     this.#nextId = nextId;
@@ -54,7 +53,7 @@ export class PendingQuestions {
     question.stream.send(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, ...ownToken } })); // R1
   }
 
-  /** A question that the client has and may still answer was asked by another worker. */
+  /** Restores a question that another worker has asked and the client may still answer. */
   restore(id: QuestionId, question: PendingQuestion): void {
     this.#open.set(id, question);
   }
@@ -66,7 +65,7 @@ export class PendingQuestions {
   }
 
   /**
-   * A question is another call's from now on, or the session's; the client has it already.
+   * Moves a question, which the client has already, to another call or to the session.
    * @returns false when it is not open.
    */
   move(from: ExchangeId, moved: PendingQuestion): boolean {
@@ -78,7 +77,7 @@ export class PendingQuestions {
     return false;
   }
 
-  /** @returns false when nobody waits for such an answer. */
+  /** Passes on an answer of the client. @returns false when no such question is open. */
   answer({ id, result, error }: JsonRpcResponse): boolean {
     const question = this.#open.get(id as QuestionId);
     if (question === undefined) return false;
@@ -88,7 +87,7 @@ export class PendingQuestions {
     return true;
   }
 
-  /** Progress of the client on something it was asked. */
+  /** Passes on progress of the client on a question. @returns false when no such question is open. */
   progress(params: JsonObject | undefined): boolean {
     const token = params?.['progressToken'];
     const question = this.#open.get(token as QuestionId);

@@ -1,4 +1,4 @@
-/** What POSTs of a session's client bring: requests, notifications, and answers to questions of servers. */
+/** Handles the messages that a session's client posts: requests, notifications, and answers to questions of servers. */
 import { fault, isCustomNotification, isJsonRpcId, type JsonObject, type JsonRpcNotification, type LateReply, type PostedMessage, type WorkerId } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
 import type { PostCommand, PostStream } from '../streams/post-stream.ts';
@@ -11,7 +11,7 @@ type Outcome = LateReply['outcome'] | 'silence';
 export class Posted {
   readonly #parts: SessionParts;
   readonly #serving: Serving;
-  /** The client has confirmed the handshake. */
+  /** Called when the client has sent `notifications/initialized`. */
   readonly #initialized: () => void;
 
   constructor(parts: SessionParts, serving: Serving, initialized: () => void) {
@@ -20,7 +20,7 @@ export class Posted {
     this.#initialized = initialized;
   }
 
-  /** @returns whether there is a request among the messages. */
+  /** Handles the messages of one POST. @returns whether there is a request among them. */
   receive(command: PostCommand, messages: readonly PostedMessage[], reply: Reply, edge: WorkerId | undefined): boolean {
     const { streams, questions } = this.#parts;
     const refusals = (command.kind === 'batch' ? command.refusals : undefined) ?? [];
@@ -45,7 +45,7 @@ export class Posted {
     return requests > 0;
   }
 
-  /** @param late what becomes of answers that another worker may wait for. */
+  /** Accepts a POST without requests. @param late the outcomes of answers that were passed to other workers. */
   #accept(late: readonly Promise<Outcome>[], reply: Reply): void {
     if (late.length === 0) {
       reply({ kind: 'accepted' });
@@ -83,13 +83,13 @@ export class Posted {
     }
   }
 
-  /** What the client says of what is open here, as it comes from the worker that holds the session now. */
+  /** Handles a message of the client about something that is still open here, passed on by the worker that holds the session now. */
   hearLate(posted: PostedMessage): LateReply['outcome'] {
     const isTaken = posted.kind === 'response' ? this.#parts.questions.takeAnswer(posted.message) : posted.kind === 'notification' && this.#concernsOpen(posted.message);
     return isTaken ? 'taken' : 'closed';
   }
 
-  /** @returns false when it is about nothing that is open here. */
+  /** Handles a notification about something open here. @returns false when it is about nothing that is. */
   #concernsOpen({ method, params }: JsonRpcNotification): boolean {
     if (method === 'notifications/progress') return this.#parts.questions.takeProgress(params);
     return method === 'notifications/cancelled' && this.#cancel(params) === 'cancelled';

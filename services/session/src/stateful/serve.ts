@@ -1,4 +1,4 @@
-/** Answers the requests of a session that are for the gateway itself, and gives those to `call/forward.ts` that are for servers. */
+/** Answers the requests of a session that are for the gateway itself, and passes those for servers to `call/forward.ts`. */
 import type { View } from '@omnibus/catalog';
 import {
   fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, isSessionTaskMethod, listKindOf, resultText,
@@ -76,7 +76,7 @@ export class Serving {
     else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
-  /** Bytes kept of what the client declared and subscribed to; the rest of what is kept of it has a bound of its own. */
+  /** Bytes kept of what the client declared and subscribed to; everything else that is kept for it has bounds of its own. */
   get keptBytes(): number {
     const { client, forwarding: { kept } } = this.#parts;
     return client.declaredBytes + kept.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0);
@@ -89,7 +89,7 @@ export class Serving {
   }
 
   #hasRoomFor(uri: unknown): boolean {
-    if (typeof uri !== 'string') return true; // Which is refused for that.
+    if (typeof uri !== 'string') return true; // The check of parameters refuses it.
     const { host } = this.#parts;
     return this.keptBytes + uri.length <= host.limits.maxSessionBytesPerSession && host.hasRoomFor(uri.length);
   }

@@ -1,4 +1,4 @@
-/** The client of one session, as those know it who carry its requests: what it declared, what it was offered, and where it is asked. */
+/** The client of one session, as the code that carries its requests sees it: its capabilities, what it was offered, and where it is asked. */
 import {
   declaredBy, sessionExtensions,
   type Caller, type ClientInfo, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
@@ -20,7 +20,7 @@ export interface SessionClientOptions {
   readonly caller: Caller;
   readonly streams: SessionStreams;
   readonly level: ClientLogLevel;
-  /** Of the revision that was negotiated. */
+  /** The dialect of the negotiated revision. */
   readonly dialect: () => LegacyDialect;
   readonly questions: () => ServerQuestions;
 }
@@ -28,16 +28,16 @@ export interface SessionClientOptions {
 export class SessionClient implements ClientPort<PostStream> {
   readonly key: SessionKey;
   readonly caller: Caller;
-  /** The same with what an edge said of it with its latest request: a fresh token may say something else. */
+  /** The caller as of its latest request: a new token may contain other claims. */
   asking: Caller;
   readonly standsAlone = false;
-  /** What it is offered may depend on this part of what it declared. */
+  /** The part of its capabilities on which the servers' offers may depend. */
   declared: Declared;
   declaredBytes = 0;
-  /** What it says it is. */
+  /** Name and version that the client gives itself. */
   info: ClientInfo | undefined;
   readonly level: ClientLogLevel;
-  /** What it was told that there is. Lists of what it was not told of are not announced to it. */
+  /** Capabilities that it was offered. Changes of lists that it was not offered are not announced to it. */
   offered: ReadonlySet<string> = new Set();
   readonly #options: SessionClientOptions;
   #capabilities: JsonObject = {};
@@ -51,7 +51,7 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options = options;
   }
 
-  /** @param capabilities as it declared them. @param info what it says it is. */
+  /** Notes what the client declared in `initialize`. */
   declare(capabilities: JsonObject, info: ClientInfo | undefined): void {
     this.info = info;
     this.declaredBytes = JSON.stringify(capabilities).length;
@@ -63,7 +63,7 @@ export class SessionClient implements ClientPort<PostStream> {
     return this.#options.dialect();
   }
 
-  /** What servers may ask of it. */
+  /** Its capabilities, which say what servers may ask of it. */
   capabilities(): JsonObject {
     return this.#capabilities;
   }
@@ -88,7 +88,7 @@ export class SessionClient implements ClientPort<PostStream> {
     this.#options.streams.push(text);
   }
 
-  /** It hears of everything. */
+  /** A client with a session gets all progress. */
   progressToken(token: JsonRpcId): JsonRpcId {
     return token;
   }

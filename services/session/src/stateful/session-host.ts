@@ -1,4 +1,4 @@
-/** What the sessions of one worker share. */
+/** The parts of a worker that its sessions share. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
 import type { CallHost } from '../call/call-host.ts';
@@ -9,14 +9,14 @@ import type { Place } from '../views/place.ts';
 export interface SessionHost extends CallHost, StreamHost {
   readonly nextQuestionId: () => QuestionId;
   /**
-   * Gives what a client said to a worker that held its session before.
-   * @param worker as a client names it: only one that is known is asked.
-   * @param heldBefore the one that the session's record named.
+   * Passes a message of a client to a worker that held its session before.
+   * @param worker as the client's id names it; only a known one is asked.
+   * @param heldBefore the worker that the session's record named.
    */
   readonly passOn: (key: SessionKey, worker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage) => Promise<LateReply['outcome'] | 'silence'>;
-  /** Whether the process may keep so many bytes more of what clients want kept. */
+  /** Whether the process may keep this many more bytes for clients. */
   readonly hasRoomFor: (bytes: number) => boolean;
-  /** Undefined when the endpoint has left the configuration. */
+  /** The view of a caller; undefined when the endpoint was removed from the configuration. */
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;

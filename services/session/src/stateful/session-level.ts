@@ -1,4 +1,4 @@
-/** The level of log messages that the client of one session wants, said to the servers it has to do with. */
+/** The log level that the client of one session wants, which is sent to the servers that it uses. */
 import { subjects } from '@omnibus/bus';
 import type { SessionKey } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
@@ -6,7 +6,7 @@ import { ClientLogLevel } from '../dialect/legacy/log-level.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionHost } from './session-host.ts';
 
-/** @param forwarding of the session, which is not there yet. */
+/** @param forwarding gives the session's forwarding, which is made later. */
 export function levelOf(key: SessionKey, host: Pick<SessionHost, 'bus'>, forwarding: () => Forwarding<PostStream>, changed: () => void): ClientLogLevel {
   return new ClientLogLevel({
     ask: (server, params, settled) => {

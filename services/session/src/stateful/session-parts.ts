@@ -8,7 +8,7 @@ import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionSight } from './session-sight.ts';
 
-/** What a session is made of, for those that do one part of its work. */
+/** The parts of a session, which share them. */
 export interface SessionParts {
   readonly host: SessionHost;
   readonly client: SessionClient;
@@ -19,7 +19,7 @@ export interface SessionParts {
   readonly offerWait: OfferWait;
 }
 
-/** What is recorded of them. */
+/** The members of the session's record that come from its parts. */
 export function keptOf({ client, forwarding: { kept }, questions: { standing } }: SessionParts): Omit<SessionRecord, 'revision' | 'capabilities' | 'isReady' | 'worker'> {
   return {
     caller: client.caller, touched: [...kept.contacted], subscriptions: kept.subscriptions, bound: kept.affinities, offered: [...client.offered],

@@ -1,4 +1,4 @@
-/** The client of one call without a session, as those know it who carry the call: its latest request tells what it can do and wants. */
+/** The client of one call without a session, as the code that carries the call sees it. Its latest request gives its capabilities, log level and progress token. */
 import {
   carriedExtensions, clientInfoOf, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels, metaKeys,
   type Caller, type ClientInfo, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
@@ -19,11 +19,11 @@ export interface CallClientOptions extends CallDialectOptions {
   readonly host: Pick<CallHost, 'accessOf' | 'factsOf'>;
 }
 
-/** The call of the client. */
+/** The call, as far as its client needs it. */
 interface AskedCall {
-  /** Its client has been asked, and has not come back. */
+  /** Whether its client was asked something and has not come back yet. */
   readonly isParked: boolean;
-  /** There is a question that was not there before. */
+  /** Called when there is a new question. */
   questionAsked(): void;
 }
 
@@ -34,7 +34,7 @@ export class CallClient implements ClientPort<CallStream> {
   readonly dialect: CallDialect;
   readonly key: SessionKey;
   readonly caller: Caller;
-  /** Its capabilities, log level and progress token count. */
+  /** The latest request, whose capabilities, log level and progress token count. */
   latest: PendingReply;
   readonly progress = new RoundProgress();
   readonly #questions: CallQuestions;
@@ -85,7 +85,7 @@ export class CallClient implements ClientPort<CallStream> {
     // Nothing outlives a request of this revision.
   }
 
-  /** The token of its latest request counts; while it waits for nothing, progress is kept for its next one. */
+  /** The token of its latest request; while no request is open, progress is kept for the next one. */
   progressToken(_token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined {
     return this.#call.isParked ? this.progress.keep(event) : this.progress.tokenFor(event, progressTokenOf(this.latest));
   }

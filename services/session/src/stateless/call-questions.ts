@@ -1,4 +1,4 @@
-/** What servers ask during one call of a client without a session: collected for the next round, answered by the one after. */
+/** Questions of servers during one call of a client without a session. They are sent at the end of one round and answered in the next. */
 import { isObject, type InputKey, type InputMethod, type JsonObject } from '@omnibus/protocol';
 import type { Questioner } from '../call/client-port.ts';
 import { inputRequest, responseProblem } from '../dialect/modern/encode.ts';
@@ -7,11 +7,11 @@ interface CallQuestion {
   readonly asker: Questioner;
   readonly input: InputKey;
   readonly method: InputMethod;
-  /** As an entry of `inputRequests`. */
+  /** The question as an entry of `inputRequests`. */
   readonly entry: JsonObject;
 }
 
-/** An answer that can be given to whoever asked. */
+/** An answer that matches an open question. */
 interface Answered {
   readonly key: string;
   readonly question: CallQuestion;
@@ -53,7 +53,7 @@ export class CallQuestions {
     for (const [key, question] of this.#open) if (question.asker === asker) this.#open.delete(key);
   }
 
-  /** @param given `inputResponses` of a client. @returns those that answer what is open, or what is wrong with one of them. */
+  /** @param given `inputResponses` of a client. @returns the answers to open questions, or what is wrong with one of them. */
   match(given: unknown): readonly Answered[] | { readonly problem: string } {
     const responses = isObject(given) ? given : {};
     const answered: Answered[] = [];
@@ -66,7 +66,7 @@ export class CallQuestions {
     return answered;
   }
 
-  /** M1: whoever asked hears it, once. */
+  /** M1: passes each answer on, once. */
   answer(answered: readonly Answered[]): void {
     for (const { key, question, response } of answered) {
       this.#open.delete(key);

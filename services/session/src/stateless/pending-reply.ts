@@ -25,7 +25,7 @@ export function refuse({ reply }: PendingReply, gatewayFault: GatewayFault): voi
   reply({ kind: 'refused', fault: gatewayFault });
 }
 
-/** Whose it is, for records. */
+/** The client of the request, for records. */
 export function requesterOf({ command: { key, caller } }: PendingReply): Requester {
   return { key, asking: caller, standsAlone: true, dialect: modernDialect };
 }
@@ -34,7 +34,7 @@ export function requestedIn({ command: { request: { id, method, params = {} }, t
   return { id, method, params, trace };
 }
 
-/** The token under which this request wants progress. */
+/** The progress token of this request; undefined where it wants none. */
 export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefined {
   const meta = command.request.params?.['_meta'] as Readonly<Record<string, unknown>>;
   const token = meta['progressToken'];
@@ -44,7 +44,7 @@ export function progressTokenOf({ command }: PendingReply): JsonRpcId | undefine
 export const draining: GatewayFault = fault('gateway.draining');
 export const { subscriptionId } = metaKeys;
 
-/** @param needing what needs the extension, in words. */
+/** @param needing the beginning of the message: what needs the extension, and the verb. */
 export function tasksMissing(needing: string): GatewayFault {
   return fault('capability.missing', `${needing} the extension ${tasksExtension}`, { requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
 }

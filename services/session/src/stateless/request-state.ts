@@ -1,22 +1,22 @@
-/** The `requestState` that a client comes back with: sealed, for one caller, one request and a time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+/** The `requestState` that a client brings back: sealed, for one caller, one request and a limited time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 import { createHash } from 'node:crypto';
 import { canonical, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from '../public-ids/sealer.ts';
 
-/** What a sealed `requestState` says. */
+/** The content of a sealed `requestState`. */
 type CallState =
   /** The call is open at a worker. */
   | { readonly kind: 'parked'; readonly worker: WorkerId; readonly call: string; readonly round: number }
-  /** The server wants URLs visited; then it is called again. */
+  /** The server wants URLs to be visited; then it is called again. */
   | { readonly kind: 'again'; readonly round: number }
-  /** What a server of this revision wants back, for a caller who is known: nobody else may bring it. */
+  /** The state of a server of this revision, for a known caller: no other caller may bring it. */
   | { readonly kind: 'server'; readonly text: string };
 
 export interface SealedState {
   readonly state: CallState;
   readonly principal: Principal;
   readonly digest: string;
-  /** Milliseconds since 1970; of a call that waits somewhere, its worker knows better, whose clock does not jump. */
+  /** Milliseconds since 1970. The worker that holds a parked call decides by its own monotonic clock. */
   readonly expiresAt: number;
 }
 

@@ -1,14 +1,14 @@
-/** Progress of a call over its rounds: what a client is told only grows, and what was reached while it was away is told when it is back. */
+/** Progress of a call over its rounds: the value only grows, and progress between two rounds is sent in the next one. */
 import { numberOf, type JsonRpcId, type ProgressEvent } from '@omnibus/protocol';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 import { progressTokenOf, send, type PendingReply } from './pending-reply.ts';
 
 export class RoundProgress {
   #reached = -Infinity;
-  /** The latest that nobody heard; what came before it says nothing that it does not. */
+  /** The latest progress that was not sent; earlier ones are superseded by it. */
   #missed: ProgressEvent | undefined;
 
-  /** @param token of the request that waits, if it has one. @returns that token when the client is to be told. */
+  /** @param token of the waiting request, if it has one. @returns that token when the progress is to be sent. */
   tokenFor(event: ProgressEvent, token: JsonRpcId | undefined): JsonRpcId | undefined {
     const reached = numberOf(event.progress) ?? -Infinity;
     // A server that is asked again after a round may begin to count anew; the client's value only grows.
@@ -17,12 +17,12 @@ export class RoundProgress {
     return token;
   }
 
-  /** Nobody waits. */
+  /** Keeps progress while no request waits. */
   keep(event: ProgressEvent): undefined {
     this.#missed = event;
   }
 
-  /** A request has come back, whose token counts from now on. */
+  /** The next request has come; sends it the kept progress. */
   resumed(waiter: PendingReply): void {
     const missed = this.#missed;
     this.#missed = undefined;

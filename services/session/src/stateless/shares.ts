@@ -1,9 +1,9 @@
-/** How many of something each client has and how many there are: a client's share is used up before the whole. */
+/** Counts per client and in total, with a limit for each: a client reaches its share before the total is used up. */
 
 export interface ShareLimits {
-  /** Of one client. */
+  /** The limit of one client. */
   readonly share: { readonly name: string; readonly value: number };
-  /** Of all. */
+  /** The limit of all clients together. */
   readonly total: { readonly name: string; readonly value: number };
 }
 
@@ -20,7 +20,7 @@ export class Shares {
     return this.#size;
   }
 
-  /** @returns which limit is reached, in words; undefined when there was room, which is taken then. */
+  /** Takes a place. @returns which limit is reached, in words; undefined when there was a place. */
   take(holder: string): string | undefined {
     const { share, total } = this.#limits;
     const count = this.#counts.get(holder) ?? 0;
@@ -31,7 +31,7 @@ export class Shares {
     return undefined;
   }
 
-  /** Gives back what was taken. */
+  /** Gives a place back. */
   leave(holder: string): void {
     const left = (this.#counts.get(holder) ?? 0) - 1;
     if (left > 0) this.#counts.set(holder, left);

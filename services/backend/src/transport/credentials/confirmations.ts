@@ -1,7 +1,8 @@
 /**
- * Sign-ins that the caller has to confirm with a code. If callers are known by a key alone, nothing tells whose browser opens an address: an attacker
- * could send his own address to a victim, who would sign in there and so give him access. The tokens of such a sign-in are therefore set aside. The page shows a code
- * to whoever signed in, and the tokens are used only after the caller who was given the address has entered the code, which the victim would have to tell him.
+ * Sign-ins that the caller has to confirm with a code. If callers are known only by a key, the browser that opens an address cannot be tied to a caller:
+ * an attacker could send an address to a victim, who would sign in there and so give the attacker access. The tokens of such a sign-in are therefore set
+ * aside. The page shows a code to the person who has signed in, and the tokens are used only after the caller has entered that code, which the victim
+ * would have to give away.
  */
 import { randomInt, timingSafeEqual } from 'node:crypto';
 import type { Connection, Place, Vault } from '@omnibus/credentials';
@@ -17,7 +18,7 @@ interface Pending {
   readonly until: number;
 }
 
-/** Letters and digits that are not mistaken for one another, nor form words. */
+/** Letters and digits that are hard to confuse and do not form words. */
 const letters = 'BCDFGHJKLMNPQRSTVWXZ23456789';
 const codeLength = 8;
 /** Bound on attempts, of 28 to the 8th possible codes. */

@@ -1,6 +1,6 @@
 /**
- * Whether a request of 2026-07-28 is one, in the order its specification asks for: metadata, revision, headers, method
- * (basic/transports, Request Headers; HTTP status codes). What is decided later is decided by the session service.
+ * Checks a request of 2026-07-28 in the order that the specification requires: metadata, revision, headers, method
+ * (basic/transports, Request Headers; HTTP status codes). Further checks are made by the session service.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
@@ -11,13 +11,13 @@ import {
 const revisionHeader = 'mcp-protocol-version';
 const parameterPrefix = 'mcp-param-';
 
-/** Whether a message needs no session, as those of 2026-07-28: by what it says of itself, else by the header it came with. */
+/** Whether a message needs no session, as in 2026-07-28: by its metadata, else by its HTTP header. */
 export function standsAlone({ message }: PostedMessage, headers: IncomingHttpHeaders | undefined): boolean {
   const params = 'params' in message ? message.params : undefined;
   return claimedRevision(params) !== undefined || isModernRevision(headers?.[revisionHeader]);
 }
 
-/** @param headers undefined where the transport has none. */
+/** Checks one request. @param headers undefined where the transport has none. */
 export function checkRequest(request: JsonRpcRequest, headers: IncomingHttpHeaders | undefined): ModernContext | { readonly fault: GatewayFault } {
   const context = readModernContext(request);
   if ('problem' in context) return { fault: fault('envelope.invalid', context.problem) };
@@ -40,7 +40,7 @@ function headerProblem({ method, params }: JsonRpcRequest, headers: IncomingHttp
   return typeof header === 'string' && decodeHeaderValue(header) === name ? undefined : 'Mcp-Name must be the name, URI or task id of the body';
 }
 
-/** The `Mcp-Param-*` headers; what they must be, only who knows the tool can say. */
+/** The `Mcp-Param-*` headers, which the session service compares with the arguments of the tool. */
 export function readParameterHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) =>
     (name.startsWith(parameterPrefix) && typeof value === 'string' ? [[name.slice(parameterPrefix.length), value]] : [])));

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import { isJsonMediaType } from './read-accept.ts';
 
-/** Refuses a body by its headers, before any of it is read. @param maxBytes of a body. */
+/** Refuses a body by its headers, before it is read. @param maxBytes bound of a body. */
 export function checkBodyHeaders(headers: IncomingHttpHeaders, maxBytes: number): GatewayFault | undefined {
   if (!isJsonMediaType(headers['content-type'])) return fault('http.media_type');
   const encoding = headers['content-encoding'];

@@ -4,11 +4,11 @@ import { loopbackNames } from './check-host.ts';
 
 export interface OriginRule {
   readonly allowed: ReadonlySet<string>;
-  /** Pages served from this machine may connect. */
+  /** Whether pages that this machine serves may connect. */
   readonly allowsLoopback: boolean;
 }
 
-/** Refuses a foreign Origin with 403 (2025-11-25 transports, Security Warning). A request without one comes from no web page. */
+/** Refuses a foreign Origin with 403 (2025-11-25 transports, Security Warning). A request without the header does not come from a web page. */
 export function checkOrigin(request: IncomingMessage, { allowed, allowsLoopback }: OriginRule): GatewayFault | undefined {
   const { origin } = request.headers;
   if (origin === undefined || allowed.has(origin) || allowed.has('*')) return undefined;

@@ -3,7 +3,7 @@ export interface Accepted {
   readonly events: boolean;
 }
 
-/** The media types that the client accepts. Clients must name both (transports, Sending Messages); we are lenient with those that name one or none. */
+/** The media types that the client accepts. Clients must name both (transports, Sending Messages); the gateway also serves those that name one or none. */
 export function readAccept(header: string | undefined): Accepted {
   if (header === undefined) return { json: true, events: false };
   if (header.includes('application/json') && header.includes('text/event-stream')) return { json: true, events: true };
@@ -15,7 +15,7 @@ export function readAccept(header: string | undefined): Accepted {
   };
 }
 
-/** Compared as a media type, not as text: parameters and case do not matter. */
+/** Whether a header names JSON; parameters and case do not matter. */
 export function isJsonMediaType(header: string | undefined): boolean {
   if (header === undefined) return false;
   if (header === 'application/json') return true;

@@ -2,17 +2,17 @@ import type { IncomingMessage } from 'node:http';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 
 export interface Target {
-  /** Path of the target, with its query. */
+  /** Path of the request target, with its query. */
   readonly path: string;
-  /** The host that the client means to reach, with its port. */
+  /** Host and port that the client addresses. */
   readonly host: string | undefined;
 }
 
 const absoluteForm = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i;
 
 /**
- * Where a request goes. A target in absolute form is taken as well, and its authority stands for the Host header (RFC 9112, 3.2.2).
- * A second Host is refused: whoever stands in between may have looked at the other one (RFC 9112, 3.2).
+ * Reads the target of a request. A target in absolute form is accepted, and its authority replaces the Host header (RFC 9112, 3.2.2). A second Host
+ * header is refused, since a proxy may have used the other one (RFC 9112, 3.2).
  */
 export function readTarget(request: IncomingMessage): Target | { readonly fault: GatewayFault } {
   const { rawHeaders, url = '/' } = request;

@@ -6,17 +6,17 @@ import type { ByteLease } from '../../bounds/byte-budget.ts';
 
 export interface FrameBounds {
   readonly lease: ByteLease;
-  /** Milliseconds a message may take to be whole, as a request over HTTP may. */
+  /** Milliseconds in which a message has to arrive completely, as a request over HTTP. */
   readonly requestMs: number;
-  /** There is no room for more of a message, or no time. */
+  /** Called when there is no room for more of a message, or its time is over. */
   readonly exceeded: (gatewayFault: GatewayFault) => void;
 }
 
-/** Bounds what a client has sent of a message that is not whole yet: the WebSocket keeps it until it is. */
+/** Bounds the size and time of incomplete messages, which the WebSocket library keeps in memory. */
 export function boundFrames(webSocket: WebSocket, socket: Socket, { lease, requestMs, exceeded }: FrameBounds): void {
-  /** When the message began that is not whole; undefined while there is none. */
+  /** Time at which the incomplete message began; undefined while there is none. */
   let begunAt: number | undefined;
-  /** One at a time, however many messages come: it is looked again when it is over. */
+  /** A single timer, however many messages come; when it fires, the time of the present message is checked. */
   let limit: NodeJS.Timeout | undefined;
   const look = (): void => {
     limit = undefined;

@@ -1,20 +1,20 @@
 import type { WebSocket } from 'ws';
 
 export interface OutgoingOptions {
-  /** Frames that may wait for the client before it is read no further. */
+  /** Frames that may wait for the client before reading from it is paused. */
   readonly maxWaiting: number;
-  /** Bytes of them, beyond which it is cut off. */
+  /** Bytes that may wait before it is disconnected. */
   readonly maxBufferedBytes: number;
   readonly cutOff: () => void;
-  /** Something was written. */
+  /** Called after each write. */
   readonly wrote: () => void;
-  /** The network took something for a client that is not read at the moment, and so cannot answer a ping. */
+  /** Called when the network has taken data for a client from which reading is paused, and whose pongs are therefore not seen. */
   readonly taken: () => void;
 }
 
 /**
- * What is said to one client on a WebSocket. A client that takes nothing of what it is told is read no further until it does, so that it
- * cannot make the gateway work without end: as with requests over HTTP, of which Node reads no more while their answers wait.
+ * Sends messages to one client on a WebSocket. Reading from a client that does not read its own messages is paused, so that it cannot cause unlimited
+ * work; over HTTP, Node does the same while answers are waiting.
  */
 export class Outgoing {
   readonly #webSocket: WebSocket;
@@ -39,7 +39,7 @@ export class Outgoing {
     this.#written();
   }
 
-  /** @returns false when the client does not read: it is cut off. */
+  /** Whether a message may be written. @returns false when the client does not read and was disconnected. */
   #mayWrite(): boolean {
     const { maxBufferedBytes, cutOff } = this.#options;
     if (this.#webSocket.readyState !== this.#webSocket.OPEN) return false;

@@ -1,11 +1,11 @@
-/** Which server a message of a client is for that no revision knows: nothing in it tells but the endpoint, or the client. */
+/** Which server a message with a method that no revision defines is for: the only server of the endpoint, or the one that the client names in `_meta`. */
 import type { View } from '@omnibus/catalog';
 import { fault, isObject, printable, serverKey, type ErrorReason, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import { carriesCustom } from '../../dialect/capabilities.ts';
 
 export type CustomRoute = { readonly server: ServerName } | { readonly refused: GatewayFault };
 
-/** @param unknown how a method that is not served is refused in the client's revision. */
+/** @param unknown reason with which the client's revision refuses a method that is not served. */
 export function customRoute(view: View, method: string, params: JsonObject | undefined, unknown: ErrorReason): CustomRoute {
   const { servers } = view.definition;
   const named = printable(JSON.stringify(method), 220);

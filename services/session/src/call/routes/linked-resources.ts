@@ -1,10 +1,10 @@
-/** URIs that results linked to, which a client may read next although no list has them. The oldest are forgotten. */
+/** URIs that results have linked to: the client may read them next although no list has them. The oldest are forgotten. */
 import type { JsonObject, ServerName } from '@omnibus/protocol';
 import { linkedUris } from '../../public-ids/resource-uris.ts';
 
-/** A client reads what it was just given; what a thousand links before that were is on a list, or asked for anew. */
+/** URIs that are remembered for one client, which usually reads a link soon after it got it; for an older one all servers are asked. */
 const maxRemembered = 1_000;
-/** No link that somebody follows is longer; remembered ones take memory. */
+/** Characters of a URI; longer ones are not remembered, since they take memory. */
 const maxUriLength = 2_048;
 
 export class LinkedResources {
@@ -12,7 +12,7 @@ export class LinkedResources {
   readonly #grown: ((length: number) => void) | undefined;
   #isForgotten = false;
 
-  /** @param grown hears how many characters of URIs are remembered more than before. */
+  /** @param grown called with the change in the number of characters that are remembered; negative when they become fewer. */
   constructor(grown?: (length: number) => void) {
     this.#grown = grown;
   }
@@ -26,7 +26,7 @@ export class LinkedResources {
     return this.#servers.get(uri) ?? [];
   }
 
-  /** Nobody looks here any more: calls that still run add nothing. */
+  /** Forgets all URIs for good: calls that still run add none. */
   forget(): void {
     this.#isForgotten = true;
     let length = 0;

@@ -1,15 +1,15 @@
-/** What a server has to have for a request to make sense. A client that was not offered it is told that there is no such method, as the server would. */
+/** The capability that a request needs. If it was not offered, the client is told that there is no such method, as a server would. */
 import type { Capability, MissingServer, View } from '@omnibus/catalog';
 import { isObject, methodRow, skillsExtension, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
 import { besides, neverReached } from './unknown-entry.ts';
 
-/** Every capability a client may be told of. */
+/** Every capability that may be offered to a client. */
 export const capabilities: readonly Capability[] = ['tools', 'prompts', 'resources', 'resources.subscribe', 'completions', 'logging'];
 
 /**
- * What stands in the way of a request that needs something no server behind the endpoint has, in words; undefined when nothing does. One
- * that names something of a server of which nothing is known yet goes on: it is answered what is wrong with that one.
- * @param offered what the client was told that there is: it is not taken back while its session lasts.
+ * Why a request cannot be served because no server of the endpoint has the capability, in words; undefined where one has it. A request that names
+ * something of a server that was never reached goes on: it is answered with what is wrong with that server.
+ * @param offered the capabilities that the client was offered, which stay so while its session lasts.
  */
 export function missingCapability({ method, params }: JsonRpcRequest, view: View, offered: ReadonlySet<string>): string | undefined {
   const row = methodRow(method);
@@ -24,11 +24,11 @@ function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): Mi
   if (method.endsWith('/list') || method === 'logging/setLevel') return undefined;
   const prompt = method === 'prompts/get' ? name : isObject(ref) && ref['type'] === 'ref/prompt' ? ref['name'] : undefined;
   const owner = typeof prompt === 'string' ? view.missingOwner('prompts', prompt) : view.missingOwner('resources');
-  // One that was reached before had it then, or did not.
+  // Of a server that was reached before, it is known what it has.
   return neverReached(view).find((each) => each.server === owner?.server);
 }
 
-/** What a client is told, as it is kept. */
+/** The capabilities and extensions that a view offers, in the form that a session stores. */
 export function offeredBy(view: View): readonly string[] {
   return [...capabilities.filter((capability) => view.offers(capability)), ...(view.offersExtension(skillsExtension) ? [skillsExtension] : [])];
 }

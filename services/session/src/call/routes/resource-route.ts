@@ -1,15 +1,15 @@
 /**
- * Which server a URI is asked of: the one that lists it; else the one whose result handed it out to this client; else the one whose
- * template fits it most closely. Where two could be meant alike, it is asked of none: a URI names one thing, and a server that
- * answers for another's would be believed.
+ * Which server is asked for a URI: the one that lists it; else the one whose result linked to it for this client; else the one whose
+ * template matches it most specifically. Where several match equally, none is asked: the client could not tell that a different server than the
+ * one it means has answered.
  */
 import { aliasPrefix, type Route, type View } from '@omnibus/catalog';
 import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { LinkedResources } from './linked-resources.ts';
 
-/** @returns undefined when nothing tells of such a URI. */
+/** @returns undefined when no list, link or template names such a URI; `rivals` when several match equally. */
 export function resourceRoute(view: View, linkedResources: Pick<LinkedResources, 'find'>, uri: string): Route | { readonly rivals: readonly ServerName[] } | undefined {
-  // It says itself which server is meant.
+  // A URI with this prefix names its server.
   if (uri.startsWith(aliasPrefix)) {
     const route = view.resourceRoute(uri);
     if (route !== undefined) return route;
@@ -24,7 +24,7 @@ export function resourceRoute(view: View, linkedResources: Pick<LinkedResources,
   return { rivals: matches.filter(({ specificity }) => specificity === likeliest.specificity).map(({ server }) => server) };
 }
 
-/** Says how to name one of them. */
+/** The refusal of an ambiguous URI, which says how the client can name the server. */
 export function ambiguous(uri: string, rivals: readonly ServerName[]): GatewayFault {
   const names = rivals.map((server) => `"${server}"`).join(', ');
   return fault('resource.ambiguous', `no server lists ${JSON.stringify(printable(uri, 200))}, and ${names} could have it alike; put omnibus://SERVER/ in front of it, with the one that is meant`, { uri, servers: rivals });

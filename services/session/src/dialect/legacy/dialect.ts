@@ -1,4 +1,4 @@
-/** The words of revisions with sessions, which differ by feature (`featuresOf`). */
+/** The dialect of the revisions with sessions, which differ by feature (`featuresOf`). */
 import { featuresOf, type ExchangeMethod, type InputMethod, type JsonObject, type Revision } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
 import { CommonMessages } from '../messages.ts';
@@ -7,7 +7,7 @@ import { plainModernError, plainResult } from './from-modern.ts';
 
 export class LegacyDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.unknown';
-  /** Several messages may come in one POST (2025-03-26). */
+  /** Whether a POST may contain several messages (2025-03-26). */
   readonly hasBatches: boolean;
   readonly taskMode: TaskMode;
   readonly revision: Revision;
@@ -26,7 +26,7 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
     return { kind: 'result', result: downLevelResult(method, plainResult(plain.result, wrapsOutput), this.revision) };
   }
 
-  /** The parameters of a server's question, or why this client cannot be asked that. */
+  /** The parameters of a server's question in this revision, or why a client of it cannot be asked. */
   questionOf(method: InputMethod, params: JsonObject): ReturnType<typeof downLevelQuestion> {
     return downLevelQuestion(method, params, this.revision);
   }
@@ -34,7 +34,7 @@ export class LegacyDialect extends CommonMessages implements ClientDialect {
 
 const dialects = new Map<Revision, LegacyDialect>();
 
-/** @param revision one that was negotiated: of those there are a handful. */
+/** The dialect of a revision; one object for each. @param revision a negotiated one. */
 export function legacyDialect(revision: Revision): LegacyDialect {
   const known = dialects.get(revision);
   if (known !== undefined) return known;

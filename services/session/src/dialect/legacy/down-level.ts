@@ -1,6 +1,6 @@
 /**
- * What a newer server says, in the words of an older client. Unknown fields of an object do no harm to a client; an unknown
- * kind of content or schema makes it reject the whole message, so those are replaced by what it does know.
+ * Converts messages of newer servers for older clients. Unknown members of an object do no harm to a client, but an unknown kind of content or schema
+ * makes it reject the whole message, so these are replaced by kinds that it knows.
  */
 import { featuresOf, isObject, urlElicitationRequired, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
 import type { ServerAnswer } from '../dialect.ts';
@@ -9,7 +9,7 @@ type Block = JsonObject;
 
 const internalError = -32_603;
 
-/** The result as the client's revision has it. Nothing is looked at for a client that knows everything. */
+/** Converts a result to the client's revision; for the newest one it is returned as it is. */
 export function downLevelResult(method: ExchangeMethod, result: JsonObject, revision: Revision): JsonObject {
   const { audioContent, resourceLinks } = featuresOf(revision);
   if (audioContent && resourceLinks) return result;
@@ -30,7 +30,7 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
   }
 }
 
-/** "URL elicitation required" (2025-11-25 client/elicitation): an older client knows neither the code nor what to do, so it is told in text. */
+/** Converts the error "URL elicitation required" (2025-11-25 client/elicitation), whose code an older client does not know, into text. */
 export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject, revision: Revision): ServerAnswer {
   if (error.code !== urlElicitationRequired || featuresOf(revision).richQuestions) return { kind: 'error', error };
   const elicitations = isObject(error.data) && Array.isArray(error.data['elicitations']) ? error.data['elicitations'].filter(isObject) : [];
@@ -38,7 +38,7 @@ export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject
   return method === 'tools/call' ? { kind: 'result', result: { content: [text(told)], isError: true } } : { kind: 'error', error: { code: internalError, message: told } };
 }
 
-/** The parameters of a server's question as the client's revision has them, or why it cannot be asked that. */
+/** Converts the parameters of a server's question to the client's revision. @returns `problem` where that is not possible. */
 export function downLevelQuestion(method: InputMethod, params: JsonObject, revision: Revision): { readonly params: JsonObject } | { readonly problem: string } {
   if (featuresOf(revision).richQuestions) return { params };
   switch (method) {
@@ -60,7 +60,7 @@ function downLevelBlock(block: unknown, revision: Revision): unknown {
   return block;
 }
 
-/** 2025-06-18 knows forms of plain fields: enumerations with names beside them, no lists, defaults for booleans only. */
+/** 2025-06-18 has forms of simple fields: enumerations with `enumNames`, no lists, defaults for booleans only. */
 function downLevelElicitation({ mode, requestedSchema, ...params }: JsonObject): { readonly params: JsonObject } | { readonly problem: string } {
   if (mode === 'url') return { problem: 'this client cannot be sent to a URL: its revision has forms only' };
   if (!isObject(requestedSchema) || !isObject(requestedSchema['properties'])) return { params: { ...params, requestedSchema } };

@@ -1,4 +1,4 @@
-/** What a server of 2026-07-28 says, in the words of the revisions with sessions. */
+/** Converts messages of servers of 2026-07-28 for clients of the revisions with sessions. */
 import { isObject, metaKeys, modernCodes, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
 import type { ServerAnswer } from '../dialect.ts';
 
@@ -6,7 +6,7 @@ const internalError = -32_603;
 const invalidParams = -32_602;
 const resourceNotFound = -32_002;
 
-/** A result without what only the newer revision has. @param wrapsOutput the list shows the tool's output inside an object. */
+/** Removes members of a result that only the newer revision has. @param wrapsOutput whether the list shows the tool's output wrapped in an object. */
 export function plainResult(result: JsonObject, wrapsOutput: boolean): JsonObject {
   if (!('resultType' in result) && !wrapsOutput) return result;
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta: meta, ...plain } = result;
@@ -25,12 +25,12 @@ function withoutOwnKeys(meta: JsonObject): JsonObject | undefined {
   return Object.keys(kept).length === 0 ? undefined : kept;
 }
 
-/** Who cannot use the structure reads it as text. */
+/** Adds the structured content as text if there is no other content, for clients that do not use it. */
 function withText(content: unknown, structured: unknown): unknown {
   return Array.isArray(content) && content.length > 0 ? content : [{ type: 'text', text: JSON.stringify(structured) }];
 }
 
-/** An error with a code of the newer revision. */
+/** Converts an error with a code of the newer revision. */
 export function plainModernError(method: ExchangeMethod, error: JsonRpcErrorObject): ServerAnswer {
   switch (error.code) {
     case invalidParams:

@@ -1,4 +1,4 @@
-/** What a legacy client is told when it initializes (lifecycle, Initialization and Capability Negotiation). */
+/** The answer to `initialize` (lifecycle, Initialization and Capability Negotiation). */
 import type { View } from '@omnibus/catalog';
 import { featuresOf, isObject, sessionExtensions, version, type JsonObject, type Revision } from '@omnibus/protocol';
 import { offeredExperiments } from '../capabilities.ts';
@@ -11,8 +11,8 @@ export function initializeResult(revision: Revision, view: View): JsonObject {
 }
 
 /**
- * A capability is offered when a server behind the endpoint has it, by what is known of it last: of one that was never reached nothing is
- * known. `tools` is always: there may be some at any time, and the list says so.
+ * The capabilities of an endpoint: those that one of its servers has according to its last record. `tools` is always offered, since there may be some
+ * at any time.
  */
 function capabilities(view: View, revision: Revision): JsonObject {
   const extensions = sessionExtensions.filter((name) => view.offersExtension(name)).map((name) => [name, {}]);
@@ -28,7 +28,7 @@ function capabilities(view: View, revision: Revision): JsonObject {
   };
 }
 
-/** What an `initialize` lacks of what every revision wants in it (lifecycle, Initialization; schema, InitializeRequest). */
+/** What is missing in the parameters of `initialize` that every revision requires (lifecycle, Initialization; schema, InitializeRequest). */
 export function initializeProblem(params: JsonObject | undefined): string | undefined {
   if (typeof params?.['protocolVersion'] !== 'string') return 'params.protocolVersion must be a string';
   for (const member of ['capabilities', 'clientInfo']) if (!isObject(params[member])) return `params.${member} must be an object`;

@@ -1,15 +1,15 @@
-/** The least severe messages that a client with a session wants to hear of its servers (2025-11-25 server/utilities/logging). */
+/** The log level of a client with a session (2025-11-25 server/utilities/logging). */
 import { fault, isLogLevel, logLevels, type ExchangeOutcome, type GatewayFault, type JsonObject, type LogLevel, type ServerName } from '@omnibus/protocol';
 
 export interface ClientLogLevelOptions {
-  /** Asks a server on behalf of the session. */
+  /** Sends `logging/setLevel` to a server on behalf of the session. */
   readonly ask: (server: ServerName, params: JsonObject, settled: (outcome: ExchangeOutcome) => void) => void;
-  /** Tells all adapters of a server. */
+  /** Publishes the level to all adapters of a server. */
   readonly tell: (server: ServerName, level: LogLevel) => void;
   readonly changed: () => void;
 }
 
-/** How the client is answered. */
+/** Sink for the answer to `logging/setLevel`. */
 export interface LevelAnswer {
   answerMember(member: string): void;
   refuse(gatewayFault: GatewayFault): void;
@@ -17,7 +17,7 @@ export interface LevelAnswer {
 
 export class ClientLogLevel {
   readonly #options: ClientLogLevelOptions;
-  /** Undefined when the client has set none. */
+  /** The present level; undefined when the client has set none. */
   current: LogLevel | undefined;
 
   constructor(options: ClientLogLevelOptions) {
@@ -28,14 +28,14 @@ export class ClientLogLevel {
     return this.current === undefined || !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(this.current);
   }
 
-  /** Where there is one server, it says itself which levels it takes; where there are several, the gateway does. */
+  /** Sets the level. A single server answers itself whether it accepts the level; with several servers the gateway answers. */
   set(params: JsonObject, servers: readonly ServerName[], answer: LevelAnswer): void {
     const [only] = servers;
     if (only !== undefined && servers.length === 1) this.#options.ask(only, params, (outcome) => this.#answer(params, servers, outcome, answer));
     else this.#answer(params, servers, { kind: 'result', result: {} }, answer);
   }
 
-  /** An adapter that was not there before knows of no level. */
+  /** Publishes the level again, for adapters that have come since. */
   tell(server: ServerName): void {
     if (this.current !== undefined) this.#options.tell(server, this.current);
   }

@@ -1,12 +1,12 @@
-/** The words of 2026-07-28 for the answer to one call: what its server wants back goes through the client's hands, and an error has an HTTP status. */
+/** The dialect of 2026-07-28 for the answer to one call: it binds a server's `requestState` to the caller, and gives errors an HTTP status. */
 import { isCustomMethod, modernCodes, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
 import type { ServerAnswer } from '../dialect.ts';
 import { ModernDialect } from './dialect.ts';
 
 export interface CallDialectOptions {
-  /** What a client brings back in place of a state that its server wants back. */
+  /** Replaces the server's `requestState` by a sealed one. */
   readonly bindState: (text: string) => string;
-  /** What to answer when the server wants addresses visited before it is called again. */
+  /** The result that asks the client to visit the addresses in a server's error; undefined for any other error. */
   readonly urlsRequired: (error: JsonObject) => JsonObject | undefined;
 }
 
@@ -14,7 +14,7 @@ const methodNotFound = -32_601;
 
 export class CallDialect extends ModernDialect {
   readonly #options: CallDialectOptions;
-  /** The HTTP status that the answer goes out with. */
+  /** HTTP status of the answer. */
   httpStatus = 200;
 
   constructor(options: CallDialectOptions) {

@@ -1,4 +1,4 @@
-/** The words of 2026-07-28, where every request stands alone. */
+/** The dialect of 2026-07-28, which has no sessions. */
 import { createdTask, declaresExtension, latestModernRevision, tasksExtension, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
 import { CommonMessages } from '../messages.ts';
@@ -9,7 +9,7 @@ export class ModernDialect extends CommonMessages implements ClientDialect {
   readonly unknownMethod = 'method.removed';
   readonly revision = latestModernRevision;
 
-  /** @param declared the capabilities of one request. */
+  /** @param declared capabilities in the metadata of the request. */
   taskMode(declared: JsonObject): TaskMode {
     return declaresExtension(declared, tasksExtension) ? 'offered' : 'none';
   }

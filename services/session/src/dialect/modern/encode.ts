@@ -1,4 +1,4 @@
-/** What a client of 2026-07-28 hears: results with their type, age and sender, and errors in that revision's codes. */
+/** Messages for clients of 2026-07-28: results with type, age and sender, and errors with the codes of that revision. */
 import type { View } from '@omnibus/catalog';
 import {
   carriedExtensions, isObject, metaKeys, modernRevisions, tasksExtension, version,
@@ -12,21 +12,21 @@ const senderMeta = { [metaKeys.serverInfo]: serverInfo };
 const invalidParams = -32_602;
 const legacyNotFound = -32_002;
 
-/** A result of a server, whatever its revision. The sender becomes the gateway, and members are added that this revision wants and the server left out. */
+/** Converts a result of a server of any revision. The gateway becomes the sender, and missing members that this revision requires are added. */
 export function modernResult(method: ExchangeMethod, result: JsonObject): JsonObject {
   const meta = isObject(result['_meta']) ? { ...result['_meta'], ...senderMeta } : senderMeta;
   const age = method === 'resources/read' ? { ttlMs: 0, cacheScope: 'private' } : {};
   return { resultType: 'complete', ...age, ...result, _meta: meta };
 }
 
-/** The page of a list, which is JSON already. @param isFirst what stands beside the entries stands on the first page. */
+/** A page of a list, which is JSON already. @param isFirst whether it is the first page, which has the members besides the entries. */
 export function modernList(json: string, view: View, kind: ListKind, isFirst: boolean): string {
   const { _meta: meta, ...more } = isFirst ? view.head(kind) : {};
   const members = JSON.stringify({ ...more, resultType: 'complete', ...view.freshness(kind, Date.now()), _meta: { ...(meta as JsonObject | undefined), ...senderMeta } });
   return `${members.slice(0, -1)},${json.slice(1)}`;
 }
 
-/** `server/discover`: what the endpoint offers, and in which revisions. */
+/** The result of `server/discover`: the capabilities of the endpoint and the supported revisions. */
 export function discovery(view: View): JsonObject {
   const instructions = view.instructions();
   const extensions = Object.fromEntries(carriedExtensions.filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0)).map((name) => [name, {}]));
@@ -59,14 +59,14 @@ export function subscriptionEnd(id: JsonRpcId): JsonObject {
 }
 
 /**
- * A server's error as it came, but for one code: this revision forbids the older one for a resource that is not there (server/resources, Error
- * Handling). Others that older revisions used have no meaning here, and are still what the server said (basic, Error codes).
+ * A server's error, unchanged except for one code: this revision forbids the older code for a missing resource (server/resources, Error
+ * Handling). Other codes of older revisions have no meaning here, and are passed on (basic, Error codes).
  */
 export function modernError(error: JsonRpcErrorObject): JsonRpcErrorObject {
   return error.code === legacyNotFound ? { ...error, code: invalidParams } : error;
 }
 
-/** What a server asks, as an entry of `inputRequests`: without what ties a message to its connection. */
+/** A question of a server as an entry of `inputRequests`, without members that belong to a connection. */
 export function inputRequest(method: string, { task: _task, elicitationId: _id, ...params }: JsonObject): JsonObject {
   const meta = params['_meta'];
   if (!isObject(meta)) return { method, params };
@@ -75,7 +75,7 @@ export function inputRequest(method: string, { task: _task, elicitationId: _id, 
   return { method, params: Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept } };
 }
 
-/** What is wrong with a client's answer; undefined when a server can be given it. */
+/** What is wrong with a client's answer; undefined when it can be passed to the server. */
 export function responseProblem(method: string, response: unknown): string | undefined {
   if (!isObject(response)) return 'must be an object';
   switch (method) {

@@ -1,7 +1,7 @@
 /** Checks the headers that repeat arguments of a tool (2026-07-28 basic/transports, Custom Headers). */
 import { argumentAt, isObject, parameterHeaders, repeats } from '@omnibus/protocol';
 
-/** @param headers the `Mcp-Param-*` headers by the rest of their name, in lower case. @returns what is wrong, in words. */
+/** @param headers the `Mcp-Param-*` headers, by their names without the prefix, in lower case. @returns what is wrong, in words; undefined where nothing is. */
 export function parameterHeaderProblem(inputSchema: unknown, args: unknown, headers: Readonly<Record<string, string>>): string | undefined {
   if (!isObject(inputSchema)) return undefined;
   const headersOf = parameterHeaders(inputSchema);

@@ -1,14 +1,14 @@
-/** An older server refuses a call until its user has been to some addresses (2025-11-25 client/elicitation); a client of 2026-07-28 is asked to go there. */
+/** An older server refuses a call until its user has visited some addresses (2025-11-25 client/elicitation); a client of 2026-07-28 is asked to visit them. */
 import { isObject, urlElicitationRequired, type JsonObject } from '@omnibus/protocol';
 
-/** How often a server may want addresses visited before one call. */
+/** Number of times that a server may require visits before one call. */
 const maxRounds = 8;
 
 /**
- * @param error that the server answered.
+ * @param error of the server.
  * @param capabilities that the client declared.
- * @param round how often the client was asked for this call before.
- * @returns what the client is asked (`inputRequests`); undefined when the error means something else, or the client cannot be asked that.
+ * @param round number of times that the client was asked for this call before.
+ * @returns `inputRequests` for the client; undefined when the error means something else, or the client cannot be asked.
  */
 export function urlVisits({ code, data }: JsonObject, { elicitation }: JsonObject, round: number): JsonObject | undefined {
   if (code !== urlElicitationRequired || !isObject(data) || !Array.isArray(data['elicitations'])) return undefined;
@@ -17,7 +17,7 @@ export function urlVisits({ code, data }: JsonObject, { elicitation }: JsonObjec
   return Object.fromEntries(requests) as JsonObject;
 }
 
-/** Whether the user has been everywhere. @param inputResponses as the client brings them. */
+/** Whether the user has visited all addresses. @param inputResponses of the client's request. */
 export function areVisited(inputResponses: unknown): boolean {
   const responses = isObject(inputResponses) ? Object.values(inputResponses) : [];
   return responses.length > 0 && responses.every((response) => isObject(response) && response['action'] === 'accept');
