@@ -1,6 +1,6 @@
 /**
- * What `npm start`, `npm test`, `npm run check` and the like do. Plain JavaScript for Node 20 and later with nothing
- * installed: it installs the dependencies, Node 24 among them, and runs everything else with that.
+ * The tasks behind `npm start`, `npm test`, `npm run check` and others. Plain JavaScript for Node 20 and later without dependencies: it installs the
+ * dependencies, among them Node 24, and runs everything else with that.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -13,20 +13,20 @@ const bin = join(root, 'node_modules', '.bin');
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
 const [task, ...rest] = process.argv.slice(2);
 
-/** Where TypeScript and JavaScript of the project stand. */
+/** Folders with TypeScript and JavaScript of the project. */
 const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
 
-/** What `npm test -- NAME` runs of one area, where the name alone would mean other files too. */
+/** Test files of `npm test -- NAME` for areas whose name alone would match other files too. */
 const areas = { package: ['test/package/'], upgrade: ['test/upgrade/'], nats: ['packages/bus/src/nats/', 'test/nats/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
 
-/** What `npm test -- quick` runs: every unit test, the documents, and what shows most of a fault in a call within the shortest time. */
+/** Test files of `npm test -- quick`: all unit tests, the documents, and the system tests that find most faults of calls in a short time. */
 const quickTests = ['packages/', 'services/', 'test/docs/', 'test/e2e/calls.', 'test/e2e/catalog.', 'test/e2e/json-rpc.', 'test/e2e/listen.', 'test/outside/edge-http.'];
 
 const tasks = {
   async start() {
     install({ toRun: true });
     buildToRun();
-    // The gateway works without its page, and says so there.
+    // The gateway works without its console, and shows a message there.
     if (!works('node', ['services/console/build.mjs'])) console.error('omnibus: the console cannot be built: node services/console/build.mjs says why');
     const config = rest.some((argument) => /^(-c|--config)/.test(argument)) ? [] : ['--config', 'deploy/examples/quickstart.yaml'];
     process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
@@ -46,11 +46,13 @@ const tasks = {
     install();
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
-    // Without it, browsers of tests are fetches of the same pages.
+    // Without Chromium, browsers in tests are replaced by fetches of the same pages.
     if (!installed('chromium', 'chromium')) console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
+    // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
+    if (!installed('bwrap', 'bubblewrap')) console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
     check();
     bundleProgram();
-    // People start their own; a machine of CI gets one where it can.
+    // Developers start their own engine; in CI one is started where possible.
     const engine = process.env.CI === undefined ? undefined : await startDockerEngine(installed);
     Object.assign(env, engine?.env);
     try {
@@ -73,7 +75,7 @@ const tasks = {
     const chosen = (option) => (rest.includes(option) ? rest.splice(rest.indexOf(option), 2)[1] : undefined);
     env.OMNIBUS_FUZZ_SEED = chosen('--seed') ?? env.OMNIBUS_FUZZ_SEED ?? String(Date.now() % 1e9);
     env.OMNIBUS_FUZZ_SECONDS = chosen('--seconds') ?? env.OMNIBUS_FUZZ_SECONDS ?? '60';
-    // Instead of a time: so many messages of clients, and so many requests to hostile servers.
+    // A number of client messages, and of requests to hostile servers, instead of a time.
     const count = chosen('--count');
     if (count !== undefined) env.OMNIBUS_FUZZ_COUNT = count;
     install();
@@ -87,7 +89,7 @@ const tasks = {
     provide('nats-server', 'nats-server');
     run('node', ['test/dist/bench/main.js', ...rest]);
   },
-  /** What npm does after an installation: `npx omnibus` works from then on. */
+  /** Runs after an installation by npm, so that `npx omnibus` works from then on. */
   prepare() {
     buildToRun();
   },
@@ -119,21 +121,21 @@ if (!Object.hasOwn(tasks, task)) {
 }
 await tasks[task]();
 
-/** Whether what only tests need is installed too. */
+/** Whether the dependencies of tests are installed too. */
 function hasTestTools() {
   return existsSync(join(root, 'node_modules', 'vitest', 'package.json'));
 }
 
 /**
- * Installs when nothing is installed or the lock file is newer than what is.
- * @param toRun leaves out what only tests need, as long as nobody has asked for it.
+ * Installs the dependencies when they are missing or older than the lock file.
+ * @param toRun leaves out the dependencies of tests, unless they were installed before.
  */
 function install({ toRun = false } = {}) {
   const marker = join(root, 'node_modules', '.package-lock.json');
   const isCurrent = existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
   if (isCurrent && (toRun || hasTestTools())) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
-  // Not `npm ci`: that refuses a lock file whose registry did not offer the binaries of every other platform.
+  // `npm ci` would refuse a lock file that lacks the binaries of other platforms, as some registries cause.
   run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...(toRun && !hasTestTools() ? ['--omit=dev'] : [])]);
 }
 
@@ -142,13 +144,13 @@ function build() {
   run('node', ['services/console/build.mjs']);
 }
 
-/** Types are not checked where what tests are written with is not there: the sources of some tests stand beside what they test. */
+/** Builds without checking types where the dependencies of tests are missing, since some tests are beside their sources. */
 function buildToRun() {
   if (hasTestTools()) build();
   else run('tsc', ['-b', '--noCheck', 'services/gateway']);
 }
 
-/** Types, lint with layout, direction of imports, dead code, rules of the project. */
+/** Checks types, lint with layout, the direction of imports, dead code, and rules of the project. */
 function check() {
   build();
   run('oxlint', ['--type-aware', '--deny-warnings', ...sources]);
@@ -157,7 +159,7 @@ function check() {
   run('node', ['scripts/check-rules.mjs']);
 }
 
-/** What tests start is what people install. */
+/** Bundles the gateway, since tests start it in the form in which people install it. */
 function bundleProgram() {
   run('node', ['scripts/package/program.mjs']);
   env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
@@ -172,14 +174,14 @@ async function test() {
   process.exitCode = status;
 }
 
-/** A program on the PATH, or from Debian's packages where we may install; without it nothing goes on. */
+/** Requires a program on the PATH, or installs its Debian package where that is permitted; otherwise the run ends. */
 function provide(program, debianPackage) {
   if (installed(program, debianPackage)) return;
   console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`);
   process.exit(1);
 }
 
-/** @returns whether the program is there, after an attempt to install it where it was not. */
+/** @returns whether the program exists, after an attempt to install it. */
 function installed(program, debianPackage) {
   if (works(program, ['--version'])) return true;
   if (works('apt-get', ['--version']) && process.getuid?.() === 0) {
@@ -201,7 +203,7 @@ function run(command, args) {
   if (status !== 0) process.exit(status ?? 1);
 }
 
-/** Runs until the program ends by itself: Ctrl-C reaches it directly, other signals are passed on. */
+/** Runs a program until it ends by itself: Ctrl-C reaches it directly, other signals are forwarded. */
 function runInteractive(command, args) {
   const child = spawn(command, args, { cwd: root, env, stdio: 'inherit' });
   process.on('SIGINT', () => undefined);

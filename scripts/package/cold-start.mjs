@@ -1,27 +1,90 @@
 /**
- * Measures how long it takes from starting the gateway to its first answer, of the package and of this clone as it is built:
- * `npm run package && node scripts/package/cold-start.mjs 11`. The two take turns, so that what else the machine does meets both.
+ * Measures the time from the start of a gateway to its first answers, with one server on stdin and stdout: of the package, of this clone, and of other
+ * gateways from npm and PyPI. `npm run package && node scripts/package/cold-start.mjs 11` takes two minutes. The gateways take turns, so that other load
+ * on the machine affects all of them.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const runs = Number(process.argv[2] ?? 11);
+const retryMs = 5;
+/** A gateway that needs longer for one answer is not measured further. */
+const limitMs = 20_000;
 const folder = mkdtempSync(join(tmpdir(), 'omnibus-cold-'));
-const config = join(folder, 'omnibus.json');
-writeFileSync(config, JSON.stringify({ mcpServers: {}, log: { format: 'json' } }));
-writeFileSync(join(folder, 'package.json'), '{}');
+const quiet = { stdio: ['ignore', 'ignore', 'inherit'] };
+/** The server behind each gateway. */
+const server = [process.execPath, join(root, 'test/dist/fixtures/stdio-server.js')];
+if (!existsSync(server[1])) throw new Error('the tests are not built yet: npm run build');
 const [archive] = globSync(join(root, 'dist/omnibus-gateway-*.tgz'));
 if (archive === undefined) throw new Error('there is no package yet: npm run package');
-execFileSync('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', archive], { cwd: folder, stdio: 'ignore' });
-const programs = { package: join(folder, 'node_modules/@omnibus/gateway/bin/omnibus.js'), clone: join(root, 'services/gateway/bin/omnibus.js') };
 
-/** Milliseconds of processor time that a process has used (proc_pid_stat(5): 14 and 15, in hundredths); what else a machine does hardly changes it. */
+writeFileSync(join(folder, 'package.json'), '{}');
+execFileSync('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', archive], { cwd: folder, ...quiet });
+const mcpServers = { up: { command: server[0], args: [server[1]] } };
+const config = join(folder, 'omnibus.json');
+writeFileSync(config, JSON.stringify({ mcpServers }));
+const omnibus = (program) => ({ words: (port) => [process.execPath, program, 'serve', '--config', config, '--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'] });
+const subjects = {
+  'Omnibus, the package': omnibus(join(folder, 'node_modules/@omnibus/gateway/bin/omnibus.js')),
+  'Omnibus, a clone as it is built': omnibus(join(root, 'services/gateway/bin/omnibus.js')),
+  ...othersOfNpm(),
+  ...othersOfPyPI(),
+};
+
+/** `mcp-hub` is not included: it serves its clients over the transport of 2024-11-05 only. */
+function othersOfNpm() {
+  const place = join(root, 'test/bench/.work/cold');
+  const versions = { 'mcp-proxy': '6.7.19', 'supergateway': '4.0.0' };
+  const bin = (name) => join(place, 'node_modules/.bin', name);
+  if (!Object.keys(versions).every((name) => existsSync(bin(name)))) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'package.json'), '{}');
+    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...Object.entries(versions).map(([name, version]) => `${name}@${version}`)], { cwd: place, ...quiet });
+  }
+  return {
+    [`mcp-proxy ${versions['mcp-proxy']} (npm)`]: { words: (port) => [process.execPath, bin('mcp-proxy'), '--host', '127.0.0.1', '--port', port, '--server', 'stream', '--', ...server] },
+    [`supergateway ${versions.supergateway} (npm)`]: { words: (port) => [process.execPath, bin('supergateway'), '--stdio', server.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--logLevel', 'none', '--port', port] },
+  };
+}
+
+/** Left out without Python 3.10 with venv. */
+function othersOfPyPI() {
+  const place = join(root, 'test/bench/.work/python');
+  const version = '0.13.0';
+  const program = join(place, 'bin/mcp-proxy');
+  try {
+    if (!existsSync(program)) {
+      execFileSync('python3', ['-m', 'venv', place], quiet);
+      execFileSync(join(place, 'bin/pip'), ['install', '--quiet', `mcp-proxy==${version}`], quiet);
+    }
+  } catch {
+    console.error('mcp-proxy of PyPI could not be installed; it is left out');
+    return {};
+  }
+  return { [`mcp-proxy ${version} (PyPI)`]: { words: (port) => [program, '--host', '127.0.0.1', '--port', port, '--pass-environment', ...server] } };
+}
+
+/** A port that was free just now. */
+async function freePort() {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address();
+  listener.close();
+  await once(listener, 'close');
+  return String(port);
+}
+
+/**
+ * Milliseconds of processor time of a process (proc_pid_stat(5): 14 and 15, in hundredths), without its children; other load on the machine hardly
+ * changes it.
+ */
 function usedBy(pid) {
   if (process.platform !== 'linux') return Number.NaN;
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -29,41 +92,74 @@ function usedBy(pid) {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** @returns milliseconds until the answer to `initialize` was there, by the clock and of the processor. */
-async function toFirstAnswer(program) {
+/** Opens a client of Streamable HTTP, and resolves when `initialize` is answered. @param child the gateway; requests are repeated until it listens. */
+async function open(url, child) {
+  const protocolVersion = '2025-06-18';
+  const headers = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+  let id = 0;
+  const post = async (message) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message });
+    let response;
+    while (response === undefined) {
+      response = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(limitMs) }).catch((error) => {
+        if (child.exitCode !== null || error.name === 'TimeoutError') throw error;
+      });
+      if (response === undefined) await setTimeout(retryMs);
+    }
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+    const session = response.headers.get('mcp-session-id');
+    if (session !== null) headers['mcp-session-id'] = session;
+    const line = text.startsWith('{') ? text : text.split('\n').find((each) => each.startsWith('data: {'))?.slice('data: '.length);
+    return line === undefined ? undefined : JSON.parse(line);
+  };
+  const ask = (method, params) => post({ id: id += 1, method, params });
+  await ask('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'cold', version: '1' } });
+  headers['mcp-protocol-version'] = protocolVersion;
+  await post({ method: 'notifications/initialized' });
+  return ask;
+}
+
+/**
+ * @returns milliseconds from the start until `initialize` was answered, and until a tool of the server was listed and called; and the processor time
+ * until then.
+ */
+async function start({ words }) {
+  const port = await freePort();
+  const [command, ...args] = words(port);
   const began = performance.now();
-  const child = spawn('node', [program, 'serve', '--config', config, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'], { stdio: ['ignore', 'ignore', 'pipe'] });
-  for await (const line of createInterface({ input: child.stderr })) {
-    const { endpoint } = JSON.parse(line);
-    if (endpoint === undefined) continue;
-    const body = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'cold', version: '1' } } };
-    const answer = await fetch(endpoint, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }, body: JSON.stringify(body) });
-    if (!(await answer.text()).includes('serverInfo')) throw new Error(`answered ${answer.status}`);
-    const took = { answer: performance.now() - began, processor: usedBy(child.pid) };
-    child.kill('SIGTERM');
-    await once(child, 'exit');
+  const child = spawn(command, args, { stdio: 'ignore', cwd: folder });
+  const exited = once(child, 'exit');
+  try {
+    const ask = await open(`http://127.0.0.1:${port}/mcp`, child);
+    const initialized = performance.now() - began;
+    let tool;
+    while (tool === undefined) tool = (await ask('tools/list', {})).result.tools.find(({ name }) => name.endsWith('echo'));
+    const called = await ask('tools/call', { name: tool.name, arguments: { cold: 1 } });
+    if (called.result?.content?.[0]?.text !== '{"cold":1}') throw new Error(`the call was answered ${JSON.stringify(called)}`);
+    const took = { initialized, called: performance.now() - began, processor: usedBy(child.pid) };
     return took;
+  } finally {
+    // Two of them can be ended only in this way.
+    child.kill('SIGKILL');
+    await exited;
   }
-  throw new Error('it ended before it served');
 }
 
-async function toVersion(program) {
-  const began = performance.now();
-  await once(spawn('node', [program, '--version'], { stdio: 'ignore' }), 'exit');
-  return performance.now() - began;
-}
-
-const took = { package: { answer: [], processor: [], version: [] }, clone: { answer: [], processor: [], version: [] } };
+const took = new Map(Object.keys(subjects).map((name) => [name, []]));
 for (let run = 0; run <= runs; run += 1) {
-  for (const [name, program] of Object.entries(programs)) {
-    const [{ answer, processor }, version] = [await toFirstAnswer(program), await toVersion(program)];
-    // The first of each fills the caches of the disk.
-    if (run === 0) continue;
-    took[name].answer.push(answer);
-    took[name].processor.push(processor);
-    took[name].version.push(version);
+  for (const [name, subject] of Object.entries(subjects)) {
+    const measured = await start(subject);
+    // The first run fills the disk cache.
+    if (run > 0) took.get(name).push(measured);
   }
 }
-const median = (numbers) => Math.round(numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)]);
-for (const [name, { answer, processor, version }] of Object.entries(took)) console.log(`${name}: ${median(answer)} ms to the first answer (${Math.round(Math.min(...answer))} to ${Math.round(Math.max(...answer))}), ${median(processor)} ms of the processor, ${median(version)} ms to --version, ${runs} runs, Node ${process.versions.node}`);
+const middle = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const seconds = (ms) => (ms / 1000).toFixed(2);
+console.log(`${runs} starts of each, in turns, Node ${process.versions.node}\n`);
+console.log('| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median |\n|---|---|---|---|');
+for (const [name, all] of took) {
+  const [initialized, called] = ['initialized', 'called'].map((what) => all.map((each) => each[what]));
+  console.log(`| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s |`);
+}
 rmSync(folder, { recursive: true });

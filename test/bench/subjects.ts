@@ -1,4 +1,4 @@
-/** What is measured: each way to stand between a client and the upstream, started and ready. */
+/** The measured gateways and proxies between a client and the upstream server, started and ready. */
 import { join } from 'node:path';
 import { startGateway, type Shape } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
@@ -7,7 +7,7 @@ import { root, startProcess, type RunningProcess } from '../support/processes.ts
 export interface Measured {
   readonly name: string;
   readonly url: string;
-  /** The processes whose processor time is counted. NATS itself is not ours and is not counted. */
+  /** The processes whose processor time is counted. That of NATS is not counted. */
   readonly pids: readonly number[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
   };
 }
 
-/** A gateway of which somebody watches some of the calls, as the console does. @param query of `/api/v1/watch`. */
+/** A gateway with a watch of some calls, as the console has. @param query of `/api/v1/watch`. */
 export async function startWatched(shape: Shape, mcpServers: object, query: string): Promise<Measured> {
   const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
   const stop = new AbortController();
@@ -58,7 +58,7 @@ export async function startWatched(shape: Shape, mcpServers: object, query: stri
   };
 }
 
-/** What can be asked of callers besides who they are; nobody in a measurement is refused by it. */
+/** Further checks of callers; none of them refuses anything in a measurement. */
 const demands = {
   'known': {},
   'known, 100 rules': {
@@ -74,12 +74,13 @@ const demands = {
   'known, limited': { limits: { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }] } },
 } as const;
 
-/** Gateways that know their callers by an API key: by that alone, with each demand besides, and with all of them at once. */
+/** Gateways with API keys: without further checks, with each of them, and with all of them. */
 export async function startKnowing(shape: Shape, mcpServers: object, stack: AsyncDisposableStack): Promise<Measured[]> {
   const keys = stack.use(await Keys.make('bench'));
   const { file } = keys.auth.keys;
   const record = { audit: { sinks: [{ kind: 'file', folder: `${file}-audit` }] } };
-  const kinds = { ...demands, 'known, on record': record, 'known, all of it': { ...demands['known, 100 rules'], ...demands['known, limited'], ...record } };
+  const ruled = { ...demands['known, 100 rules'], ...record };
+  const kinds = { ...demands, 'known, on record': record, 'known, 100 rules, on record': ruled, 'known, all of it': { ...ruled, ...demands['known, limited'] } };
   const started: Measured[] = [];
   for (const [name, demand] of Object.entries(kinds)) {
     const gateway = stack.use(await startGateway(shape, { mcpServers, auth: keys.auth, ...demand, log: { level: 'info', format: 'json' } }));

@@ -1,16 +1,19 @@
 /**
- * Clients of every kind at work while one thing after the other goes wrong: processes of every role killed, stopped, cut off
- * and with jumping clocks, nodes of the NATS cluster lost, its store full, a backend that reaches no server, the configuration
- * changed; with hostile servers beside the good ones all the time. The schedule follows from a seed, which is printed:
- * `OMNIBUS_CHAOS_SEED` and `OMNIBUS_CHAOS_SECONDS` choose another. What the processes log goes to the folder `OMNIBUS_CHAOS_LOGS`.
+ * Clients of every kind work while one fault follows the other: processes of every role are killed, stopped, cut off and given wrong clocks, nodes of the
+ * NATS cluster fail, its store is full, a backend reaches no server, the configuration changes. Hostile servers run beside the correct ones all the time,
+ * and rules, limits, approvals and the audit are on (`evidence.ts`). The schedule is determined by a seed, which is printed: `OMNIBUS_CHAOS_SEED` and
+ * `OMNIBUS_CHAOS_SECONDS` choose another. The logs of the processes are written to the folder `OMNIBUS_CHAOS_LOGS`.
  */
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
-import { asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
+import { approving, asked, counter, sdkClient, streamer, worker, type Run } from './clients.ts';
+import { evidenceOf, governed } from './evidence.ts';
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
 import { randomNumbers, shuffled } from './random.ts';
@@ -18,22 +21,27 @@ import { consenting, listener } from './session-clients.ts';
 import { Tally } from './tally.ts';
 
 const seed = Number(process.env['OMNIBUS_CHAOS_SEED'] ?? 20_261_121);
-/** Every fault strikes at least once; then on until the time is over. */
+/** Every fault occurs at least once; then more until the time is over. */
 const seconds = Number(process.env['OMNIBUS_CHAOS_SECONDS'] ?? 60);
 const logFolder = process.env['OMNIBUS_CHAOS_LOGS'];
 const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 10_000;
 
-it('no session is lost, no answer wrong or missing, nothing done twice, no child left behind', { timeout: (seconds + 240) * 1_000 }, async () => {
+it('no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record', { timeout: (seconds + 360) * 1_000 }, async () => {
   const executions = new Map<string, number>();
+  const atUp = new Set<string>();
+  const records = await mkdtemp(join(tmpdir(), 'omnibus-chaos-audit-'));
   const executed = (tag: unknown): unknown => executions.set(String(tag), (executions.get(String(tag)) ?? 0) + 1);
   const marker = `chaos-${process.pid}-${seed}`;
   await using upstream = await Upstream.start({
-    tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long')], resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
+    tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long'), tool('careful')], resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
     onCall: (call) => {
       const { name, args: { tag } } = call;
-      if (name !== 'look') executed(tag);
+      if (name !== 'look') {
+        executed(tag);
+        atUp.add(String(tag));
+      }
       if (name === 'long') work(call, 1);
       else call.answer(text(String(tag)));
     },
@@ -44,8 +52,8 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   const struck: string[] = [];
   {
     await using fleet = await Fleet.start({
-      timeouts: { call: '10s', drain: '3s' },
-      mcpServers: { up: { url: upstream.url }, era: { url: era.url }, files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker) },
+      timeouts: { call: '10s', drain: '3s' }, ...governed(records),
+      mcpServers: { up: { url: upstream.url, definitions: 'pin' }, era: { url: era.url, definitions: 'pin' }, files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker) },
     });
     const probe = await RawClient.open(fleet.url);
     await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
@@ -53,7 +61,7 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
 
     const over = new AbortController();
     const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => random() * 20, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
-    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener].map((work, index) => work(run, `${work.name}${index}`));
+    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener, approving].map((work, index) => work(run, `${work.name}${index}`));
     const endsAt = performance.now() + seconds * 1_000;
     for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
       for (const fault of shuffled(faults, random)) {
@@ -70,22 +78,29 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   for (const { method, params } of era.seen) if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
 
   const orphans = await untilNone(marker);
+  const evidence = await evidenceOf(records, atUp, tally.seen);
+  await rm(records, { recursive: true });
   const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
   const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
   process.stdout.write(`\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n`
     + `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n`
+    + `audit: ${atUp.size} calls executed, ${evidence.unrecorded.length} not on record; ${tally.seen.size} seen to succeed, ${evidence.endless.length} without a record of their end, of at most ${evidence.mayLack} that ${evidence.open} killed processes may lack\n`
     + `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
   expect({ lost: tally.lost, wrong: tally.wrong, twice, unanswered: tally.unanswered, orphans }).toEqual({ lost: [], wrong: [], twice: [], unanswered: [], orphans: [] });
+  expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
+  expect(evidence.open).toBeGreaterThan(0);
+  expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
+  expect(tally.approved).toBeGreaterThan(0);
   expect(tally.answered).toBeGreaterThan(1_000);
   expect(struck.length).toBeGreaterThanOrEqual(faults.length);
 });
 
-/** Servers that mean no good, beside those that are used. */
+/** Hostile servers beside those that are used. */
 function hostile(marker: string): Record<string, { readonly command: string; readonly args: readonly string[] }> {
   return Object.fromEntries(['garbage', 'storm', 'deep', 'hang'].map((way) => [way, { command: 'node', args: [fixturePath('chaos-stdio'), way, marker] }]));
 }
 
-/** A call that takes a while and says how far it is. */
+/** Handles a call that takes a while and reports progress. */
 function work(call: Call, step: number): void {
   setTimeout(() => {
     if (step < longSteps) {
@@ -97,7 +112,7 @@ function work(call: Call, step: number): void {
   }, stepMs);
 }
 
-/** The processes with that word in their command line, once there are none or it has taken too long. */
+/** The processes with a word in their command line, once there are none or the time is over. */
 async function untilNone(word: string): Promise<readonly string[]> {
   const giveUpAt = performance.now() + orphansGoneMs;
   for (;;) {

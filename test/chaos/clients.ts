@@ -1,7 +1,4 @@
-/**
- * The clients of the chaos run. Each works until it is told to stop; whatever it is answered is either right, or an error
- * that says what became of the call.
- */
+/** The clients of the chaos run. Each works until it is stopped; every answer has to be right, or an error that states the outcome of the call. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
@@ -11,34 +8,36 @@ import { RawClient, type Message } from '../support/raw-client.ts';
 import { text } from '../support/upstream.ts';
 import type { Tally } from './tally.ts';
 
-/** A call that has no answer by then has none. */
+/** A call without an answer by then counts as unanswered. */
 export const answerMs = 40_000;
 const maxReturns = 40;
-/** The SDK gives up after two attempts unless told otherwise. */
+/** By default, the SDK gives up after two attempts. */
 const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1_000, reconnectionDelayGrowFactor: 1.5, maxRetries: 20 };
 
 export interface Run {
   readonly url: string;
   readonly tally: Tally;
-  /** Milliseconds, chosen by the seed. */
+  /** Milliseconds between two calls, determined by the seed. */
   readonly pauseMs: () => number;
   readonly over: AbortSignal;
-  /** Lets the server "up" say that a resource has changed. */
+  /** Lets the server "up" announce a change of a resource. */
   readonly touch: (uri: string) => void;
 }
 
 export type Worker = (run: Run, name: string) => Promise<void>;
 
-/** Judges the answer to a call that was to say its own tag. */
+/** Checks the answer to a call, which has to contain the call's tag. */
 function judge({ tally }: Run, client: string, tag: string, status: number, last: Message | undefined): void {
   if (status === 404) tally.lost.push(tag);
   else if (last === undefined) tally.wrong.push(`${tag}: no message`);
   else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message);
-  else if (last.id !== undefined && JSON.stringify(last.result?.['content']) === JSON.stringify(text(tag)['content'])) tally.success(client);
-  else tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
+  else if (last.id !== undefined && JSON.stringify(last.result?.['content']) === JSON.stringify(text(tag)['content'])) {
+    tally.seen.add(tag);
+    tally.success(client);
+  } else tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
 }
 
-/** Something between the client and the edge broke: the client knows that it does not know. */
+/** Counts a broken connection between the client and the edge, by which the client knows that the outcome is unknown. */
 export function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
   if ((error as Error).name === 'TimeoutError') tally.giveUp(tag, since);
   else tally.interrupt('connection');
@@ -62,7 +61,7 @@ export const worker: Worker = async (run, name) => {
   }
 };
 
-/** The official SDK's client, with its standing stream and its own ways of coming back. */
+/** The client of the official SDK, with its standing stream and its own reconnection. */
 export const sdkClient: Worker = async (run, name) => {
   const troubles: string[] = [];
   const client = await opened(run, async () => {
@@ -77,8 +76,10 @@ export const sdkClient: Worker = async (run, name) => {
     const since = performance.now();
     try {
       const result = await client.callTool({ name: 'up__act', arguments: { tag } }, undefined, { timeout: answerMs });
-      if (JSON.stringify(result['content']) === JSON.stringify(text(tag)['content'])) run.tally.success(name);
-      else run.tally.wrong.push(`${tag}: ${JSON.stringify(result)}`);
+      if (JSON.stringify(result['content']) === JSON.stringify(text(tag)['content'])) {
+        run.tally.seen.add(tag);
+        run.tally.success(name);
+      } else run.tally.wrong.push(`${tag}: ${JSON.stringify(result)}`);
     } catch (error) {
       if (error instanceof McpError && error.code === -32_001) run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
       else if (error instanceof McpError) run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason);
@@ -90,7 +91,7 @@ export const sdkClient: Worker = async (run, name) => {
   await client.close();
 };
 
-/** Long calls with progress, on a stream the client comes back to whenever it breaks. */
+/** Long calls with progress, on a stream that the client resumes whenever it breaks. */
 export const streamer: Worker = async (run, name) => {
   const { session } = await opened(run, () => RawClient.open(run.url));
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -106,10 +107,10 @@ export const streamer: Worker = async (run, name) => {
         if (reader.status === 404) run.tally.lost.push(tag);
         if (reader.status >= 500 && lastEventId !== undefined) {
           await pause(run);
-          continue; // Nobody could serve it just now; calling a second time would be another matter.
+          continue; // The request was certainly not executed; otherwise it would not be repeated.
         }
         if (reader.status !== 200) break;
-        // Breaking the connection in the middle is part of the exercise.
+        // No edge or worker could serve the stream now; resuming again does no harm, as a second call would.
         if (round === 0 && count % 2 === 0) {
           await Promise.race([reader.events.until(3), reader.ended]);
           reader.break();
@@ -129,7 +130,7 @@ export const streamer: Worker = async (run, name) => {
   }
 };
 
-/** Judges what came on the stream of a call that was answered. */
+/** Checks the messages on the stream of a call that was answered. */
 function judgeStream(run: Run, name: string, tag: string, heard: readonly Message[]): void {
   const progress = heard.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params?.['progress'] as number);
   const answers = heard.filter(({ id }) => id === tag);
@@ -138,7 +139,7 @@ function judgeStream(run: Run, name: string, tag: string, heard: readonly Messag
   else judge(run, name, tag, 200, answers[0]);
 }
 
-/** A client of the newest revision, whose calls ask something and are continued by another request. */
+/** A client of the newest revision whose calls ask something and are continued by another request. */
 export const asked: Worker = async (run, name) => {
   const client = new ModernClient(run.url);
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -170,7 +171,31 @@ export const asked: Worker = async (run, name) => {
   }
 };
 
-/** A session whose program counts: as long as it is the same program, it goes on counting. */
+/** A client of the newest revision whose calls need the approval of their user: the exact call is shown, and executed once. */
+export const approving: Worker = async (run, name) => {
+  const client = new ModernClient(run.url);
+  for (let count = 0; !run.over.aborted; count += 1) {
+    const tag = `${name}-${count}`;
+    const call = { name: 'up__careful', arguments: { tag } };
+    const since = performance.now();
+    try {
+      const { last: first } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
+      if (first.error !== undefined) run.tally.interrupt(first.error.data?.['reason']);
+      else {
+        const [[key, request] = ['', undefined]] = Object.entries((first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>);
+        if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true) run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
+        const { last, status } = await client.request('tools/call', { ...call, requestState: first.result?.['requestState'], inputResponses: { [key]: { action: 'accept', content: { approve: true } } } }, {}, AbortSignal.timeout(answerMs));
+        judge(run, name, tag, status, last);
+        if (last.error === undefined) run.tally.approved += 1;
+      }
+    } catch (error) {
+      broken(run, tag, since, error);
+    }
+    await pause(run);
+  }
+};
+
+/** A session whose program counts: the count must continue as long as it is the same program. */
 export const counter: Worker = async (run, name) => {
   const client = await opened(run, () => RawClient.open(run.url));
   let known: readonly [pid: number, count: number] = [0, 0];
@@ -183,7 +208,7 @@ export const counter: Worker = async (run, name) => {
       else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
       else {
         const [pid, value] = JSON.parse((last.result as { readonly content: readonly [{ readonly text: string }] }).content[0].text) as [number, number];
-        // One that was interrupted may have counted or not.
+        // An interrupted call may have been counted or not.
         if (pid === known[0] && value <= known[1]) run.tally.wrong.push(`${tag}: ${value} after ${known[1]}`);
         known = [pid, value];
         run.tally.success(name);
@@ -195,7 +220,7 @@ export const counter: Worker = async (run, name) => {
   }
 };
 
-/** Sessions that come, do a little of everything, and go. */
+/** Sessions that are opened, use every feature briefly, and are closed. */
 export const visitor: Worker = async (run, name) => {
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
@@ -209,7 +234,7 @@ export const visitor: Worker = async (run, name) => {
   }
 };
 
-/** The first fault may strike while a client says hello, which it then does again. */
+/** Opens a connection; it is tried again when a fault interrupts the handshake. */
 export async function opened<T>(run: Run, open: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

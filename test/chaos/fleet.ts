@@ -1,4 +1,4 @@
-/** Two processes of each role on a cluster of three NATS nodes, each over a network of its own, behind one address for clients. */
+/** Two processes of each role on a cluster of three NATS nodes, each over its own network link, behind one address for clients. */
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -14,19 +14,19 @@ export type Role = (typeof roles)[number];
 
 interface Part {
   readonly process: RunningProcess;
-  /** Between it and NATS. */
+  /** The link between it and NATS. */
   readonly link: Link;
-  /** Of an edge. */
+  /** The port of an edge. */
   readonly port: number | undefined;
 }
 
-/** What the configuration file holds, less addresses. */
+/** The configuration file, without addresses. */
 export interface FleetConfig {
   readonly mcpServers: Readonly<Record<string, { readonly url?: string } & Readonly<Record<string, unknown>>>>;
   readonly [option: string]: unknown;
 }
 
-/** What its processes are, and what they talk over. */
+/** Alternatives for its parts. */
 export interface FleetParts {
   /** A program that takes the arguments of `omnibus`; default: `omnibusProgram`. */
   readonly program?: string;
@@ -34,15 +34,16 @@ export interface FleetParts {
   readonly nats?: Promise<NatsCluster>;
 }
 
-const maxStoreMegabytes = 256;
-/** A process that is not ready by then is ended, and the run with it. */
+/** Little more than the buckets and streams reserve, so that the store is filled quickly. */
+const maxStoreMegabytes = 400;
+/** When a process is not ready by then, the run fails. */
 const startMs = 60_000;
 
 export class Fleet {
   readonly cluster: NatsCluster;
   readonly #configFile: string;
   readonly #parts: Record<Role, Part[]> = { edge: [], session: [], backend: [] };
-  /** What new processes are. */
+  /** The program of new processes. */
   program: string;
   #config: FleetConfig;
   #reloads = 1;
@@ -68,17 +69,17 @@ export class Fleet {
     return fleet;
   }
 
-  /** Where clients connect, whichever edges there are. */
+  /** The address for clients, independent of the current edges. */
   get url(): string {
     return `http://127.0.0.1:${this.#balancer?.port}/mcp`;
   }
 
-  /** Every process of the gateway that runs. */
+  /** Every running process of the gateway. */
   get processes(): readonly RunningProcess[] {
     return roles.flatMap((role) => this.#parts[role].map(({ process }) => process));
   }
 
-  /** What every process said that there was, as one file each. */
+  /** Writes the output of every process so far, one file for each. */
   async writeLogs(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
     await Promise.all(this.#started.map(([role, process], index) => writeFile(join(folder, `${index}-${role}.log`), process.output())));
@@ -92,7 +93,7 @@ export class Fleet {
     return this.cluster.nodes[index % 3] as NatsNode;
   }
 
-  /** Ends the older one of a role and starts another in its place. */
+  /** Ends the older process of a role, and starts another one. */
   async replace(role: Role, signal: NodeJS.Signals): Promise<void> {
     const [old, kept] = this.#parts[role] as [Part, Part];
     this.#parts[role] = [kept];
@@ -103,7 +104,7 @@ export class Fleet {
     old.link[Symbol.dispose]();
   }
 
-  /** Every process is told something new of a server, and applies it. */
+  /** Changes the configuration of a server, and waits until every process has applied it. */
   async reload(server: string): Promise<void> {
     const applied = (process: RunningProcess): number => process.output().split('the changed configuration is applied').length;
     const { mcpServers } = this.#config;
@@ -116,7 +117,7 @@ export class Fleet {
     }, { timeout: startMs });
   }
 
-  /** A third backend that reaches none of the servers, for a while. */
+  /** Runs a third backend for a while that reaches none of the servers. */
   async besideBadBackend(ms: number): Promise<void> {
     const { mcpServers } = this.#config;
     const nowhere = Object.fromEntries(Object.entries(mcpServers).map(([name, settings]) => [name, settings.url === undefined ? { command: '/nowhere' } : { url: 'http://127.0.0.1:9/mcp' }]));

@@ -1,17 +1,21 @@
-/** What became of the calls of all clients. */
+/** The outcomes of the calls of all clients. */
 export class Tally {
   readonly lost: string[] = [];
   readonly wrong: string[] = [];
   readonly unanswered: string[] = [];
   answered = 0;
-  /** Answered with an error of the gateway, or cut off together with the edge; either way the client knows. */
+  /** Tags of the calls of the server "up" with a successful answer. */
+  readonly seen = new Set<string>();
+  /** Number of successful calls after an approval. */
+  approved = 0;
+  /** Number of calls that were answered with an error of the gateway, or cut off together with the edge; in both cases the client is informed. */
   interrupted = 0;
   readonly reasons = new Map<string, number>();
-  /** Milliseconds from a fault to the next call of anybody that succeeded. */
+  /** Milliseconds from each fault to the next successful call of any client. */
   readonly recoveries: number[] = [];
-  /** Milliseconds the most unlucky client went without a success. */
+  /** The longest time of any client without a successful call, in milliseconds. */
   longestWaitMs = 0;
-  /** Whose wait that was, and between which moments of the run, in seconds. */
+  /** The client of that time, and its end in seconds of the run. */
   longestWaitOf = '';
   readonly #successes = new Map<string, number>();
   #faultAt: number | undefined;
@@ -40,13 +44,13 @@ export class Tally {
     this.reasons.set(name, (this.reasons.get(name) ?? 0) + 1);
   }
 
-  /** @param since when it was asked, as `performance.now()`; which faults struck meanwhile is the first thing to know. */
+  /** Notes a call without an answer, with the faults in the meantime. @param since the start of the call, as `performance.now()`. */
   giveUp(call: string, since: number): void {
     const [from, to] = [since, performance.now()].map((time) => Math.round(time / 1_000));
     this.unanswered.push(`${call}, from ${from} s to ${to} s`);
   }
 
-  /** @returns the time within which that part of the recoveries was. */
+  /** @returns the time within which that share of the recoveries took place. */
   recoveredWithin(part: number): number {
     const times = [...this.recoveries].sort((a, b) => a - b);
     return Math.round(times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? 0);

@@ -1,4 +1,4 @@
-/** The chart as people get it: an archive, and the NATS that comes with it, run with what the chart says. */
+/** The chart as a published archive, and the NATS that it contains, run with the settings of the chart. */
 import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { version } from '@omnibus/protocol';
 import { omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
-import { findHelm, render } from './helm.ts';
+import { findHelm, render, plainSettings } from './helm.ts';
 
 interface Container {
   readonly volumeMounts?: readonly object[];
@@ -68,6 +68,11 @@ if (helm !== undefined) describe('the chart', () => {
     expect(of(archive)).toBe(of(join(root, 'deploy/helm/omnibus')));
     expect(of(archive)).toContain('kind: CustomResourceDefinition');
     await rm(folder, { recursive: true });
+  });
+
+  it('takes every value of the version before, which an upgrade gives it again', () => {
+    const { status, stderr } = spawnSync(helm, ['template', 'omnibus', join(root, 'deploy/helm/omnibus'), '--namespace', 'omnibus', '--kube-version', '1.31.0', '--values', join(root, 'test/upgrade/fixtures/values-0.2.0.yaml'), ...plainSettings.flatMap((setting) => ['--set', setting])], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   });
 
   it('gives secrets of servers to backends alone', () => {

@@ -1,4 +1,4 @@
-/** The image, built and run for real where there is a Docker engine. */
+/** The image, built and run where there is a Docker engine. */
 import { spawnSync } from 'node:child_process';
 import { access, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { root, startProcess } from '../support/processes.ts';
 
 const base = 'node:24-bookworm-slim';
 const image = 'omnibus:test';
-/** Compressed, as a registry stores it; what is measured stands in docs/install.md. */
+/** Bound on the compressed size, as a registry stores it; the measured size is in docs/install.md. */
 const mostBytes = 120_000_000;
 const docker = (...args: string[]): { readonly status: number | null; readonly output: string } => {
   const { status, stdout, stderr } = spawnSync('docker', args, { encoding: 'utf8', maxBuffer: 10_000_000 });
@@ -26,7 +26,7 @@ if (canBuild) describe('the image', () => {
     const context = join(folder, 'dist');
     await mkdir(context);
     await makeArchive(context);
-    // Where no registry answers, programs of this machine do for those of the base: they only lay out the image.
+    // Without a registry, programs of this machine replace those of the base image.
     const nodeImage = docker('image', 'inspect', base).status === 0 || docker('pull', '-q', base).status === 0 ? base : importBase(folder);
     const built = docker('build', '--build-arg', `NODE_IMAGE=${nodeImage}`, '--build-arg', `VERSION=${version}`, '-f', join(root, 'deploy/docker/Dockerfile'), '-t', image, context);
     expect(built, built.output).toMatchObject({ status: 0 });
@@ -34,9 +34,9 @@ if (canBuild) describe('the image', () => {
     const file = join(folder, 'omnibus.yaml');
     await writeFile(file, 'mcpServers: {}\nlog: { format: json }\n', { mode: 0o644 });
     const name = `omnibus-test-${process.pid}`;
-    const running = startProcess('docker', ['run', '--rm', '--name', name, '--read-only', '--cap-drop', 'ALL', '-v', `${file}:/etc/omnibus/omnibus.yaml:ro`, image]);
+    await using running = startProcess('docker', ['run', '--rm', '--name', name, '--read-only', '--cap-drop', 'ALL', '-v', `${file}:/etc/omnibus/omnibus.yaml:ro`, image]);
     await running.line(/"msg":"ready"/);
-    // The image knows its callers from the start: the first key is shown once.
+    // The image authenticates callers by default: the first key is printed once.
     expect(running.output()).toMatch(/^omk_\S+$/m);
     expect(docker('exec', name, 'node', '-e', 'fetch("http://127.0.0.1:7301/readyz").then(async (answer) => console.log(await answer.text(), process.getuid()))').output).toContain('ready\n 1000');
     expect(docker('exec', name, 'node', '-e', 'require("fs").writeFileSync("/app/x", "")').output).toContain('EROFS');
@@ -58,7 +58,7 @@ if (canBuild) describe('the image', () => {
   });
 });
 
-/** A base with the Node of this checkout and what the Dockerfile calls, for machines without a registry. @returns its name. */
+/** Makes a base image with the Node of this checkout and the programs that the Dockerfile calls, for machines without a registry. @returns its name. */
 function importBase(folder: string): string {
   const tag = 'omnibus:base';
   const script = `

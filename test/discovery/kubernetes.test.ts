@@ -1,11 +1,11 @@
-/** Servers that teams add by objects of their own, as an API server tells of them. */
+/** Servers that teams add as objects in Kubernetes, with a stand-in for the API server. */
 import { describe, expect, it } from 'vitest';
 import { shapes, startGateway } from '../support/gateway.ts';
 import { KubernetesApi } from '../support/kubernetes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-/** The servers of these tests are on this machine, which is not for others to name unless it is allowed. */
+/** The servers of these tests are on this machine, which has to be allowed for objects of others. */
 const config = { discovery: { kubernetes: { enabled: true, namespaces: ['*'], allowedHosts: ['127.0.0.1'] } } };
 
 describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
@@ -26,7 +26,7 @@ describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
     api.apply('mcpservers', 'team-b', 'second', { url: two.url });
     await client.untilTools((names) => names.includes('team-b_second__two'));
 
-    // A watch that ends is taken up from the version that was seen last; nothing is listed again.
+    // A watch that ends is continued from the last version; nothing is listed again.
     const lists = api.listed.values.length;
     const watches = api.watched.values.length;
     api.endWatches();
@@ -35,14 +35,14 @@ describe.each(shapes)('servers in Kubernetes, %s', (shape) => {
     expect(api.listed.values.length).toBe(lists);
     expect(api.watched.values.slice(watches).some(({ resource, from }) => resource === 'mcpservers' && from > 100)).toBe(true);
 
-    // What is forgotten is listed anew, and what went meanwhile goes.
+    // After an expired version everything is listed again, and servers that were deleted meanwhile are removed.
     await api.watched.until(api.watched.values.length);
     api.compact();
     api.apply('mcpservers', 'team-b', 'third', { url: two.url });
     await client.untilTools((names) => names.includes('team-b_third__two'));
     expect(api.listed.values.length).toBeGreaterThan(lists);
 
-    // Another address is another server.
+    // With another address it is another server.
     api.apply('mcpservers', 'team-a', 'first', { url: two.url });
     await client.untilTools((names) => names.includes('team-a_first__two') && !names.includes('team-a_first__one'));
   });
@@ -73,7 +73,10 @@ it('a profile selects among the servers of its own namespace, follows them, and 
   await using other = await Upstream.start({ tools: [tool('other')] });
   api.apply('mcpservers', 'team', 'wiki', { url: one.url });
   api.apply('mcpservers', 'elsewhere', 'secret', { url: other.url });
-  api.apply('mcpprofiles', 'team', 'readers', { servers: ['wiki', 'later'], tools: ['*/*', '!wiki/write'], rename: { 'wiki/read': 'look' }, pin: { 'wiki/read': { space: 'public' } } });
+  api.apply('mcpprofiles', 'team', 'readers', { servers: ['wiki', 'later'], tools: ['*/*', '!wiki/write'], rename: { 'wiki/read': 'look' }, pin: { 'wiki/read': { space: 'public' } } }, {
+    // An earlier process has written this status. Watches continue to deliver it here, since they may be behind the latest status.
+    status: { observedGeneration: 1, endpoint: '/mcp/team_readers', conditions: [{ type: 'Ready', status: 'True', reason: 'Served', message: 'served at /mcp/team_readers', observedGeneration: 1, lastTransitionTime: '2026-01-01T00:00:00Z' }] },
+  });
   api.apply('mcpprofiles', 'team', 'thieves', { servers: ['secret', 'elsewhere_secret', '../elsewhere/secret'], tools: ['elsewhere_secret/*', '*_secret/*'] });
   api.apply('mcpprofiles', 'team', 'wiki', {});
   api.apply('mcpprofiles', 'team', 'wrong', { tools: ['wiki/@(a|b)'] });
@@ -104,7 +107,7 @@ it('a labelled Service is a server, at the port and path its annotations say', a
   api.apply('services', 'team', 'other', { ports: [{ port: 80 }] });
   await using gateway = await startGateway('embedded', config, { KUBECONFIG: api.kubeconfig });
   await gateway.edge.line(/"servers":\["team_wiki"\],"msg":"servers were discovered"/);
-  // Its name means nothing outside a cluster: the problem names the address that was tried.
+  // Its name cannot be resolved outside of a cluster: the problem contains the address that was tried.
   const { servers } = (await (await fetch(`http://${await gateway.admin(gateway.edge)}/status`)).json()) as { servers: readonly { server: string; status: string }[] };
   expect(servers.map(({ server }) => server)).toEqual(['team_wiki']);
   await gateway.edge.line(/wiki\.team\.svc/);

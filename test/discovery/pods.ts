@@ -1,4 +1,4 @@
-/** Servers that Kubernetes runs: what is made for an `McpServer` with a command or an image, at a real API server. */
+/** Servers that run in pods: the objects that are created for an `McpServer` with a command or an image, at a real API server. */
 import { parseAllDocuments, parse } from 'yaml';
 import { expect } from 'vitest';
 import { render } from '../deploy/helm.ts';
@@ -18,14 +18,16 @@ const namespace = 'docs';
 const server = (name: string, spec: object): KubernetesObject & { readonly spec: object } => ({ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', metadata: { namespace, name }, spec });
 const kinds = { Deployment: 'apps/v1', Service: 'v1', ServiceAccount: 'v1', NetworkPolicy: 'networking.k8s.io/v1' } as const;
 
-/** @param helm renders the rights and the configuration, which are those of the chart. */
+/** @param helm renders the permissions and the configuration, which are those of the chart. */
 export async function serversInPods(api: ApiServer, helm: string): Promise<void> {
   const settings = ['discovery.pods.enabled=true', 'discovery.pods.commandImage=launchers:1', `discovery.namespaces={${namespace}}`, 'discovery.secrets=true'];
   const rendered = parseAllDocuments(render(helm, ...settings).output).map((document) => document.toJS() as KubernetesObject & { readonly data?: Readonly<Record<string, string>> } | null).filter((each) => each !== null);
-  // No pod is taken here that is not as restricted as Kubernetes can have it.
+  // The namespace accepts only pods with the strictest restrictions of Kubernetes.
   await api.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } } } as KubernetesObject);
   for (const manifest of rendered) if (manifest.metadata.namespace === namespace && manifest.kind.startsWith('Role')) await api.create(manifest);
   const { kubeconfig, token } = await api.actAs('omnibus', 'omnibus-backend');
+  // The API server applies a permission a moment after the role was created.
+  await expect.poll(() => api.may(token, 'delete', 'networkpolicies', 'networking.k8s.io', { namespace })).toBe(true);
   for (const [resource, group] of [['deployments', 'apps'], ['services', ''], ['serviceaccounts', ''], ['networkpolicies', 'networking.k8s.io']] as const) {
     for (const verb of ['get', 'create', 'patch', 'delete']) expect(await api.may(token, verb, resource, group, { namespace })).toBe(true);
     expect(await api.may(token, 'list', 'secrets', '', { namespace })).toBe(false);
@@ -53,7 +55,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   await expect.poll(() => reason('wiki', 'Deployed')).toBe('True Applied Deployment mcp-wiki');
   expect(agent.problems).toEqual([]);
 
-  // What was made for it goes with it, and may do nothing.
+  // The created objects belong to the server, so they are deleted with it, and its service account has no token.
   const { metadata: { uid } } = await read('wiki');
   for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) expect(await of(kind, 'mcp-wiki')).toMatchObject({ metadata: { ownerReferences: [{ kind: 'McpServer', name: 'wiki', uid, controller: true }] } });
   expect(await of('ServiceAccount', 'mcp-wiki')).toMatchObject({ automountServiceAccountToken: false });
@@ -68,7 +70,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
     containers: [{ image: 'launchers:1', securityContext: restricted, resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { cpu: '1', memory: '512Mi' } }, readinessProbe: { httpGet: { path: '/healthz' } } }],
   });
 
-  // Nobody calls it: no pod, and its tools are offered all the same. Whoever calls it waits until there is one again.
+  // When nobody calls it, it has no pod, and its tools are still listed. A call waits until there is a pod again.
   await expect.poll(() => reason('wiki'), { timeout: 30_000 }).toContain('True Asleep');
   await expect.poll(() => agent.pods, { timeout: 30_000 }).toEqual([]);
   expect(((await of('Deployment', 'mcp-wiki')) as Deployment).spec.replicas).toBe(0);
@@ -76,19 +78,19 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   expect((await client.callTool('echo', { b: 2 })).last.result).toEqual(text('{"b":2}'));
   expect(agent.started.get('mcp-wiki')).toBe(2);
 
-  // A pod that is lost is another one's place: calls go on there.
+  // A lost pod is replaced, and calls go to the new one.
   agent.kill('mcp-wiki');
   await expect.poll(() => client.callTool('echo', { c: 3 }).then(({ last }) => last?.result), { timeout: 30_000 }).toEqual(text('{"c":3}'));
   expect(agent.problems).toEqual([]);
 
-  // What somebody else made is left alone.
+  // An object that was created by somebody else is not changed.
   await api.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace, name: 'mcp-taken' } });
   await api.create(server('taken', { command: 'node' }));
   await expect.poll(() => reason('taken', 'Deployed')).toContain('False Refused there is a ServiceAccount "mcp-taken" already');
   expect(await reason('taken')).toContain('False NotDeployed');
   await expect(of('Deployment', 'mcp-taken')).rejects.toThrow('not found');
 
-  // An image that serves HTTP by itself is run as it is; and what the API server does not take is said.
+  // An image that serves HTTP itself is run as it is; and an object that the API server refuses is reported.
   await api.create(server('http', { image: 'example/http:1', port: 8080, resources: { limits: { memory: '1Gi' } }, sleepAfter: '0s' }));
   await expect.poll(() => reason('http', 'Deployed')).toContain('True Applied');
   const http = ((await of('Deployment', 'mcp-http')) as Deployment).spec.template.spec;
@@ -97,7 +99,7 @@ export async function serversInPods(api: ApiServer, helm: string): Promise<void>
   await api.create(server('odd', { command: 'x', resources: { limits: { memory: 'much' } } }));
   await expect.poll(() => reason('odd', 'Deployed')).toContain('quantities must match');
 
-  // It runs elsewhere from now on: what was made for it goes.
+  // The server now runs elsewhere: the created objects are deleted.
   await using upstream = await Upstream.start({ tools: [tool('elsewhere')] });
   await api.merge(server('wiki', { url: upstream.url, command: null, args: null, env: null, envFrom: null }));
   await client.untilTools((names) => names.some((name) => name.endsWith('elsewhere')));

@@ -16,14 +16,14 @@ it('the example configurations are good', async () => {
 
 const documents = ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];
 
-it.each([...documents, 'CHANGELOG.md', 'docs/kubernetes.md', 'docs/matrix.md', 'docs/nats.md', 'docs/speed.md'])('every file that %s links to is there', async (document) => {
+it.each([...documents, 'CHANGELOG.md', 'docs/backup.md', 'docs/kubernetes.md', 'docs/matrix.md', 'docs/nats.md', 'docs/security.md', 'docs/speed.md', 'docs/threat-model.md'])('every file that %s links to is there', async (document) => {
   const text = await readFile(join(root, document), 'utf8');
   for (const [, path] of text.matchAll(/\]\((?!https?:)([^)#]+)\)/g)) await expect(access(join(root, dirname(document), path as string)), `${document}: ${path}`).resolves.toBeUndefined();
 });
 
 it.each(documents)('every source file that %s names is there', async (document) => {
   const text = await readFile(join(root, document), 'utf8');
-  // A file is named by the end of its path, and without the `src` that every package has: `session/worker.ts`.
+  // A file may be named by the end of its path, and without the `src` of its package: `session/worker.ts`.
   const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root, encoding: 'utf8' }).split('\n');
   const present = files.map((file) => `/${file}`).flatMap((file) => [file, file.replace('/src/', '/')]);
   const named = [...text.matchAll(/`([\w./-]+\.(?:ts|mjs|py|go|rs))`/g)].map(([, path]) => path as string);

@@ -1,9 +1,9 @@
-/** The documents that are made from source, so that they cannot say something else. */
+/** The documents that are generated from source, so that they cannot contradict it. */
 import { openApi } from '@omnibus/admin-api';
 import { busRoles, permissionsOf, subjectTable } from '@omnibus/bus';
 import { configJsonSchema } from '@omnibus/config';
 import { alertRules, dashboards, grafanaModel } from '@omnibus/deploy';
-import { commandTable, createProgram, exits } from '@omnibus/gateway';
+import { commandTable, createProgram, exits, jsonShapes, shapeText } from '@omnibus/gateway';
 import { errorTable, version } from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import { stringify } from 'yaml';
@@ -15,7 +15,7 @@ const table = (head: readonly string[], rows: readonly (readonly string[])[]): s
 
 const chartFiles = 'deploy/helm/omnibus/files';
 
-/** Path from the checkout and content of each. */
+/** Path in the checkout, and contents, of each document. */
 export async function generateDocuments(): Promise<ReadonlyMap<string, string>> {
   return new Map([
     ['docs/errors.md', errors()],
@@ -26,7 +26,7 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/nats.md', nats()],
     ['deploy/helm/omnibus/charts/nats/files/users.conf', `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`],
     ['docs/differences.md', differences()],
-    // A chart holds everything it needs, so what is generated for Grafana and Prometheus is in it too.
+    // A chart must contain all its files, so the generated files for Grafana and Prometheus are copied into it.
     ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
     ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
     ['docs/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
@@ -55,7 +55,7 @@ function commands(): string {
       ...args.map(({ name, isRequired, isMany, description: text }) => [`\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``, cell(text), '']),
       ...options.map(({ flags, choices, description: text, fallback }) => [`\`${flags}\``, cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`), fallback === undefined || typeof fallback === 'boolean' ? '' : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``]),
     ];
-    return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}`;
+    return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
   });
   return `# Commands
 
@@ -69,6 +69,12 @@ a pipe nothing is cut, and tabs separate the columns. With \`--json\` the answer
 ${table(['status', 'meaning'], Object.values(exits).map(({ code, meaning }) => [String(code), meaning]))}
 
 ${sections.join('\n')}`;
+}
+
+/** The description of the output of `--json`. */
+function jsonOf(command: string): string {
+  const { [command]: shape } = jsonShapes;
+  return shape === undefined ? '' : `\n\`--json\` prints \`${shapeText(shape)}\`.\n`;
 }
 
 function subjects(): string {
@@ -162,7 +168,7 @@ interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: string;
   readonly anyOf?: readonly Schema[];
-  /** Maps that their `kind` tells apart. */
+  /** Alternatives that are distinguished by their `kind`. */
   readonly oneOf?: readonly Schema[];
   readonly items?: Schema;
 }

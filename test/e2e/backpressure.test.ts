@@ -1,4 +1,4 @@
-/** More than there is room for: readers that stop, servers that flood, crowds. What is too much is refused or ended, and nothing else suffers. */
+/** Overload: readers that stop, servers that send without end, very many clients. The excess is refused or ended, and other clients are not affected. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ const megabyte = 1024 * 1024;
 const jsonHeaders = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
 const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'crowd', version: '1' } } });
 
-/** Sends an HTTP request on a socket of its own and leaves the answer to the caller. */
+/** Sends an HTTP request on a socket of its own, without reading the answer. */
 async function send(url: string, method: string, headers: Readonly<Record<string, string>>, body = ''): Promise<Socket> {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect(Number(port), hostname);
@@ -40,7 +40,7 @@ describe.each(shapes)('under load, %s', (shape) => {
 
   const flood = async (count: number): Promise<Call> => (await upstream.calls.until(count)).at(-1) as Call;
 
-  it('a client that stops reading is cut off before it costs memory, and the others do not notice', async () => {
+  it('a client that stops reading is disconnected before it uses much memory, and others are not affected', async () => {
     using client = await RawClient.open(gateway.url);
     using other = await RawClient.open(gateway.url);
     const before = await memoryOf(gateway.processes);
@@ -51,7 +51,7 @@ describe.each(shapes)('under load, %s', (shape) => {
     const closed = once(socket, 'close');
     const call = await flood(arrived);
     const piece = 'x'.repeat(megabyte);
-    // Whether it is cut off shows in the metric alone: the client does not read, so it does not see it.
+    // Only the metric shows whether the stream was closed: the client does not read, so it does not notice.
     for (let sent = 0; (await metricsOf(gateway.edge)).get('omnibus_slow_readers_closed_total') !== 1; sent += 1) {
       call.log('info', piece);
       expect(sent).toBeLessThan(500);
@@ -83,7 +83,7 @@ describe.each(shapes)('under load, %s', (shape) => {
     expect(heard).toEqual(Array.from({ length: count }, (_, index) => index + 1));
   });
 
-  it('a burst of 5,000 initialize is served, or refused with what to do', async () => {
+  it('each of 5,000 simultaneous initialize requests is served, or refused with advice', async () => {
     const crowd = new Agent({ connections: 1_000 });
     const answers = await Promise.all(Array.from({ length: 5_000 }, async () => {
       const { statusCode, headers, body } = await request(gateway.url, { dispatcher: crowd, method: 'POST', headers: jsonHeaders, body: initialize });
@@ -99,7 +99,7 @@ describe.each(shapes)('under load, %s', (shape) => {
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
   });
 
-  it('10,000 idle sessions with open streams cost little, and each hears of a change', { timeout: 120_000 }, async () => {
+  it('10,000 idle sessions with open streams use little, and each is notified of a change', { timeout: 120_000 }, async () => {
     const count = 10_000;
     const before = await memoryOf(gateway.processes);
     const crowd = new Agent({ connections: 64 });
@@ -144,10 +144,10 @@ describe.each(shapes)('under load, %s', (shape) => {
   });
 });
 
-it('more sessions than there may be are refused, and those that are there go on', async () => {
+it('sessions beyond the limit are refused, and open ones go on', async () => {
   await using upstream = await Upstream.start();
   await using gateway = await startGateway('embedded', { limits: { maxSessions: 10 }, mcpServers: { up: { url: upstream.url } } });
-  // One that was opened and never used would make room for the next.
+  // A session that was opened and never used would be removed for the next one.
   const opened = await Promise.all(Array.from({ length: 10 }, () => RawClient.open(gateway.url)));
   await Promise.all(opened.map((client) => client.request('ping')));
   const late = await Promise.all(Array.from({ length: 20 }, () => new RawClient(gateway.url).initialize('2025-11-25')));

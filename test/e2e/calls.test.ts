@@ -47,11 +47,11 @@ describe.each(shapes)('a call, %s', (shape) => {
     await b[Symbol.asyncDispose]();
   });
 
-  it('is answered as JSON when the answer is the first thing to say', async () => {
+  it('is answered as JSON when the answer is the first message', async () => {
     expect(await client.callTool('a__echo', { x: 1 }, undefined, 'one')).toMatchObject({ status: 200, type: 'application/json', last: { id: 'one', result: text('{"x":1}') } });
   });
 
-  it('is answered as a stream when the answer takes longer than a moment, so that nobody in between gives up', async () => {
+  it('is answered as a stream when the answer takes longer than a moment, so that proxies do not time out', async () => {
     const arrived = a.calls.values.length + 1;
     const response = await fetch(gateway.url, {
       method: 'POST',
@@ -63,7 +63,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(await response.text()).toContain('at last');
   });
 
-  it('is answered as a stream when something else comes first: progress under the client\'s own token, and never going back', async () => {
+  it('is answered as a stream when another message comes first: progress under the client\'s own token, and never decreasing', async () => {
     const answer = await client.callTool('a__chatty', {}, { progressToken: 'mine' }, 7);
     expect(answer.type).toBe('text/event-stream');
     const progress = answer.messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
@@ -78,7 +78,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(logs.map(({ params }) => params)).toEqual([{ level: 'error', data: 'loud', logger: 'a' }]);
   });
 
-  it('keeps no progress token of another hop: the server sees the gateway\'s own, whether the client has one or not', async () => {
+  it('gives the server a progress token of the gateway\'s own, whether or not the client has sent one', async () => {
     await client.callTool('a__echo', {}, { progressToken: 'mine', 'example.com/kept': 1 });
     const withToken = a.calls.values.at(-1)?.meta;
     expect(withToken?.['progressToken']).not.toBe('mine');
@@ -106,7 +106,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     for (const id of [1, '1', 0, '', 'é', 9_007_199_254_740_991]) expect((await client.callTool('a__echo', {}, undefined, id)).last.id).toBe(id);
   });
 
-  it('is cancelled at exactly the server that works on it, and gets no answer', async () => {
+  it('is cancelled only at the server that works on it, and gets no answer', async () => {
     const [beforeA, beforeB] = [a.cancelled.values.length, b.cancelled.values.length];
     const arrived = b.calls.values.length + 1;
     const pending = client.callTool('b__slow', {}, undefined, 'to-cancel');
@@ -120,7 +120,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect((await client.callTool('b__echo')).last.result).toEqual(text('{}'));
   });
 
-  it('is not cancelled by a notification that names its id with another type, or that could mean several', async () => {
+  it('is not cancelled by a notification with an id of another type, or of several requests', async () => {
     const arrived = a.calls.values.length;
     const calls = [client.callTool('a__slow', {}, undefined, 5), client.callTool('a__slow', {}, undefined, 6), client.callTool('a__slow', {}, undefined, 6)];
     const received = (await a.calls.until(arrived + 3)).slice(arrived);
@@ -142,7 +142,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(a.cancelled.values.length).toBe(before);
   });
 
-  it('that takes longer than its limit is given up, and the server told', async () => {
+  it('that takes longer than its limit is given up, and cancelled at the server', async () => {
     const before = a.cancelled.values.length;
     const answer = await client.callTool('a__impatient');
     expect(answer.last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.timeout', retry: 'unknown-outcome', server: 'a', limitMs: 300 } });
@@ -150,7 +150,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     await a.cancelled.until(before + 1);
   });
 
-  it('lives as long as it makes progress, but never beyond its maximum', async () => {
+  it('goes on as long as it makes progress, but never beyond its maximum', async () => {
     const arrived = a.calls.values.length + 1;
     const pending = client.callTool('a__stubborn', {}, { progressToken: 1 });
     const call = (await a.calls.until(arrived)).at(-1) as Call;
@@ -162,7 +162,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(answer.messages.length).toBeGreaterThan(4);
   });
 
-  it('is refused at once when its server has as much running and waiting as it may', async () => {
+  it('is refused at once when its server has its maximum of running and waiting calls', async () => {
     const arrived = b.calls.values.length;
     const running = [1, 2, 3].map(() => client.callTool('b__slow'));
     await b.calls.until(arrived + 2);
@@ -173,7 +173,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     for (const answer of await Promise.all(running)) expect(answer.last.result).toEqual(text('done'));
   });
 
-  it('is refused when its session has too many waiting', async () => {
+  it('is refused when its session has too many waiting calls', async () => {
     const arrived = a.calls.values.length;
     const running = Array.from({ length: 50 }, () => client.callTool('a__slow'));
     await a.calls.until(arrived + 50);
@@ -182,7 +182,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     await Promise.all(running);
   });
 
-  it('carries results far larger than one message of the bus', async () => {
+  it('returns results far larger than one message of the bus', async () => {
     const answer = await client.callTool('a__large', { bytes: 5_000_000 });
     expect((answer.last.result?.['content'] as { text: string }[])[0]?.text.length).toBe(5_000_000);
     const sent = 'y'.repeat(2_000_000);

@@ -1,4 +1,4 @@
-/** What a message carries from one side to the other, whichever era either speaks: progress, limits, what no revision knows, logs. */
+/** Parts of messages that are passed on between both sides, in all combinations of eras: progress, limits, unknown members, logs. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ interface Caller {
 
 const servers = ['old', 'new'] as const;
 
-describe('what a message carries', () => {
+describe('contents of messages', () => {
   const speakers = new Map<string, Speaker>();
   const callers = new Map<string, Caller>();
   let gateway: GatewayUnderTest;
@@ -58,14 +58,14 @@ describe('what a message carries', () => {
     for (const each of speakers.values()) await each[Symbol.asyncDispose]();
   });
 
-  it('the WebSocket client of the documentation is one', async () => {
+  it('the WebSocket client of the documentation works', async () => {
     const page = await readFile(join(root, 'docs/clients.md'), 'utf8');
     const [, example] = /```js\n(.*?)```/s.exec(page) as unknown as [string, string];
     const { stdout } = await promisify(execFile)(process.execPath, ['--eval', example.replace('ws://127.0.0.1:7300/ws', socketUrl())]);
     expect(stdout).toContain('old__say');
   });
 
-  it('a client on a WebSocket brings its limit in _meta', async () => {
+  it('a client on a WebSocket sends its time limit in _meta', async () => {
     using socket = await SocketClient.open(socketUrl());
     const { error } = await socket.request('tools/call', { name: 'old__say', arguments: { holds: true }, _meta: { 'dev.omnibus/timeoutMs': 60 } });
     expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 60 } });
@@ -76,7 +76,7 @@ describe('what a message carries', () => {
     const levelsOf = (answer: Answer): unknown[] => saidBy('notifications/message', answer).map((params) => params?.['level']);
     const asked = (): unknown => metaOf(speaker(server).latest('tools/call'))['io.modelcontextprotocol/logLevel'];
 
-    it('reach a client of 2025 that set no level, and one that did by its level', async () => {
+    it('reach a client of 2025 that set no level, and are filtered by the level for one that did', async () => {
       expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(['debug', 'error']);
       expect(asked()).toBe(server === 'new' ? 'debug' : undefined);
       using strict = await RawClient.open(gateway.url);
@@ -86,12 +86,12 @@ describe('what a message carries', () => {
       await strict.delete();
     });
 
-    it('are not asked for by a client of 2026 that wants none', async () => {
+    it('are not requested for a client of 2026 that wants none', async () => {
       expect(levelsOf(await caller('2026-07-28').say(server, { messages }))).toEqual([]);
       expect(asked()).toBeUndefined();
     });
 
-    it('are of no other session\'s level', async () => {
+    it('are not filtered by the level of another session', async () => {
       using loud = await RawClient.open(gateway.url);
       await loud.request('logging/setLevel', { level: 'debug' });
       expect(levelsOf(await loud.callTool(`${server}__say`, { messages }))).toEqual(['debug', 'error']);
@@ -100,7 +100,7 @@ describe('what a message carries', () => {
     });
   });
 
-  it('what a server says to a level that is set at its own endpoint is what its client hears', async () => {
+  it('the server\'s answer to a log level at its own endpoint is passed to the client', async () => {
     using only = await RawClient.open(`${gateway.url}/old`);
     expect((await only.request('logging/setLevel', { level: 'loud' })).last.error).toEqual({ code: -32_601, message: 'no logging/setLevel here' });
     expect((await only.request('logging/setLevel', { level: 'error' })).last.result).toEqual({});
@@ -112,13 +112,13 @@ describe('what a message carries', () => {
   const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));
 
   describe.each(pairs)('of a client of %s and the %s server', (era, server) => {
-    it('progress comes with its _meta and with members that no revision knows', async () => {
+    it('progress keeps its _meta and members that no revision defines', async () => {
       const more = { total: 3, message: 'one of three', _meta: { 'example.com/step': { at: 1 } }, etaSeconds: 7 };
       const answer = await caller(era).say(server, { messages: [progress(1, more)] }, { progressToken: 'mine' });
       expect(saidBy('notifications/progress', answer)).toEqual([{ progressToken: 'mine', progress: 1, ...more }]);
     });
 
-    it('progress keeps a call alive although the client asked for none, and the client hears nothing of it', async () => {
+    it('progress extends the time of a call although the client asked for none, and is not sent to the client', async () => {
       const answer = await caller(era).say(server, { messages: [1, 2, 3, 4, 5, 6].map((value) => progress(value)), everyMs: 150, result: { content: [{ type: 'text', text: 'at last' }] } });
       expect(answer.last.result?.['content']).toEqual([{ type: 'text', text: 'at last' }]);
       expect(saidBy('notifications/progress', answer)).toEqual([]);
@@ -136,7 +136,7 @@ describe('what a message carries', () => {
       },
     );
 
-    it('a limit beyond that of the server is the server\'s, and one that is no number of milliseconds is refused', async () => {
+    it('a time limit beyond the server\'s is cut to it, and one that is no number of milliseconds is refused', async () => {
       expect((await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });
       const bad = [0, -1, 1.5, '100', null, {}].map((limit) => caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': limit }));
       const badHeaders = ['soon', '0', '1.5', '100, 200', ''].map((limit) => caller(era).say(server, {}, {}, { 'omnibus-timeout-ms': limit }));

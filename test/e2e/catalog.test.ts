@@ -4,7 +4,7 @@ import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
-/** Serves 25 tools in pages of 10, the second cursor being the empty string, or for ever the same page. */
+/** Serves 25 tools in pages of 10 with the empty string as the second cursor, or the same page without end. */
 function paging(loops: boolean) {
   const all = Array.from({ length: 25 }, (_, index) => tool(`t${index}`));
   const starts = new Map([[undefined, 0], ['', 10], ['last', 20]]);
@@ -79,7 +79,7 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect((await one.request('tools/list', {}, 1)).body).toBe((await two.request('tools/list', {}, 1)).body);
   });
 
-  it('leads a public name to the server\'s own', async () => {
+  it('maps a public name to the server\'s own', async () => {
     using client = await RawClient.open(gateway.url);
     const [, dotted] = await client.toolNames();
     await client.callTool(dotted as string);
@@ -111,7 +111,7 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect(call?.['content']).toEqual([{ type: 'resource', resource: { uri: 'omnibus://b/file:///shared', text: 'b' } }]);
   });
 
-  it('sends a URI that a result handed out back to the server it came from, and asks the others only for unknown ones', async () => {
+  it('sends a URI that a result linked to back to its server, and asks all servers only for unknown ones', async () => {
     using client = await RawClient.open(gateway.url);
     await client.callTool('a__search');
     const before = b.requests.length;
@@ -119,14 +119,14 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect(b.requests.length).toBe(before);
   });
 
-  it('tells every session of a change, on exactly one of its streams, and answers from the new list', async () => {
+  it('notifies every session of a change, on exactly one of its streams, and answers from the new list', async () => {
     using one = await RawClient.open(gateway.url);
     using two = await RawClient.open(`${gateway.url}/a`);
     using elsewhere = await RawClient.open(`${gateway.url}/b`);
     const heard = [await one.listen(), await one.listen(), await two.listen(), await elsewhere.listen()] as const;
     a.tools = [...a.tools, tool('added')];
     a.notify('notifications/tools/list_changed');
-    // The latest is the one a client is most likely to read.
+    // Announcements are sent on the latest stream, which is most likely the one that the client reads.
     expect(await heard[1].until(1)).toEqual([{ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }]);
     await heard[2].until(1);
     expect(await two.toolNames()).toContain('added');
@@ -135,14 +135,14 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect(heard[3].values).toEqual([]);
   });
 
-  it('passes an announced change on although the list reads the same', async () => {
+  it('passes on an announced change although the list is the same', async () => {
     using client = await RawClient.open(`${gateway.url}/a`);
     const heard = await client.listen();
     a.notify('notifications/prompts/list_changed');
     expect(await heard.until(1)).toEqual([{ jsonrpc: '2.0', method: 'notifications/prompts/list_changed' }]);
   });
 
-  it('keeps a change for a client that is not listening yet', async () => {
+  it('stores a notification for a client that has no stream yet', async () => {
     using client = await RawClient.open(`${gateway.url}/b`);
     using witness = await RawClient.open(`${gateway.url}/b`);
     const seen = await witness.listen();
@@ -151,7 +151,7 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect(await (await client.listen()).until(1)).toEqual([{ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }]);
   });
 
-  it('tells the sessions that subscribed of an updated resource, and the server of one subscription only', async () => {
+  it('notifies subscribed sessions of an updated resource, with a single subscription at the server', async () => {
     using one = await RawClient.open(gateway.url);
     using two = await RawClient.open(gateway.url);
     using other = await RawClient.open(gateway.url);

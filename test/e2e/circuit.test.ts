@@ -1,4 +1,4 @@
-/** Servers that are not well though they can be connected to. */
+/** Servers that accept connections but do not work properly. */
 import { describe, expect, it } from 'vitest';
 import { shapes, startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
@@ -21,7 +21,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
     expect(metrics.get('omnibus_upstream_state{server="broken",state="backoff"}')).toBe(1);
   });
 
-  it('is connected to again when it answers nothing any more, not even a ping', async () => {
+  it('is reconnected when it answers nothing any more, not even a ping', async () => {
     let isHung = true;
     await using upstream = await Upstream.start({ onCall: (call) => (isHung ? undefined : call.answer(text('well'))), ignores: ({ method }) => method === 'ping' });
     await using gateway = await startGateway(shape, { mcpServers: { hung: { url: upstream.url, timeout: '100ms', connectTimeout: '500ms', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
@@ -37,7 +37,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
   });
 });
 
-it('a program that hangs is ended and started again', async () => {
+it('a program that hangs is stopped and started again', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { program: { command: 'node', args: [fixturePath('stdio-server')], timeout: '100ms', connectTimeout: '3s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
   using client = await RawClient.open(gateway.url);
   const pidOf = async (): Promise<number> => Number(((await client.callTool('pid')).last.result as { content: { text: string }[] }).content[0]?.text);
@@ -49,7 +49,7 @@ it('a program that hangs is ended and started again', async () => {
   expect(await pidOf()).not.toBe(pid);
 });
 
-it('a tool that takes too long does not take the server from others: the server answers a ping', async () => {
+it('a tool that takes too long does not make its server unavailable, since the server answers a ping', async () => {
   await using upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], onCall: (call) => (call.name === 'slow' ? undefined : call.answer(text('well'))) });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, tools: { slow: { timeout: '100ms' } } } } });
   using client = await RawClient.open(gateway.url);
@@ -59,7 +59,7 @@ it('a tool that takes too long does not take the server from others: the server 
   expect(upstream.initialized.values).toHaveLength(1);
 });
 
-it('requests it does not want do not take it from others, refused credentials do', async () => {
+it('rejected requests do not make a server unavailable, refused credentials do', async () => {
   await using upstream = await Upstream.start({ tools: [tool('bad'), tool('secret'), tool('echo')], refuses: (name) => ({ bad: 400, secret: 401 })[name], onCall: (call) => call.answer(text('well')) });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
   using client = await RawClient.open(gateway.url);

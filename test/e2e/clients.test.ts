@@ -1,4 +1,4 @@
-/** The clients people use, against four servers at once behind one endpoint. */
+/** Common clients, with four servers behind one endpoint. */
 import { createRequire } from 'node:module';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +35,7 @@ it('a desktop client that starts its server: SDK 1.x over `omnibus stdio`, quest
   await rm(folder, { recursive: true });
 });
 
-it('a desktop client joined to a gateway that runs already: SDK 1.x over `omnibus stdio --connect`, questions included', async () => {
+it('a desktop client connected to a running gateway: SDK 1.x over `omnibus stdio --connect`, questions included', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { asking: { command: 'node', args: [fixturePath('asking-server')] } } });
   using waiting = await RawClient.open(gateway.url);
   await waiting.untilTools((names) => names.includes('elicit'));

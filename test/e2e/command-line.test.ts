@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +33,7 @@ async function configFile(content: string): Promise<string> {
   return file;
 }
 
-it('help and version are answered', async () => {
+it('help and version are printed', async () => {
   expect(await omnibus('--version')).toEqual({ status: 0, output: version });
   const help = await omnibus('-h');
   expect(help.status).toBe(0);
@@ -46,7 +47,7 @@ it('an unknown option is an error with the nearest match', async () => {
   expect(output).toContain('Did you mean --listen?');
 });
 
-it('migrate shows what a configuration would be, and writes it where it is told to', async () => {
+it('migrate prints the changed configuration, and writes it with --write', async () => {
   const file = await configFile('servers: # mine\n  a: { serverUrl: "http://127.0.0.1:1/mcp" }\n');
   expect((await omnibus('check', file)).status).toBe(78);
   expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: expect.stringContaining('mcpServers: # mine') as string });
@@ -57,7 +58,7 @@ it('migrate shows what a configuration would be, and writes it where it is told 
   expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
 });
 
-it('check says what is good and everything that is wrong', async () => {
+it('check accepts a good configuration, and reports everything that is wrong with another', async () => {
   const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
   expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 servers (a), 0 profiles` });
   const bad = await configFile('lisen: x\nmcpServers:\n  a: { url: nonsense }\n');
@@ -75,7 +76,7 @@ it('check says what is good and everything that is wrong', async () => {
   }
 });
 
-it('serve refuses what it cannot run with, in words', async () => {
+it('serve refuses a configuration that it cannot run with, and says why', async () => {
   expect(await omnibus('serve', '--config', join(folder, 'none.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
   const file = await configFile('mcpServers: {}');
   expect(await omnibus('serve', '-c', file, '--role', 'edge')).toMatchObject({ status: 78, output: expect.stringContaining('--bus nats://') as string });
@@ -83,6 +84,11 @@ it('serve refuses what it cannot run with, in words', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: {} });
   const taken = new URL(gateway.url).host;
   expect(await omnibus('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({ status: 1, output: expect.stringContaining(`${taken} is in use; choose another address with --listen`) as string });
+  // An address for documentation (RFC 5737), which no machine has.
+  const elsewhere = '192.0.2.1:7300';
+  const open = await configFile('mcpServers: {}\nauth: none');
+  expect(await omnibus('serve', '-c', open, '--listen', elsewhere, '--admin', '127.0.0.1:0')).toMatchObject({ status: 1, output: expect.stringContaining(`omnibus: ${elsewhere} is no address of this machine; choose another address with --listen`) as string });
+  expect(await omnibus('serve', '-c', open, '--listen', '127.0.0.1:0', '--admin', taken)).toMatchObject({ status: 1, output: expect.stringContaining(`omnibus: the admin port: ${taken} is in use; choose another address with --admin`) as string });
 });
 
 it('a changed configuration is applied without touching servers that did not change; a broken one is not applied', async () => {
@@ -109,7 +115,7 @@ it('a changed configuration is applied without touching servers that did not cha
   await client.untilTools((names) => names.includes('child__echo'));
 });
 
-it('the banner waits for no hung server; one with an unset variable is down alone, and what a server is not to offer nobody is shown', async () => {
+it('the banner does not wait for a hung server; only the server with an unset variable is down, and disabled tools are not shown', async () => {
   await using upstream = await Upstream.start({ tools: ['keep', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => sockets.add(socket.on('error', () => undefined))).listen(0, '127.0.0.1');
@@ -197,22 +203,42 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   expect((await fetch(`http://${admin as string}/readyz`)).status).toBe(200);
 });
 
-it('doctor tries everything, and says what to do about what is wrong', async () => {
+it('doctor checks everything, and advises on what is wrong', async () => {
   await using server = await Upstream.start();
+  await using listless = await Upstream.start({ capabilities: { tools: {}, prompts: {} }, onRequest: ({ method }) => (method === 'prompts/list' ? { prompts: 'none' } : undefined) });
+  const guarded = createHttpServer((request, response) => {
+    if (request.url === '/meta') response.end(JSON.stringify({ resource: 'x', authorization_servers: ['https://issuer.example'] }));
+    else response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="http://${request.headers.host ?? ''}/meta"` }).end();
+  }).listen(0, '127.0.0.1');
+  await once(guarded, 'listening');
+  // The output of npm for a package that the registry does not have.
+  await writeFile(join(folder, 'npx'), '#!/bin/sh\necho "npm error code E404" >&2\necho "npm error 404 Not Found" >&2\nexit 1\n', { mode: 0o755 });
   const file = await configFile(JSON.stringify({
     listen: '127.0.0.1:0', admin: '127.0.0.1:0',
-    mcpServers: { good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' }, typo: { command: 'no-such-program' } },
+    mcpServers: {
+      good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' }, typo: { command: 'no-such-program' }, listless: { url: listless.url },
+      oauth: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/mcp` }, packaged: { command: join(folder, 'npx'), args: ['-y', 'no-such-package@1.0.0'], connectTimeout: '5s' },
+      noisy: { command: 'sh', args: ['-c', `echo starting up; exec "${process.execPath}" "${fixturePath('stdio-server')}"`] }, unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
+      page: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/meta`, connectTimeout: '5s' },
+    },
   }));
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
   expect(status).toBe(78);
-  expect(output).toMatch(/✓ configuration: .* is good: 3 servers, 0 profiles/);
+  guarded.close();
+  expect(output).toMatch(/✓ configuration: .* is good: 9 servers, 0 profiles/);
+  expect(output).toMatch(/✗ server oauth: .*\n {4}It wants OAuth, with tokens of https:\/\/issuer\.example: add to this server "credentials: \{ kind: oauth \}"/);
+  expect(output).toMatch(/✗ server packaged: .*it wrote last: npm error code E404( \| npm error 404 Not Found)?\n {4}There is no such package: is "no-such-package@1\.0\.0" written rightly.*npm view no-such-package$/m);
+  expect(output).toMatch(/✓ server noisy: up.*\n! server noisy: its program prints to stdout what is no MCP message: 1 times so far\n {4}stdout is for messages alone/);
+  expect(output).toMatch(/✓ server listless: up.*\n! server listless: .*prompts.*\n/);
+  expect(output).toMatch(/✗ server unset: .*NOBODY_HAS_SET_THIS.*\n {4}Mend its entry in the configuration/);
+  expect(output).toMatch(/✗ server page: .*\n {4}Something answers, and not as an MCP server does/);
   expect(output).toMatch(/✗ bus: no NATS server answers at nats:\/\/127\.0\.0\.1:1.*\n {4}Start NATS/);
   expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tools/);
   expect(output).toMatch(/✗ server gone: .*\n {4}Is the server running/);
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
 });
 
-it('doctor is content with a good gateway, its bus and its clock', async () => {
+it('doctor accepts a good gateway, its bus and its clock', async () => {
   await using server = await Upstream.start();
   await using nats = await startNatsServer();
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
@@ -231,11 +257,13 @@ it('doctor works as a user with the permissions of one role, and says what it co
     const { output } = await omnibus('doctor', '-c', file, '--bus', nats.url.replace('://', `://${user}:${user}@`), '--json', ...more);
     return Object.fromEntries((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state]));
   };
-  // Nothing is stored yet: NATS shows its clock to nobody who may make nothing there.
-  expect(await as('edge', '--role', 'edge')).toMatchObject({ 'bus': 'good', 'bus user': 'good', 'storage': 'good', 'clock': 'unchecked', 'sealing key': 'good', 'servers': 'unchecked' });
+  // On a loaded machine NATS answers late, which is a warning.
+  const isThere = expect.stringMatching(/^(?:good|warning)$/) as string;
+  // Nothing is stored yet, and NATS shows its clock only to users that may create something.
+  expect(await as('edge', '--role', 'edge')).toMatchObject({ 'bus': isThere, 'bus user': 'good', 'storage': 'good', 'clock': 'unchecked', 'sealing key': 'good', 'servers': 'unchecked' });
   expect(await as('backend')).toMatchObject({ 'bus user': 'unchecked', 'storage': 'good', 'server good': 'good' });
   expect(await as('session', '--role', 'edge')).toMatchObject({ 'bus user': 'bad' });
-  expect(await as('nobody')).toMatchObject({ 'bus': 'good', 'bus user': 'bad', 'storage': 'unchecked', 'clock': 'unchecked' });
+  expect(await as('nobody')).toMatchObject({ 'bus': isThere, 'bus user': 'bad', 'storage': 'unchecked', 'clock': 'unchecked' });
 });
 
 it('status shows the processes and their servers, as a table and as JSON', async () => {
@@ -244,13 +272,22 @@ it('status shows the processes and their servers, as a table and as JSON', async
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length > 0);
   const admins = await Promise.all(gateway.processes.map((each) => gateway.admin(each)));
-  const { status, output } = await omnibus('status', '--admin', ...admins);
-  expect(status).toBe(0);
+  let output = '';
+  // On a busy machine a process may answer late, and is shown as missing then.
+  await expect.poll(async () => {
+    const ran = await omnibus('status', '--admin', admins[2] as string);
+    ({ output } = ran);
+    return ran.status;
+  }, { timeout: 20_000 }).toBe(0);
   const lines = output.split('\n').map((line) => line.split(/ {2,}/));
-  expect(lines[0]).toEqual(['PROCESS', 'ROLE', 'UPTIME', 'BUS', 'SESSIONS', 'STATE']);
-  expect(lines.slice(1, 4).map(([, role, , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([['backend', 'nats', '-', 'ready'], ['session', 'nats', '1', 'ready'], ['edge', 'nats', '-', 'ready']]);
-  expect(lines.at(-1)).toEqual(['up', admins[0], 'up', '2025-11-25', '1', '0', '0']);
-  const json = await omnibus('status', '--json', '--admin', admins[1] as string);
-  expect(JSON.parse(json.output)).toMatchObject([{ status: { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } } }]);
-  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 1, output: expect.stringContaining('nothing listens at this address') as string });
+  expect(lines[0]).toEqual(['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE']);
+  expect(lines.slice(1, 4).map(([, role, , , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([['edge', 'nats', '-', 'ready'], ['session', 'nats', '1', 'ready'], ['backend', 'nats', '-', 'ready']]);
+  expect(lines.at(-1)).toEqual(['up', 'up', '2025-11-25', '1', '0', '0', '1']);
+  await expect.poll(async () => JSON.parse((await omnibus('status', '--json', '--admin', admins[1] as string)).output) as object, { timeout: 20_000 }).toMatchObject({ processes: [{ role: 'edge' }, { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } }, { role: 'backend' }], servers: [{ name: 'up', state: 'up' }], missing: [] });
+  // Where the port may be reachable for strangers, the API is off, and a process still reports its own health.
+  await gateway.configure({ mcpServers: { up: { url: server.url } }, console: { mode: 'off' } });
+  await expect.poll(async () => (await fetch(`http://${admins[1] as string}/api/v1/processes`)).status, { timeout: 10_000 }).toBe(403);
+  const alone = await omnibus('status', '--json', '--admin', admins[1] as string);
+  expect(JSON.parse(alone.output)).toMatchObject({ processes: [{ process: admins[1], role: 'session', sessions: { ready: 1 } }], servers: [], missing: [] });
+  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 3, output: expect.stringContaining('nothing listens at this address') as string });
 });

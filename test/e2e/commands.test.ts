@@ -1,4 +1,4 @@
-/** Every command that people use, on a terminal and in a pipe, against one gateway. */
+/** The common commands, on a terminal and in a pipe, with one gateway. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const pipe = (...args: readonly string[]) => inPipe(args, { env, cwd: folder });
 const terminal = (args: readonly string[], ...typed: readonly (readonly [RegExp, string])[]) => onTerminal(args, typed, { env, cwd: folder });
 
 describe('what a gateway offers', () => {
-  it('is listed a line each: with tabs and whole in a pipe, without control characters, as JSON as it came', async () => {
+  it('is listed one entry on each line: whole with tabs in a pipe, without control characters, or as the JSON that was received', async () => {
     const [tools, json, prompts, resources, none] = await Promise.all([pipe('tools'), pipe('tools', 'a*', '--json'), pipe('prompts'), pipe('resources'), pipe('tools', 'nothing*')]);
     expect(tools).toMatchObject({ status: 0, stderr: '' });
     expect(tools.stdout.split('\n').slice(0, 2)).toEqual(['add\t(a, b, [note])\tAdds two numbers.', 'destroy\t()\tDestroys [31m something.']);
@@ -54,7 +54,7 @@ describe('what a gateway offers', () => {
     expect(unknown).toMatchObject({ status: 5, stderr: 'omnibus: there is no tool "ad"\n    Did you mean add?\n' });
   });
 
-  it('is printed as people read it: failures, progress on stderr, bytes into a file, prompts and resources', async () => {
+  it('is printed for people: failures, progress on stderr, bytes into a file, prompts and resources', async () => {
     const file = join(folder, 'picture.png');
     const [failed, steps, saved, prompt, text, bytes, completed] = await Promise.all([
       pipe('call', 'fail'), pipe('call', 'steps'), pipe('call', 'picture', '--save', file), pipe('get', 'greet', 'who=Ada'), pipe('read', 'note://a'), pipe('read', 'note://bytes'), pipe('complete', 'greet', 'who=A'),
@@ -69,7 +69,7 @@ describe('what a gateway offers', () => {
     expect(completed.stdout).toBe('Ada\nAlan\n');
   });
 
-  it('asks on a terminal what is missing, what servers ask, and before something is destroyed; elsewhere it declines', async () => {
+  it('asks on a terminal for missing arguments, for answers to servers, and before a destructive tool is called; elsewhere it declines', async () => {
     const [declined, answered, asked, missing, destroyed, kept] = await Promise.all([
       pipe('call', 'elicit'), pipe('call', 'elicit', '--answer', 'name=Ada', '--answer', 'size=3'),
       terminal(['call', 'elicit'], [/name:/, 'Ada\r'], [/size:/, 'big\r'], [/whole number[\s\S]*size:/, '3\r'], [/Send this\?/, 'y\r']),
@@ -85,7 +85,7 @@ describe('what a gateway offers', () => {
     expect(kept.status).toBe(130);
   });
 
-  it('is cut to a terminal and coloured there, unless NO_COLOR is set; what runs too long ends, and says so as JSON', async () => {
+  it('is cut to a terminal and coloured there, unless NO_COLOR is set; a command that takes too long ends, with its error as JSON', async () => {
     const [coloured, plain, slow, nobody] = await Promise.all([
       terminal(['tools']), onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }), pipe('call', 'hang', '--timeout', '5', '--json'), pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
     ]);
@@ -98,12 +98,12 @@ describe('what a gateway offers', () => {
     expect(JSON.parse(nobody.stdout)).toMatchObject({ reason: 'gateway.unavailable', problem: expect.stringContaining('ECONNREFUSED') as string });
   });
 
-  it('is used without a gateway that runs, by a configuration', async () => {
+  it('is used without a running gateway, from a configuration', async () => {
     expect(await pipe('call', 'add', 'a=1', 'b=2', '--config', gateway.configFile)).toEqual({ status: 0, stdout: '3\n', stderr: '' });
   });
 });
 
-it('sessions are listed, a server is connected to anew, and the configuration is read again', async () => {
+it('sessions are listed, a server is reconnected, and the configuration is read again', async () => {
   using client = await RawClient.open(gateway.url);
   await client.callTool('add', { a: 1, b: 1 });
   const [sessions, restarted, nothing, reloaded] = await Promise.all([pipe('sessions', '-a', admin, '--json'), pipe('restart', 'use', '-a', admin), pipe('restart', 'nothing', '-a', admin), pipe('reload', '-a', admin)]);
@@ -115,7 +115,7 @@ it('sessions are listed, a server is connected to anew, and the configuration is
 });
 
 describe('files', () => {
-  it('servers are added after a try, and taken out, with everything else as it was', async () => {
+  it('servers are added after connecting to them, and removed, with everything else unchanged', async () => {
     const file = join(folder, 'omnibus.yaml');
     const before = '# mine\nmcpServers: # all\n  old: { url: "http://127.0.0.1:1/mcp" } # this\nlisten: 127.0.0.1:0\n';
     await writeFile(file, before);
@@ -132,7 +132,7 @@ describe('files', () => {
     await rm(file);
   });
 
-  it('servers of clients are taken over without secrets in the clear, twice only once, and nothing is left out in silence', async () => {
+  it('servers of clients are imported without secrets in plain text, each only once, and everything that is not imported is reported', async () => {
     await mkdir(join(folder, '.vscode'));
     await writeFile(join(folder, '.vscode/mcp.json'), `{
   // of the project
@@ -169,7 +169,7 @@ describe('files', () => {
     await rm(join(folder, 'omnibus.yaml'));
   });
 
-  it('the gateway is written into a client\'s file after asking, a copy is kept, and it is taken out again', async () => {
+  it('the gateway is written into a client\'s file after asking, with a backup, and removed again', async () => {
     const file = join(folder, 'home/.cursor/mcp.json');
     const before = '{\n\t// mine\n\t"mcpServers": {\n\t\t"a": { "command": "x" }\n\t}\n}\n';
     await mkdir(join(folder, 'home/.cursor'));
@@ -194,7 +194,7 @@ describe('files', () => {
   });
 });
 
-it('completion is what a shell understands, and knows commands, options and clients', async () => {
+it('completion scripts are valid, and know commands, options and clients', async () => {
   const [bash, zsh, fish, other] = await Promise.all([pipe('completion', 'bash'), pipe('completion', 'zsh'), pipe('completion', 'fish'), pipe('completion', 'tcsh')]);
   const complete = (...words: readonly string[]): string[] => execFileSync('bash', ['-c', `${bash.stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _omnibus; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: 'utf8' }).trim().split('\n');
   expect(complete('omnibus', 'res')).toEqual(['resources', 'restart']);
@@ -206,10 +206,10 @@ it('completion is what a shell understands, and knows commands, options and clie
   expect(other.status).toBe(64);
 });
 
-describe('what happens', () => {
+describe('calls and servers', () => {
   const asked = (...args: readonly string[]) => pipe(...args, '--admin', admin);
 
-  it('is shown as calls: those that failed with why, one with its way, and JSON in which nothing is cut', async () => {
+  it('are listed: failed calls with the reason, one call with its way, and JSON in which nothing is cut', async () => {
     const client = await RawClient.open(gateway.url);
     await client.request('tools/call', { name: 'fail', arguments: {} });
     const [failed, json, none, filtered] = await Promise.all([asked('calls'), asked('calls', '--json'), asked('calls', 'show', 'nothing'), asked('calls', '--server', 'nowhere')]);
@@ -224,7 +224,7 @@ describe('what happens', () => {
     expect(filtered.stderr).toContain('no call has failed lately');
   });
 
-  it('is followed as it happens, a line a call, and a call that was followed has its way', async () => {
+  it('are followed as they happen, one line for each call, and a call that was followed shows its way', async () => {
     const client = await RawClient.open(gateway.url);
     const following = terminal(['calls', '--follow', '--admin', admin], [/watching/, ''], [/use\/add[\s\S]*\n/, '\u0003']);
     const calling = new AbortController();
@@ -236,12 +236,12 @@ describe('what happens', () => {
     await again;
     expect(shown).toContain('use/add');
     const { calls } = JSON.parse((await asked('calls', '--tool', 'add', '--json')).stdout) as { readonly calls: readonly { readonly tag: string }[] };
-    // The watch ended in the middle of the newest call; all of the oldest was told.
+    // The watch ended in the middle of the newest call; the oldest one is complete.
     const way = await asked('calls', 'show', (calls.at(-1) as { readonly tag: string }).tag);
     expect(way.stdout).toMatch(/edge +arrived[\s\S]*session +routed[\s\S]*backend +written[\s\S]*session +settled/);
   });
 
-  it('is shown as numbers, once in a pipe and until it is ended on a terminal, and as what a server wrote', async () => {
+  it('are shown by numbers, once in a pipe and until the end on a terminal, and by what a server wrote', async () => {
     const [once, json, ended, logs, unknown, nobody] = await Promise.all([
       asked('top'), asked('top', '--json'), terminal(['top', '--admin', admin], [/RUN\/WAIT[\s\S]*q: end/, 's'], [/sorted by failed/, 'q']), asked('logs', 'use'), asked('logs', 'nowhere', '--json'), pipe('top', '--admin', '127.0.0.1:1', '--json'),
     ]);

@@ -1,4 +1,4 @@
-/** The official clients and servers of both eras, each with each. */
+/** The official clients and servers of both eras, in all combinations. */
 import { Client, StreamableHTTPClientTransport, type ClientOptions } from '@modelcontextprotocol/client';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
@@ -18,7 +18,7 @@ const textOf = (result: object): string => ((result as { content?: unknown }).co
 const asking = { command: 'node', args: [fixturePath('asking-server')] };
 const both = { command: 'node', args: [fixturePath('sdk2-server')] };
 
-/** How the client opens, and the revision it ends up with. */
+/** Options of the client, and the revision that it negotiates. */
 const clients: readonly [string, Partial<ClientOptions>][] = [['2025-11-25', {}], ['2026-07-28', { versionNegotiation: { mode: 'auto' } }]];
 
 describe.each(shapes)('official implementations of both eras, %s', (shape) => {
@@ -49,7 +49,7 @@ describe.each(shapes)('official implementations of both eras, %s', (shape) => {
   });
 });
 
-it.each(clients)('a client of SDK 2.x at %s over `omnibus stdio`, alone and joined to a gateway that runs', async (revision, options) => {
+it.each(clients)('a client of SDK 2.x at %s over `omnibus stdio`, alone and connected to a running gateway', async (revision, options) => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-eras-'));
   const file = join(folder, 'omnibus.json');
   await writeFile(file, JSON.stringify({ mcpServers: { one: asking } }));
@@ -96,14 +96,14 @@ it('a WebSocket of a foreign origin, or at no endpoint, is refused', async () =>
   expect(await open('/ws', 'http://localhost')).toBe('open');
 });
 
-it.each(['exits', 'silent'])('a server that %s when asked before it is initialized is taken for what it is', async (mood) => {
+it.each(['exits', 'silent'])('the era of a server that %s when asked before it is initialized is recognized', async (mood) => {
   await using gateway = await startGateway('embedded', { mcpServers: { moody: { command: 'node', args: [fixturePath('moody-server'), mood], connectTimeout: '3s', restart: { minDelay: '50ms' } } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('fine'));
   expect((await client.callTool('fine')).body).toContain('"fine"');
 });
 
-it.each([500, 502])('an HTTP server that breaks with %i over a request it does not expect is opened the older way', async (status) => {
+it.each([500, 502])('an HTTP server that answers %i to an unexpected request is initialized as one of the older era', async (status) => {
   await using upstream = await Upstream.start({ strangeStatus: status });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);

@@ -1,4 +1,4 @@
-/** A tour of the official reference server: every tool, prompt and resource it has, through the gateway. */
+/** The official reference server: every tool, prompt and resource of it, through the gateway. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
@@ -45,7 +45,7 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updated.add(params.uri));
     client.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => completed.add(params.elicitationId));
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
-    // The server has tools for clients it may ask something; it offers them once it has met one.
+    // The server has tools for clients with certain capabilities; they are listed after such a client has connected.
     await call('echo', { message: 'hello' });
     for (let count = 1; !(await names()).includes('trigger-sampling-request'); count += 1) await changed.until(count);
   });
@@ -64,7 +64,7 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     return JSON.stringify(result);
   }
 
-  it('the plain tools', async () => {
+  it('simple tools', async () => {
     expect(await call('echo', { message: 'hello' })).toContain('Echo: hello');
     expect(await call('get-sum', { a: 2, b: 3 })).toContain('5');
     expect(await call('get-env')).toContain('PATH');
@@ -74,7 +74,7 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     expect(await call('get-resource-reference', { resourceType: 'Text', resourceId: 1 })).toContain('demo://resource/dynamic/text/1');
   });
 
-  it('links, and what they lead to', async () => {
+  it('resource links, and the resources they name', async () => {
     const links = JSON.parse(await call('get-resource-links', { count: 2 })) as { content: { type: string; uri?: string }[] };
     for (const { uri } of links.content.filter(({ type }) => type === 'resource_link')) expect((await client.readResource({ uri: uri as string })).contents).toHaveLength(1);
     const zipped = JSON.parse(await call('gzip-file-as-resource', { name: 'tour.gz', data: 'data:text/plain,tour', outputType: 'resourceLink' })) as { content: { uri?: string }[] };
@@ -89,10 +89,10 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     expect(heard).toEqual([1, 2, 3, 4]);
   });
 
-  it('what it asks its client', async () => {
+  it('questions to its client', async () => {
     expect(await call('trigger-sampling-request', { prompt: 'tell me', maxTokens: 10 })).toContain('sampled');
     expect(await call('trigger-elicitation-request')).toMatch(/provided|accept/i);
-    // The server asks for roots in its own time after the handshake, when no call may be there to ask on.
+    // The server asks for roots at some time after the handshake, when no call may be open on which it could ask.
     let heard = '';
     while (!heard.includes('file:///tour')) heard = await call('get-roots-list');
     expect(await call('trigger-url-elicitation', { url: 'https://example.com/tour', elicitationId: 'tour' })).toMatch(/accept|complet/i);
@@ -122,7 +122,7 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     expect(completion.values).toContain('Engineering');
   });
 
-  it('resources, and news of them', async () => {
+  it('resources and their updates', async () => {
     const { resources } = await client.listResources();
     expect(resources.length).toBeGreaterThanOrEqual(7);
     for (const { uri } of resources) expect((await client.readResource({ uri })).contents).toHaveLength(1);
@@ -136,14 +136,14 @@ describe.each(shapes)('everything of the reference server, %s', (shape) => {
     await client.unsubscribeResource({ uri: watched });
   });
 
-  it('log messages of its own accord', async () => {
+  it('log messages that belong to no request', async () => {
     await client.setLoggingLevel('debug');
     await call('toggle-simulated-logging');
     await logged.until(1);
     await call('toggle-simulated-logging');
   });
 
-  it('and nothing was left out', async () => {
+  it('every feature was tested', async () => {
     expect([...toured].sort()).toEqual((await names()).sort());
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Numbers a double cannot hold go through the gateway as they were written, wherever they stand and whichever way they take: every client
- * over every transport, of either era, at servers of either era over every transport they speak. Servers read and write text (`text-server.ts`).
+ * Numbers that a double cannot represent pass through the gateway as they were written, in every place and on every way: clients of either era over every
+ * transport, with servers of either era over every transport. Servers read and write text (`text-server.ts`).
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ const numbers = fc.array(fc.oneof(
 ), { minLength: 1, maxLength: 6 }).map((list) => `[${list.join(',')}]`);
 const ids = fc.oneof(fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n }).map(String), fc.integer().map(String), numbers.map((list) => JSON.stringify(list)));
 
-/** Says one request and resolves with everything up to its answer. @param id as it is written. */
+/** Sends one request, and resolves with all messages up to its answer. @param id as it is written. */
 type Ask = (method: string, params: string, id: string, name?: string) => Promise<readonly Message[]>;
 
 const prefix = 'io.modelcontextprotocol/';
@@ -34,7 +34,7 @@ function alone(url: string): Ask {
   };
 }
 
-/** A client with a session, introduced already. */
+/** A client with a session, after the handshake. */
 async function over(front: Front, capabilities = '{}'): Promise<Ask> {
   front.say(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":${capabilities},"clientInfo":{"name":"exact","version":"1"}}}`);
   await front.heard.until(1);
@@ -42,7 +42,7 @@ async function over(front: Front, capabilities = '{}'): Promise<Ask> {
   return async (method, params, id) => {
     const before = front.heard.values.length;
     front.say(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${params}}`);
-    // One is asked at a time, so its answer is the next.
+    // One request is open at a time, so the next answer belongs to it.
     await front.heard.untilSome((message) => front.heard.values.indexOf(message) >= before && message.method === undefined);
     return front.heard.values.slice(before);
   };
@@ -51,9 +51,9 @@ async function over(front: Front, capabilities = '{}'): Promise<Ask> {
 const servers = ['old-http', 'new-http', 'old-stdio', 'new-stdio', 'old-sse', 'old-ws'] as const;
 const clients = ['HTTP', 'HTTP+SSE', 'WebSocket', 'omnibus stdio', '2026-07-28'] as const;
 const ways = clients.flatMap((client) => servers.map((server) => [client, server] as const));
-/** An id is a number as it was written, or a string. */
+/** The id as it was written: a number or a string. */
 const asWritten = (id: string): string => (id.startsWith('"') ? textOf(JSON.parse(id)) : id);
-/** The text of a part of a message, every number as it was written. */
+/** The text of a part of a message, with every number as it was written. */
 const textOf = (value: unknown): string => JSON.stringify(value);
 
 describe.each(shapes)('exact numbers, %s', (shape) => {
@@ -74,7 +74,7 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
   });
   afterAll(() => stack.disposeAsync());
 
-  it.each(ways)('a client over %s and the server %s hear every number as the other wrote it', async (client, server) => {
+  it.each(ways)('a client over %s and the server %s receive every number as the other wrote it', async (client, server) => {
     const ask = asks.get(client) as Ask;
     await fc.assert(fc.asyncProperty(numbers, ids, async (list, id) => {
       const hear = `${server}__hear`;
@@ -97,7 +97,7 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
     }), { numRuns: 6 });
   });
 
-  it.each(clients)('resources, schemas and answers of the gateway itself keep them for a client over %s', async (client) => {
+  it.each(clients)('resources, schemas and answers of the gateway itself keep exact numbers for a client over %s', async (client) => {
     const ask = asks.get(client) as Ask;
     await fc.assert(fc.asyncProperty(numbers, ids, async (list, id) => {
       const uri = `omnibus://old-stdio/numbers://x/${encodeURIComponent(list)}`;
@@ -110,7 +110,7 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
     expect(textOf(listed)).toContain('"maximum":9007199254740993,"default":1.0');
   });
 
-  it.each(['old-stdio', 'old-ws'])('questions of the server %s and the answers to them keep them', async (server) => {
+  it.each(['old-stdio', 'old-ws'])('questions of the server %s and the answers to them keep exact numbers', async (server) => {
     const front = stack.use(await overWebSocket(gateway.url));
     const ask = await over(front, '{"sampling":{}}');
     await fc.assert(fc.asyncProperty(numbers, async (list) => {
@@ -127,7 +127,7 @@ describe.each(shapes)('exact numbers, %s', (shape) => {
     }), { numRuns: 6 });
   });
 
-  it('ids that a double takes for the same are two', async () => {
+  it('ids that are equal as doubles are different', async () => {
     using client = await RawClient.open(gateway.url);
     const answers = await Promise.all(['9007199254740993', '9007199254740992'].map((id) => client.post(`{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"old-http__hear","arguments":{}}}`)));
     expect(answers.map(({ body }) => /"id":(\d+)/.exec(body)?.[1])).toEqual(['9007199254740993', '9007199254740992']);

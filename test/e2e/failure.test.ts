@@ -25,7 +25,7 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await using other = await Upstream.start();
     await using gateway = await startGateway(shape, {
       mcpServers: {
-        // One session has three quarters of the places.
+        // One session may use three quarters of them.
         fragile: { command: 'node', args: [fixturePath('stdio-server'), journal], concurrency: 256, restart: { minDelay: '200ms', maxDelay: '1s' } },
         steady: { url: other.url },
       },
@@ -53,7 +53,7 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await rm(folder, { recursive: true });
   });
 
-  it('that is down is named by a call to one of its tools, and its return is announced', async () => {
+  it('that is down is named in the answer to a call of its tools, and its return is announced', async () => {
     const upstream = await Upstream.start();
     await using steady = await Upstream.start();
     await using gateway = await startGateway(shape, { mcpServers: { gone: { url: upstream.url, restart: { minDelay: '100ms', maxDelay: '200ms' } }, steady: { url: steady.url } } });
@@ -63,14 +63,15 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await client.untilTools((names) => names.length === 1);
     const { last } = await client.callTool('gone__echo');
     expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.unavailable', retry: 'same', server: 'gone' } });
-    expect(last.error?.message).toMatch(/server "gone" is not available: cannot connect/);
+    // Until the first attempt to connect again has failed, it says that it is still connecting.
+    await expect.poll(async () => (await client.callTool('gone__echo')).last.error?.message).toMatch(/server "gone" is not available: cannot connect/);
     await upstream.listen();
     await client.untilTools((names) => names.length === 2);
     expect((await client.callTool('gone__echo')).last.result).toEqual(text('{}'));
     await upstream.stop();
   });
 
-  it('at the start stops nobody else, and says why', async () => {
+  it('at the start affects no other server, and the reason is reported', async () => {
     await using steady = await Upstream.start();
     await using gateway = await startGateway(shape, {
       mcpServers: { missing: { command: 'no-such-program' }, broken: { command: 'node', args: ['-e', 'console.error("no licence"); process.exit(3)'] }, steady: { url: steady.url } },
@@ -78,7 +79,7 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     const client = new RawClient(gateway.url);
     const { instructions } = (await client.initialize('2025-06-18')).last.result as { instructions: string };
     expect(instructions).toMatch(/# missing\n\nThis server is not available now: cannot start "no-such-program"/);
-    // What it wrote to stderr is for the operator alone.
+    // The program's stderr is shown to the operator only.
     expect(instructions).toMatch(/# broken\n\nThis server is not available now: the program ended with exit code 3/);
     expect(instructions).not.toContain('no licence');
     expect(gateway.backend.output()).toContain('no licence');
@@ -87,7 +88,7 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
   });
 });
 
-it('ends with its children when it is stopped, and gives them no secrets of its own', async () => {
+it('a gateway that is stopped ends its programs, and gives them no secrets of its own', async () => {
   const gateway = await startGateway('embedded', { mcpServers: { child: { command: 'node', args: [fixturePath('stdio-server')], env: { GIVEN: '1' } } } });
   using client = await RawClient.open(gateway.url);
   const pid = Number(textOf((await client.callTool('pid')).last));
@@ -101,7 +102,7 @@ it('ends with its children when it is stopped, and gives them no secrets of its 
   expect(gateway.edge.child.exitCode).toBe(0);
 });
 
-it('leaves no process behind when it is killed itself, not even one that ignores everything', async () => {
+it('a gateway that is killed leaves no process behind, not even one that ignores signals', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-orphans-'));
   const journal = join(folder, 'pids');
   await using gateway = await startGateway('embedded', { mcpServers: { stubborn: { command: 'node', args: [fixturePath('stubborn-server'), journal] } } });
@@ -109,12 +110,12 @@ it('leaves no process behind when it is killed itself, not even one that ignores
   const pids = (await readFile(journal, 'utf8')).trim().split('\n').map(Number);
   expect(pids.map(isAlive)).toEqual([true, true]);
   gateway.edge.kill('SIGKILL');
-  // The processes are nobody's children any more, so nothing tells when they end but asking.
+  // The processes have no parent any more, so their end is noticed only by asking.
   while (pids.some(isAlive)) await new Promise(setImmediate);
   await rm(folder, { recursive: true });
 });
 
-it('lets a running call finish when it is stopped, and refuses new sessions', async () => {
+it('a gateway that is stopped lets a running call finish, and refuses new sessions', async () => {
   await using upstream = await Upstream.start({ tools: [tool('slow')], onCall: () => undefined });
   const gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
@@ -128,7 +129,7 @@ it('lets a running call finish when it is stopped, and refuses new sessions', as
   expect(gateway.edge.child.exitCode).toBe(0);
 });
 
-/** Resolves when the file has that many lines. It is written by a process that has no other way to tell. */
+/** Resolves when the file has that many lines. The process that writes it has no other means of communication. */
 async function untilLines(file: string, count: number): Promise<void> {
   for (;;) {
     const content = await readFile(file, 'utf8').catch(() => '');

@@ -55,7 +55,7 @@ describe('the JSON-RPC envelope', () => {
     expect(await client.post({ ...body, id_: id }, headers)).toMatchObject({ status: 400, last: { error: { code: -32_600 } } });
   });
 
-  it('takes arguments that are null for none, in both eras', async () => {
+  it('takes null for no arguments, in both eras', async () => {
     const params = { name: 'echo', arguments: null };
     using modern = new ModernClient(gateway.url);
     for (const { last } of [await client.request('tools/call', params), await modern.request('tools/call', params)]) expect(last.result).toMatchObject({ content: [{ type: 'text' }] });
@@ -80,7 +80,7 @@ describe('the JSON-RPC envelope', () => {
     expect((await client.request('ping')).last.result).toEqual({});
   });
 
-  it('drops responses nobody asked for, and counts them', async () => {
+  it('drops and counts responses to unknown requests', async () => {
     expect((await client.post({ jsonrpc: '2.0', id: 99, result: {} })).status).toBe(202);
     expect((await client.post({ jsonrpc: '2.0', id: 99, error: { code: 1, message: 'no' } })).status).toBe(202);
     const metrics = await (await fetch(`http://${await gateway.admin(gateway.edge)}/metrics`)).text();
@@ -124,7 +124,7 @@ describe('the JSON-RPC envelope', () => {
       expect((await old.post([{ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }])).status).toBe(202);
     });
 
-    it('are answered entry by entry, also where one is no message', async () => {
+    it('are answered entry by entry, even if one is no valid message', async () => {
       using old = await RawClient.open(gateway.url, '2025-03-26');
       const mixed = await old.post([{ jsonrpc: '2.0', id: 1, method: 'ping' }, 7, { jsonrpc: '2.0', id: 'a', method_: 'ping' }, { jsonrpc: '2.0', id: 2, method: 'initialize', params: {} }]);
       expect(mixed.status).toBe(200);

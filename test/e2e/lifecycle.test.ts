@@ -48,14 +48,14 @@ describe.each(shapes)('a session, %s', (shape) => {
     expect((await client.request('ping')).status).toBe(404);
   });
 
-  it('belongs to its endpoint: by another one it is unknown', async () => {
+  it('belongs to its endpoint: at another one it is unknown', async () => {
     using client = await RawClient.open(gateway.url);
     const other = new RawClient(`${gateway.url}/up`);
     other.session = client.session;
     expect((await other.request('ping')).status).toBe(404);
   });
 
-  it('is initialized once', async () => {
+  it('can be initialized only once', async () => {
     using client = await RawClient.open(gateway.url);
     expect((await client.initialize('2025-06-18')).last.error?.data).toMatchObject({ reason: 'session.initialized' });
   });
@@ -65,14 +65,14 @@ describe.each(shapes)('a session, %s', (shape) => {
     expect((await new RawClient(gateway.url.replace('/mcp', '/other')).initialize('2025-06-18')).status).toBe(404);
   });
 
-  it('refuses a revision header that nobody speaks', async () => {
+  it('refuses a header with an unknown revision', async () => {
     using client = await RawClient.open(gateway.url);
     expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' })).status).toBe(400);
     expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' })).status).toBe(200);
   });
 });
 
-it('an edge that is told to stop serves on for a while, and sends its clients elsewhere', async () => {
+it('an edge that is stopped goes on serving for a while, and closes connections after their next response', async () => {
   await using upstream = await Upstream.start();
   await using gateway = await startGateway('nats', { timeouts: { leave: '3s' }, mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);

@@ -32,7 +32,7 @@ describe.each(shapes)('a subscription, %s', (shape) => {
     for (const server of servers.values()) await server[Symbol.asyncDispose]();
   });
 
-  it.each(['2025-11-25', '2026-07-28'] as const)('is acknowledged first, tells what was asked for and nothing else, each message marked: server of %s', async (revision) => {
+  it.each(['2025-11-25', '2026-07-28'] as const)('is acknowledged first, then sends what was asked for and nothing else, with its id in each message: server of %s', async (revision) => {
     const server = servers.get(revision) as EraServer;
     using client = new ModernClient(gateway.url);
     const one = `era-${revision}://one`;
@@ -54,7 +54,7 @@ describe.each(shapes)('a subscription, %s', (shape) => {
     expect(tools.heard.values.map(({ method }) => method).filter((method) => method !== 'notifications/tools/list_changed')).toEqual(['notifications/subscriptions/acknowledged']);
   });
 
-  it('that grows is opened at the server before the old one is closed', async () => {
+  it('that is extended is opened at the server before the old one is closed', async () => {
     const server = servers.get('2026-07-28') as EraServer;
     using client = new ModernClient(gateway.url);
     const first = listen(client, { resourceSubscriptions: ['era-2026-07-28://item/1'] });
@@ -67,7 +67,7 @@ describe.each(shapes)('a subscription, %s', (shape) => {
     await first.heard.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'era-2026-07-28://item/1');
   });
 
-  it('of something that is no subscription is refused', async () => {
+  it('to something that cannot be subscribed to is refused', async () => {
     using client = new ModernClient(gateway.url);
     expect((await client.request('subscriptions/listen', {})).last.error).toMatchObject({ code: -32_602 });
     expect((await client.request('subscriptions/listen', { notifications: { taskIds: ['x'] } })).last.error).toMatchObject({ code: -32_021 });
@@ -86,7 +86,7 @@ it('a gateway that stops ends subscriptions with a result', async () => {
   await gateway[Symbol.asyncDispose]();
 });
 
-it('a tool that has come to want an argument repeated in a header is listed again and called, without the client noticing', async () => {
+it('a tool that newly requires an argument in a header is listed again and called, unnoticed by the client', async () => {
   await using server = await EraServer.start('2026-07-28');
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
   using client = await RawClient.open(gateway.url);

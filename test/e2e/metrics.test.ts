@@ -1,4 +1,4 @@
-/** What can be seen of a gateway, and that nobody can make it grow. */
+/** The metrics of a gateway, whose number clients cannot increase. */
 import { describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
@@ -46,7 +46,7 @@ describe.each(shapes)('metrics, %s', (shape) => {
     expect(values.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
   });
 
-  it('have no series that a client could choose, and no more than 500 tools of a server', async () => {
+  it('have no labels that a client can choose, and at most 500 tools of a server', async () => {
     await using upstream = await Upstream.start({ tools: Array.from({ length: 700 }, (_, index) => tool(`tool${index}`)), onCall: (call: Call) => call.answer(text('done')) });
     await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);

@@ -1,4 +1,4 @@
-/** Servers that fail as servers in use fail: they forget sessions, refuse a stream, or cannot list for a while. */
+/** Servers with common faults: they forget sessions, refuse a stream, or cannot list for a while. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -61,7 +61,7 @@ it.each([
   expect((await it.status()).status).toBe('up');
 });
 
-it('a tool that speaks of sessions of its own keeps the session it is in', async () => {
+it('an error of a tool that mentions sessions does not end the MCP session', async () => {
   await using it = await bench({
     post: ({ id, method }, response) => method === 'tools/call' && say(response, 200, { jsonrpc: '2.0', id, error: { code: -32_000, message: 'browser session not found' } }),
   });
@@ -70,7 +70,7 @@ it('a tool that speaks of sessions of its own keeps the session it is in', async
   expect(count(it.server, 'initialize')).toBe(1);
 });
 
-it('a server that forgets every session at once is not introduced to again and again', async () => {
+it('a server that forgets every session at once is not initialized again and again', async () => {
   await using it = await bench({
     post: ({ method, id }, response) => id !== undefined && method !== 'initialize' && method !== 'server/discover' && say(response, 404, {}),
   });
@@ -81,7 +81,7 @@ it('a server that forgets every session at once is not introduced to again and a
   expect(count(it.server, 'initialize')).toBeLessThan(12);
 });
 
-it('a server that answers 404 to the stream it does not have serves its tools, is introduced to once, and is asked again', async () => {
+it('a server that answers 404 to GET serves its tools, is initialized once, and is asked for the stream again later', async () => {
   await using it = await bench({ get: (response) => void response.writeHead(404).end() });
   await it.client.untilTools((names) => names.length === 1);
   expect((await it.client.callTool('act')).last).toHaveProperty('result');
@@ -89,7 +89,7 @@ it('a server that answers 404 to the stream it does not have serves its tools, i
   expect(count(it.server, 'initialize')).toBe(1);
 });
 
-it.each([400, 404, 429, 503])('a stream refused once with HTTP %i is opened later, and what the server says on it is heard', async (status) => {
+it.each([400, 404, 429, 503])('a stream refused once with HTTP %i is opened later, and its messages are received', async (status) => {
   let refused = 0;
   let tools: HeardMessage['params'][] = [{ name: 'act', inputSchema: { type: 'object' } }];
   let stream: ServerResponse | undefined;
@@ -149,14 +149,14 @@ it.each([[true], [false]])('an event that cannot be read on the stream of a call
   else expect(last.error).toMatchObject({ data: { reason: 'upstream.invalid' } });
 });
 
-it.each([['its id'], ['no id']])('an error of JSON-RPC with %s in an HTTP 400 keeps its code, message and data', async (which) => {
+it.each([['its id'], ['no id']])('a JSON-RPC error with %s in an HTTP 400 keeps its code, message and data', async (which) => {
   const error = { code: -32_042, message: 'not this one', data: { field: 'name' } };
   await using it = await bench({ post: ({ id, method }, response) => method === 'tools/call' && say(response, 400, { jsonrpc: '2.0', id: which === 'its id' ? id : null, error }) });
   await it.client.untilTools((names) => names.length === 1);
   expect((await it.client.callTool('act')).last.error).toEqual(error);
 });
 
-it.each([406, 415, 422])('a server of 2024-11-05 that refuses the first POST with HTTP %i is met over HTTP+SSE', async (status) => {
+it.each([406, 415, 422])('a server of 2024-11-05 that refuses the first POST with HTTP %i is reached over HTTP+SSE', async (status) => {
   let stream: ServerResponse | undefined;
   await using it = await bench({
     get: (response) => {
@@ -174,7 +174,7 @@ it.each([406, 415, 422])('a server of 2024-11-05 that refuses the first POST wit
   await it.client.untilTools((names) => names.includes('act'));
 });
 
-it('a server that announces nothing is read again while somebody is there, and its clients are told', async () => {
+it('the lists of a server that announces no changes are read again while it is in use, and clients are notified', async () => {
   let tools: HeardMessage['params'][] = [{ name: 'act', inputSchema: { type: 'object' } }];
   await using it = await bench({
     session: undefined,
@@ -189,7 +189,7 @@ it('a server that announces nothing is read again while somebody is there, and i
   await it.client.untilTools((names) => names.includes('redeployed'));
 });
 
-it('a tool of a server that lets nobody in is answered with that, and the list and the instructions say so', async () => {
+it('a call of a tool of a server that refuses credentials says so, as do the list and the instructions', async () => {
   await using it = await bench({ post: (_message, response) => say(response, 401, {}) });
   expect((await it.client.callTool('act')).last.error).toMatchObject({ message: expect.stringContaining('401') as string, data: { reason: 'upstream.unavailable', server: 'up' } });
   expect((await it.client.request('tools/list')).last.result).toMatchObject({ tools: [], _meta: { 'omnibus.dev/missing': [{ server: 'up', problem: expect.stringContaining('401') as string }] } });

@@ -1,4 +1,4 @@
-/** What a session asked a server to do for it lasts longer than the connection to the server. */
+/** Subscriptions and settings of a session at a server last longer than the connection to the server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -18,7 +18,7 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  it('subscriptions and the log level are asked for again, and updates go on', async () => {
+  it('subscriptions and the log level are sent again, and updates go on', async () => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 1);
     await client.request('resources/subscribe', { uri: 'up://one' });
@@ -35,7 +35,7 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
   });
 });
 
-it.each([['shared', 1], ['principal', 2], ['session', 2]] as const)('isolation %s: two sessions of callers nobody knows have %i connections for their calls', async (isolation, connections) => {
+it.each([['shared', 1], ['principal', 2], ['session', 2]] as const)('isolation %s: two sessions of anonymous callers have %i connections for their calls', async (isolation, connections) => {
   await using upstream = await Upstream.start({ onCall: (call) => call.answer({ content: [{ type: 'text', text: call.session }] }) });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
   using one = await RawClient.open(gateway.url);

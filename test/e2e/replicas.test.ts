@@ -1,4 +1,4 @@
-/** A server outlives the process that is connected to it: backend workers are killed, stopped and replaced under calls that go on. */
+/** Servers stay available when a process that is connected to them ends: backend workers are killed, stopped and replaced during calls. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { end, fixturePath, type RunningProcess } from '../support/processes.ts';
@@ -24,14 +24,14 @@ describe('with backend workers that come and go', () => {
 
   const backends: RunningProcess[] = [];
 
-  /** Starts an adapter, and ends those that were there before it. */
+  /** Starts a backend worker, and ends the previous ones. */
   async function replaceBackends(signal: NodeJS.Signals): Promise<void> {
     const old = backends.length === 0 ? [gateway.backend] : backends.splice(0);
     backends.push(await gateway.startPart('backend'));
     await Promise.all(old.map((worker) => end(worker, signal)));
   }
 
-  it('SIGKILL: a call that changes something is answered with "outcome unknown", one that reads is made again, and subscriptions go on', async () => {
+  it('SIGKILL: a writing call is answered with "outcome unknown", a reading one is sent again, and subscriptions go on', async () => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('look'));
     const heard = await client.standing();
@@ -53,7 +53,7 @@ describe('with backend workers that come and go', () => {
     }
   });
 
-  it('a session stays with the adapter whose program keeps something for it, and goes on with another when that is gone', async () => {
+  it('a session stays with the adapter whose program keeps state for it, and goes on with another when that is gone', async () => {
     await using stateful = await startGateway('nats', { mcpServers: { count: { command: 'node', args: [fixturePath('stdio-server')] } } });
     const second = await stateful.startPart('backend');
     const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(stateful.url)));
@@ -74,7 +74,7 @@ describe('with backend workers that come and go', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  it('an adapter that has gone silent is given no more calls, although NATS believes in it still', async () => {
+  it('a silent adapter gets no more calls, although it is still connected to NATS', async () => {
     await using two = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
     const session = two.processes.find((part) => part !== two.edge && part !== two.backend);
     const silent = await two.startPart('backend');

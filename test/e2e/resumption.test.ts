@@ -62,10 +62,10 @@ describe.each(shapes)('a client that lost its stream, %s', (shape) => {
     expect(messages.map(({ params, id }) => params?.progress ?? id)).toEqual([2, 3, 'lost']);
   });
 
-  it('gets an answer that was given while it was away', async () => {
+  it('gets an answer that came while it was away', async () => {
     const { call, lastEventId } = await loseCall();
     call.answer(text('finished'));
-    // The gateway has taken the answer when it answers what was sent after it.
+    // When a later message is answered, the gateway has received the answer.
     const arrived = upstream.calls.values.length + 1;
     const next = client.callTool('slow');
     ((await upstream.calls.until(arrived)).at(-1) as Call).answer(text('next'));
@@ -73,7 +73,7 @@ describe.each(shapes)('a client that lost its stream, %s', (shape) => {
     expect(await (await comeBack(lastEventId)).text()).toContain('finished');
   });
 
-  it('hears the changes it missed on its GET stream', async () => {
+  it('gets the notifications it missed on its GET stream', async () => {
     using client = await RawClient.open(gateway.url);
     const [connection, witness] = [new AbortController(), await RawClient.open(gateway.url)];
     const told = await witness.listen();
@@ -92,7 +92,7 @@ describe.each(shapes)('a client that lost its stream, %s', (shape) => {
     witness[Symbol.dispose]();
   });
 
-  it('is refused an event that never was, or of another session', async () => {
+  it('is refused an event id that is unknown or of another session', async () => {
     const { call, lastEventId } = await loseCall();
     using stranger = await RawClient.open(gateway.url);
     const probe = (session: string, id: string): Promise<number> => fetch(gateway.url, { headers: { 'accept': 'text/event-stream', 'mcp-session-id': session, 'last-event-id': id } }).then(({ status }) => status);

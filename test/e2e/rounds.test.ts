@@ -1,4 +1,4 @@
-/** Calls of a client without a session whose older server asks something: every way in which that can go wrong. */
+/** Calls of a client without a session whose older server asks something, with all faults that can occur. */
 import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { Principal, StreamFrame } from '@omnibus/protocol';
@@ -59,7 +59,7 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     expect(callsOf(server) - before).toBe(1);
   });
 
-  it('asked together with another is shown together, and what is missing is asked again', async () => {
+  it('asked together with another is passed on together with it, and unanswered ones are asked again', async () => {
     const first = required(await client.call('both'));
     const [[one], [two]] = Object.entries(first.requests) as [[string, object], [string, object]];
     const second = required(await client.call('both', { requestState: first.requestState, inputResponses: { [one]: accepted('1'), nonsense: {} } }));
@@ -80,7 +80,7 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     expect([callsOf(server) - before[0], server.answers.values.length - before[1]]).toEqual([1, 1]);
   });
 
-  it('with a state that was changed, or is another request\'s, is refused, and the call goes on waiting', async () => {
+  it('with a state that was changed or belongs to another request is refused, and the call goes on waiting', async () => {
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
     const inputResponses = { [key]: accepted('mine') };
@@ -92,7 +92,7 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     expect(JSON.stringify((await client.call('form', { requestState, inputResponses })).last.result)).toContain('mine');
   });
 
-  it('answered with what is no answer is refused without reaching the server', async () => {
+  it('with an invalid answer is refused without reaching the server', async () => {
     const before = server.answers.values.length;
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
@@ -102,7 +102,7 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     await client.call('form', { requestState, inputResponses: { [key]: { action: 'decline' } } });
   });
 
-  it('whose server does not wait any longer ends with what the server says', async () => {
+  it('whose server no longer waits ends with the server\'s answer', async () => {
     const { requests, requestState } = required(await client.call('impatient'));
     server.hurried.add(true);
     const [key = ''] = Object.keys(requests);
@@ -110,13 +110,13 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     expect(JSON.stringify(last.result)).toContain('I could not wait');
   });
 
-  it('of a client that did not say it can answer never reaches it', async () => {
+  it('never reaches a client that did not declare the capability', async () => {
     using plain = new ModernClient(gateway.url, {});
     const { last } = await plain.call('form');
     expect(last.result?.['resultType']).not.toBe('input_required');
   });
 
-  it('does not hold up others: four clients at once get their own', async () => {
+  it('does not delay others: four clients at once get their own answers', async () => {
     const clients = ['a', 'b', 'c', 'd'].map((name) => ({ name, each: new ModernClient(gateway.url) }));
     await Promise.all(clients.map(async ({ name, each }) => {
       const { requests, requestState } = required(await each.request('tools/call', { name: 'form', arguments: { say: name } }));
@@ -129,7 +129,7 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
   });
 });
 
-it('a question that nobody ever answers is answered for the client, and its state is worth nothing afterwards', async () => {
+it('a question that is never answered is answered in the client\'s place, and its state is invalid afterwards', async () => {
   await using server = await EraServer.start('2025-11-25');
   await using gateway = await startGateway('embedded', { timeouts: { human: '300ms' }, mcpServers: { up: { url: server.url } } });
   await until(gateway, 'form');
@@ -138,7 +138,7 @@ it('a question that nobody ever answers is answered for the client, and its stat
   const [answer] = await server.answers.until(1);
   expect(answer?.error).toMatchObject({ data: { reason: 'input.timeout' } });
   const [key = ''] = Object.keys(requests);
-  // The call's answer is there for a moment; then the time to come back is over.
+  // The answer is kept for a moment; after that the state is invalid.
   for (let reason: unknown; reason !== 'state.invalid';) reason = (await client.call('form', { requestState, inputResponses: { [key]: accepted('late') } })).last.error?.data?.['reason'];
   expect(callsOf(server)).toBe(1);
 });
@@ -168,7 +168,7 @@ describe('with several session workers', () => {
 
   afterAll(() => close({ server, gateway, client }));
 
-  it('the answer finds the worker that holds the call, whichever takes the request', async () => {
+  it('the answer reaches the worker that holds the call, whichever worker gets the request', async () => {
     await gateway.startPart('session');
     for (let round = 0; round < 12; round += 1) {
       const { requests, requestState } = required(await client.call('form'));
@@ -178,7 +178,7 @@ describe('with several session workers', () => {
     expect(callsOf(server)).toBe(12);
   });
 
-  it('who cannot prove to be the caller is refused, even with a state that is sound', async () => {
+  it('a caller other than that of the call is refused, even with a valid state', async () => {
     const { requestState, requests } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
     const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'mallory', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
@@ -190,7 +190,7 @@ describe('with several session workers', () => {
     await bus.drain();
   });
 
-  it('a call whose worker was killed is lost, is said to be, and is not made again', async () => {
+  it('a call whose worker was killed is answered as lost, and is not executed again', async () => {
     const before = callsOf(server);
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);

@@ -8,7 +8,7 @@ import { RawClient } from '../support/raw-client.ts';
 
 const textOf = (result: object): string => ((result as { content?: unknown }).content as { text: string }[])[0]?.text ?? '';
 
-/** A client that answers everything, each answer naming the client. */
+/** A client that answers every question with its own name. */
 async function openClient(url: string, name: string): Promise<Client> {
   const client = new Client({ name, version: '1' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
   client.setRequestHandler(CreateMessageRequestSchema, () => ({ role: 'assistant', content: { type: 'text', text: `sampled by ${name}` }, model: 'none' }));
@@ -43,7 +43,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     const client = await openClient(gateway.url, 'one');
     expect(await ask(client, `${server}__elicit`)).toContain('answered by one');
     expect(await ask(client, `${server}__sample`)).toContain('sampled by one');
-    // Whoever else uses a shared server would have these roots too.
+    // Other users of a shared server would have these roots too, so they are not given.
     expect(await ask(client, `${server}__roots`)).toContain(server === 'shared' ? 'declared no capability' : 'file:///one');
     await client.close();
   });
@@ -58,7 +58,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     for (const client of clients) await client.close();
   });
 
-  it.each(['stdio', 'http'])('is answered, once, though the call in which it was asked has ended before: %s', async (server) => {
+  it.each(['stdio', 'http'])('is answered, once, even if the call in which it was asked has ended: %s', async (server) => {
     const client = new Client({ name: 'late', version: '1' }, { capabilities: { elicitation: {} } });
     const over = Promise.withResolvers<void>();
     const questions: unknown[] = [];
@@ -76,7 +76,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     await client.close();
   });
 
-  it('is refused, with the setting that helps, when a shared server does not say whose call it is about', async () => {
+  it('is refused, naming the setting to change, if it is unknown which client of a shared server it belongs to', async () => {
     const [one, two] = [await openClient(gateway.url, 'one'), await openClient(gateway.url, 'two')];
     let waiting: Promise<unknown> = Promise.resolve();
     await new Promise<void>((resolve) => {
@@ -89,13 +89,13 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     await two.close();
   });
 
-  it('is not asked of a client that declared nothing: the server knows', async () => {
+  it('is not asked of a client without capabilities, since the server is told so', async () => {
     using client = await RawClient.open(gateway.url);
     const answer = await client.callTool('stdio__elicit');
     expect(answer.body).toMatch(/does not support|declared no capability/);
   });
 
-  it('is answered for a client that takes too long, and taken back', async () => {
+  it('is answered in place of a client that takes too long, and withdrawn', async () => {
     const client = new RawClient(gateway.url);
     const opened = await client.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: { elicitation: {} }, clientInfo: { name: 'slow', version: '1' } } });
     client.session = opened.session ?? undefined;
@@ -107,7 +107,7 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     expect((await client.post({ jsonrpc: '2.0', id: messages[0]?.id, result: { action: 'accept', content: {} } })).status).toBe(202);
   });
 
-  it('is taken back when the client cancels the call', async () => {
+  it('is withdrawn when the client cancels the call', async () => {
     const client = new Client({ name: 'leaving', version: '1' }, { capabilities: { elicitation: {} } });
     const aborted = new Promise<void>((resolve) => {
       client.setRequestHandler(ElicitRequestSchema, (_request, { signal }) => {

@@ -1,4 +1,4 @@
-/** Streams outlive the worker that said what is on them: workers are killed and stopped while clients are away, and clients come back. */
+/** Streams outlive the worker that has sent their messages: workers are killed and stopped while clients are away, and clients resume. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import { EventReader } from '../support/event-reader.ts';
@@ -31,20 +31,20 @@ async function loseCall(client: RawClient): Promise<{ readonly call: Call; reado
   return { call, lastEventId: reader.lastId };
 }
 
-/** What a client that comes back is told, once the stream has ended. */
+/** The messages that a resuming client receives until the stream ends. */
 async function comeBack(client: RawClient, lastEventId: string): Promise<readonly unknown[]> {
   const reader = await EventReader.open(gateway.url, client.session as string, { lastEventId });
   await reader.ended;
   return reader.messages.map(({ params, id, result, error }) => params?.['progress'] ?? [id, result ?? error?.data?.['reason']]);
 }
 
-/** Everything that was said before is through when this is answered. */
+/** When this is answered, all earlier messages have been delivered. */
 const settle = async (): Promise<void> => {
   using other = await RawClient.open(gateway.url);
   await other.callTool('up__echo');
 };
 
-it('SIGKILL: what a call was answered while its client was away is there when it comes back', async () => {
+it('SIGKILL: an answer that came while the client was away is sent when it comes back', async () => {
   using client = await RawClient.open(gateway.url);
   const { call, lastEventId } = await loseCall(client);
   call.progress(2);
@@ -55,7 +55,7 @@ it('SIGKILL: what a call was answered while its client was away is there when it
   expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', text('finished')]]);
 });
 
-it('SIGKILL: a call that was not answered by then is, with "outcome unknown"', async () => {
+it('SIGKILL: a call that was not answered before is answered with "outcome unknown"', async () => {
   using client = await RawClient.open(gateway.url);
   const { call, lastEventId } = await loseCall(client);
   call.progress(2);
@@ -64,7 +64,7 @@ it('SIGKILL: a call that was not answered by then is, with "outcome unknown"', a
   expect(await comeBack(client, lastEventId)).toEqual([2, ['lost', 'gateway.interrupted']]);
 });
 
-it('a client that has had more than what is kept is told that the outcome is unknown; refused, it would wait for ever', async () => {
+it('a client that has received more than is stored is told that the outcome is unknown, since it would wait for ever if refused', async () => {
   using client = await RawClient.open(gateway.url);
   const { lastEventId } = await loseCall(client);
   await settle();
@@ -72,7 +72,7 @@ it('a client that has had more than what is kept is told that the outcome is unk
   expect(await comeBack(client, lastEventId.replace(/\d+$/, '9'))).toEqual([['lost', 'gateway.interrupted']]);
 });
 
-it('a stream of which nothing is kept still says which request it was to answer', async () => {
+it('a stream without stored frames still says which request it belongs to', async () => {
   using client = await RawClient.open(gateway.url);
   const { lastEventId } = await loseCall(client);
   await replaceWorkers('SIGKILL');
@@ -80,11 +80,11 @@ it('a stream of which nothing is kept still says which request it was to answer'
   expect(await comeBack(client, unkept)).toEqual([['lost', 'gateway.interrupted']]);
 });
 
-it('SIGTERM: a call that its worker finishes before it leaves is answered where its client came back', async () => {
+it('SIGTERM: a call that its worker finishes before it stops is answered on the stream on which its client has come back', async () => {
   using client = await RawClient.open(gateway.url);
   const { call, lastEventId } = await loseCall(client);
   const replaced = replaceWorkers('SIGTERM');
-  // Another worker holds the session when it answers this.
+  // When this is answered, another worker holds the session.
   await client.callTool('up__echo');
   const back = comeBack(client, lastEventId);
   await settle();
@@ -94,7 +94,7 @@ it('SIGTERM: a call that its worker finishes before it leaves is answered where 
   await replaced;
 });
 
-it('SIGKILL: a GET stream goes on under its id, with numbers that go on', async () => {
+it('SIGKILL: a GET stream goes on under its id, with consecutive numbers', async () => {
   using client = await RawClient.open(gateway.url);
   const reader = await EventReader.open(gateway.url, client.session as string);
   upstream.notify('notifications/tools/list_changed');
@@ -106,7 +106,7 @@ it('SIGKILL: a GET stream goes on under its id, with numbers that go on', async 
   const ids = reader.events.values.map(({ id }) => id as string);
   expect(new Set(ids).size).toBe(ids.length);
   expect(new Set(ids.map((id) => id.split('.')[0])).size).toBe(1);
-  // One that was broken before the worker was killed is taken up by the next one too.
+  // A stream that was broken before the worker was killed is continued by the next one too.
   await replaceWorkers('SIGKILL');
   const again = await EventReader.open(gateway.url, client.session as string, { lastEventId: ids[1] as string });
   expect(again.status).toBe(200);
@@ -114,7 +114,7 @@ it('SIGKILL: a GET stream goes on under its id, with numbers that go on', async 
   again.break();
 });
 
-it('a client that invents streams to come back to has no more of them than others', async () => {
+it('a client that resumes invented streams gets no more of them than others', async () => {
   using client = await RawClient.open(gateway.url);
   const readers = await Promise.all(Array.from({ length: 12 }, (_, index) => EventReader.open(gateway.url, client.session as string, { lastEventId: `push-invented${index}.3` })));
   expect(readers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 8 }, () => 200), ...Array.from({ length: 4 }, () => 409)]);
@@ -122,11 +122,11 @@ it('a client that invents streams to come back to has no more of them than other
   expect((await EventReader.open(gateway.url, client.session as string, { lastEventId: 'edge-invented.3' })).status).toBe(400);
 });
 
-it('SIGKILL: reading that is made again goes on with the numbers of its stream', async () => {
+it('SIGKILL: a reading request that is sent again continues the numbers of its stream', async () => {
   using client = await RawClient.open(gateway.url);
   const reads = upstream.requests.filter(({ method }) => method === 'resources/read').length;
   workers.ignored = reads + 1;
-  // After a second the answer is a stream, which its client may come back to.
+  // After a second the answer becomes a stream, which the client may resume.
   const reader = await EventReader.open(gateway.url, client.session as string, { body: { jsonrpc: '2.0', id: 'read', method: 'resources/read', params: { uri: 'up://one' } } });
   await replaceWorkers('SIGKILL');
   await reader.ended;

@@ -1,4 +1,4 @@
-/** A session outlives the worker that holds it: workers are killed, stopped and replaced under clients that go on. */
+/** A session outlives the worker that holds it: workers are killed, stopped and replaced while clients continue. */
 import { createParser } from 'eventsource-parser';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EraClient } from '../matrix/era-client.ts';
@@ -32,7 +32,7 @@ describe('with session workers that come and go', () => {
   const holders = (): RunningProcess[] => workers.holders();
   const replaceWorkers = (signal: NodeJS.Signals): Promise<void> => workers.replace(signal);
 
-  it.each(['SIGKILL', 'SIGTERM'] as const)('%s: the session goes on, with what it had agreed', async (signal) => {
+  it.each(['SIGKILL', 'SIGTERM'] as const)('%s: the session goes on, with its revision and capabilities', async (signal) => {
     using client = await EraClient.open({
       url: gateway.url, revision: '2025-11-25', capabilities: { elicitation: { form: {} } }, answers: { 'elicitation/create': () => ({ action: 'accept', content: { answer: 'still here' } }) },
     });
@@ -43,12 +43,12 @@ describe('with session workers that come and go', () => {
     expect(JSON.stringify((await client.call('era__form')).result)).toContain('still here');
     const logged = await client.call('era__log');
     expect(logged.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['loud']);
-    // Its GET stream was open all the time, and hears on.
+    // The GET stream was open all the time, and still receives messages.
     upstream.notify('notifications/resources/updated', { uri: 'up://one' });
     await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one');
   });
 
-  it('SIGTERM: workers are replaced one after the other, and no request fails, of whichever era', async () => {
+  it('SIGTERM: workers are replaced one after the other, and no request of either era fails', async () => {
     const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(gateway.url)));
     const modern = Array.from({ length: 8 }, () => new ModernClient(gateway.url));
     const over = new AbortController();
@@ -64,7 +64,7 @@ describe('with session workers that come and go', () => {
     const isEcho = ({ result }: Message): boolean => JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
     const running = [
       ...clients.map((client, index) => (index % 2 === 0 ? goOn(() => client.callTool('up__echo'), isEcho)
-      // Answered by the worker itself, so that there is always one on its way to it.
+      // The worker itself answers this, so that there is always a request on its way to it.
       : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
       ...modern.map((client, index) => (index % 2 === 0 ? goOn(() => client.call('up__echo'), isEcho) : goOn(() => client.request('tools/list'), ({ result }) => Array.isArray(result?.['tools'])))),
     ];
@@ -77,7 +77,7 @@ describe('with session workers that come and go', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  it('SIGKILL: what was under way is answered, and never done twice; reading is done again', async () => {
+  it('SIGKILL: open requests are answered and never executed twice; reading requests are sent again', async () => {
     using client = await RawClient.open(gateway.url);
     const calls = upstream.calls.values.length;
     const waiting = client.callTool('up__slow');
@@ -88,7 +88,7 @@ describe('with session workers that come and go', () => {
     await upstream.calls.until(calls + 1);
     await upstream.answered.untilSome((request) => isReading(request) && upstream.requests.filter(isReading).length > reads);
     await replaceWorkers('SIGKILL');
-    // The first reading is never answered; the one made again is.
+    // The first read is never answered; the repeated one is.
     expect((await reading).last.result).toMatchObject({ contents: [{ uri: 'up://one' }] });
     expect(upstream.requests.filter(isReading).length).toBe(reads + 2);
     const { last } = await waiting;
@@ -97,7 +97,7 @@ describe('with session workers that come and go', () => {
     expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
   });
 
-  it('SIGTERM: a call under way is finished by the worker that leaves', async () => {
+  it('SIGTERM: an open call is finished by the worker that stops', async () => {
     using client = await RawClient.open(gateway.url);
     const calls = upstream.calls.values.length;
     const waiting = client.callTool('up__slow');
@@ -123,13 +123,13 @@ describe('with session workers that come and go', () => {
     expect((await waiting).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted' } });
     expect(upstream.calls.values.length).toBe(calls + 1);
     expect((await client.call('up__echo')).last.result).toMatchObject(text('echoed'));
-    // The worker that goes on acknowledges anew, and tells what changes.
+    // The next worker acknowledges again, and reports changes.
     await heard.until(2);
     upstream.notify('notifications/tools/list_changed');
     await heard.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   });
 
-  it('a call that waits for its client at a worker that is gone is said to be lost, whichever worker the answers reach', async () => {
+  it('a call that waited for its client at a worker that is gone is answered as lost, whichever worker gets the client\'s answer', async () => {
     await replaceWorkers('SIGTERM');
     const [holder] = holders();
     using client = new ModernClient(gateway.url);
@@ -142,14 +142,14 @@ describe('with session workers that come and go', () => {
       const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: { answer: 'yes' } }]));
       return (await client.request('tools/call', { ...says[index], requestState, inputResponses })).last.error?.data?.['retry'];
     };
-    // Some reach the worker that does not run any more, and some the other one, which knows who has the call.
+    // Some requests reach the stopped worker, and some the other one, which knows that the stopped one holds the call.
     expect(await Promise.all([0, 1, 2, 3, 4, 5, 6].map(goOn))).toEqual(says.slice(1).map(() => 'unknown-outcome'));
-    // By now it is known that nothing is to be sent to it.
+    // By now the stopped worker counts as silent, and nothing more is sent to it.
     expect(await goOn(7)).toBe('unknown-outcome');
     await end(holder as RunningProcess, 'SIGKILL');
   });
 
-  it('a session whose worker has gone silent goes on with another, although NATS believes in that worker still', async () => {
+  it('a session whose worker is silent goes on at another, although that worker is still connected to NATS', async () => {
     await replaceWorkers('SIGTERM');
     const [silent] = holders();
     using client = await RawClient.open(gateway.url);
@@ -157,12 +157,12 @@ describe('with session workers that come and go', () => {
     await client.request('resources/subscribe', { uri: 'up://one' });
     await gateway.startPart('session');
     silent?.kill('SIGSTOP');
-    // On its way to the silent one, or held back: asking for a list does no harm.
+    // The request is on its way to the silent worker, or held back; a list may be requested twice.
     expect(await client.toolNames()).toContain('up__echo');
     expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
     upstream.notify('notifications/resources/updated', { uri: 'up://one' });
     await heard.untilSome(({ method }) => method === 'notifications/resources/updated');
-    // Nothing new is asked of it either.
+    // New requests are not sent to it either.
     const opened = await Promise.all(Array.from({ length: 8 }, async () => {
       using other = await RawClient.open(gateway.url);
       return (await other.callTool('up__echo')).last.result;
@@ -187,7 +187,7 @@ describe('with session workers that come and go', () => {
     expect((await client.at(two).request('ping')).status).toBe(404);
   });
 
-  it('HTTP+SSE: any edge takes a message for a stream, and says so when the one that holds the stream does not', async () => {
+  it('HTTP+SSE: any edge accepts a message for a stream, and answers with an error when the edge that holds the stream does not respond', async () => {
     const holder = await gateway.startPart('edge');
     const [, endpoint = ''] = await holder.line(/"endpoint":"([^"]+)"/);
     const gone = new AbortController();

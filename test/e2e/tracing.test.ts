@@ -1,4 +1,4 @@
-/** One call is one trace, whichever processes it goes through. */
+/** One call is one trace, whichever processes take part in it. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ describe.each(shapes)('traces, %s', (shape) => {
     expect(session).toMatchObject({ kind: 1, traceId, attributes: { 'omnibus.server': 'up' } });
     expect(backend).toMatchObject({ traceId, attributes: { 'omnibus.server': 'up' } });
     expect(new Set([edge, session, backend].map(({ service }) => service))).toEqual(new Set(shape === 'nats' ? ['omnibus-edge', 'omnibus-session', 'omnibus-backend'] : ['omnibus-all']));
-    // The server can go on with it.
+    // The server can continue the trace.
     expect(upstream.calls.values.at(-1)?.meta['traceparent']).toBe(`00-${traceId}-${backend.spanId}-01`);
 
     await client.post(body('fails', 'failed'));
@@ -52,7 +52,7 @@ describe.each(shapes)('traces, %s', (shape) => {
     expect(await collector.spans.untilSome((span) => span.traceId === '1'.repeat(32) && span.kind === 3)).toMatchObject({ name: 'tools/call echo' });
   });
 
-  it('without a receiver nothing is traced, and what a client says of its trace reaches the server', async () => {
+  it('without a receiver nothing is traced, and the client\'s trace context reaches the server', async () => {
     await using upstream = await Upstream.start();
     await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);

@@ -1,4 +1,4 @@
-/** Requests, notifications and capabilities that no revision knows, from either side to the other. */
+/** Requests, notifications and capabilities that no revision defines, in both directions. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -20,7 +20,7 @@ interface Caller {
   request(endpoint: string, method: string, params: JsonObject): Promise<Answer>;
 }
 
-describe('what no revision knows', () => {
+describe('methods that no revision defines', () => {
   const speakers = new Map<string, Speaker>();
   let gateway: GatewayUnderTest;
   const clients = new Map<string, RawClient>();
@@ -53,7 +53,7 @@ describe('what no revision knows', () => {
 
   const pairs = ['2025-11-25', '2026-07-28'].flatMap((era) => servers.map((server) => [era, server] as const));
 
-  it.each(pairs)('a request of a client of %s goes to the one server of its endpoint, here the %s one, and the answer comes back whole', async (era, server) => {
+  it.each(pairs)('a request of a client of %s goes to the only server of its endpoint, here the %s one, and the answer comes back unchanged', async (era, server) => {
     const caller = callers[era] as Caller;
     const answer = await caller.request(`/${server}`, 'example/sum', { a: 1, b: 2, odd: [1], _meta: { 'example.com/kept': true } });
     expect(answer.last.result).toMatchObject({ sum: 3, odd: { heard: [1] }, _meta: { 'example.com/sum': 1 } });
@@ -62,7 +62,7 @@ describe('what no revision knows', () => {
     expect(unknown).toMatchObject({ status: era === '2026-07-28' ? 404 : 200, last: { error: { code: -32_601, message: 'no example/nothing here' } } });
   });
 
-  it.each(pairs)('behind several servers a request of a client of %s names its server, or is told how to: the %s one', async (era, server) => {
+  it.each(pairs)('at an endpoint of several servers a request of a client of %s has to name its server, or is told how: the %s one', async (era, server) => {
     const caller = callers[era] as Caller;
     const named = await caller.request('', 'example/sum', { a: 2, b: 2, _meta: { 'dev.omnibus/server': server } });
     expect(named.last.result?.['sum']).toBe(4);
@@ -72,7 +72,7 @@ describe('what no revision knows', () => {
     for (const wrong of ['nobody', 7]) expect((await caller.request('', 'example/sum', { _meta: { 'dev.omnibus/server': wrong } })).last.error?.code).toBe(-32_602);
   });
 
-  it('an endpoint that shows a selection of tools carries no methods of a server\'s own; methods of other revisions and directions go nowhere', async () => {
+  it('an endpoint with a selection of tools forwards no methods of a server\'s own, and methods of other revisions and directions are not forwarded', async () => {
     const count = speaker('old').heard.values.length;
     expect((await client('/narrow').request('example/sum', { a: 1, b: 2 })).last.error?.code).toBe(-32_601);
     for (const method of ['sampling/createMessage', 'server/discover', 'roots/list', 'tasks/update', 'rpc.discover', 'notifications/initialized', 'x'.repeat(300)]) {
@@ -84,7 +84,7 @@ describe('what no revision knows', () => {
     expect(speaker('old').heard.values.length).toBe(count);
   });
 
-  it('experimental capabilities of a server are those of its endpoint, and of none with several servers; those of a client are told to servers', async () => {
+  it('an endpoint of one server offers that server\'s experimental capabilities, one of several servers none; those of a client are sent to servers', async () => {
     const offered = async (endpoint: string): Promise<unknown[]> => {
       const legacy = await new RawClient(`${gateway.url}${endpoint}`).initialize('2025-11-25');
       const modern = await new ModernClient(`${gateway.url}${endpoint}`).request('server/discover');
@@ -101,19 +101,19 @@ describe('what no revision knows', () => {
     expect(speaker('old').latest('initialize')?.params?.['capabilities']).toEqual({ experimental: mine });
   });
 
-  it.each(pairs)('what a server says on the stream of a call reaches the call of a client of %s: the %s server', async (era, server) => {
+  it.each(pairs)('a notification on the stream of a call reaches the call of a client of %s: the %s server', async (era, server) => {
     const answer = await (callers[era] as Caller).request(`/${server}`, 'tools/call', { name: 'say', arguments: { messages: [notice('notifications/example/half', 50), notice('example/spoken', 'x')] } });
     expect(saidBy('notifications/example/half', answer)).toEqual([{ data: 50, _meta: { 'example.com/n': 1 } }]);
     expect(saidBy('example/spoken', answer)).toEqual([{ data: 'x', _meta: { 'example.com/n': 1 } }]);
   });
 
-  it('what a client says reaches the server of its endpoint', async () => {
+  it('a notification of a client reaches the server of its endpoint', async () => {
     await client('/old').post({ jsonrpc: '2.0', method: 'notifications/example/typed', params: { keys: 3, _meta: { 'example.com/n': 1 } } });
     const heard = await speaker('old').heard.untilSome(({ method }) => method === 'notifications/example/typed');
     expect(heard.params).toEqual({ keys: 3, _meta: { 'example.com/n': 1 } });
   });
 
-  it('what a server asks in a call is asked of the client with a session, whose answer it gets; a client of 2026-07-28 cannot be asked so', async () => {
+  it('a request of a server during a call is passed to a client with a session, and its answer back; a client of 2026-07-28 cannot be asked', async () => {
     const ask: SayArguments = { messages: [{ id: 'q', method: 'example/ask', params: { how: 'well' } }], asks: 'q' };
     const session = client('/old');
     let last: Message | undefined;
@@ -126,7 +126,7 @@ describe('what no revision knows', () => {
     expect(modern?.last.result?.['structuredContent']).toMatchObject({ error: { code: -32_601 } });
   });
 
-  it('what a server says besides of a resource that changed comes with it', async () => {
+  it('further members of an update of a resource are passed on', async () => {
     const heard = await client('/old').standing();
     await client('/old').request('resources/subscribe', { uri: 'speaker://one' });
     const params = { uri: 'speaker://one', title: 'The first', _meta: { 'example.com/by': 'me' } };
@@ -134,7 +134,7 @@ describe('what no revision knows', () => {
     expect((await heard.untilSome(({ method }) => method === 'notifications/resources/updated')).params).toEqual(params);
   });
 
-  it('what a server says of no request reaches the one session that uses it', async () => {
+  it('a notification that belongs to no request reaches the only session that uses the server', async () => {
     await using alone = await Speaker.start({ custom });
     await using own = await startGateway('embedded', { mcpServers: { alone: { url: alone.url } } });
     using session = await RawClient.open(own.url);
@@ -147,7 +147,7 @@ describe('what no revision knows', () => {
     expect((await alone.heard.untilSome((message) => message.id === 'outside')).error?.code).toBe(-32_601);
   });
 
-  it('what a server says or asks of no request, and two sessions may have caused, reaches neither', async () => {
+  it('a message that belongs to no request, and that two sessions may have caused, reaches neither', async () => {
     using other = await open('/old');
     await say(other, {});
     await say(client('/old'), {});

@@ -1,4 +1,4 @@
-/** Callers at one server: what is asked, said or kept for one of them never reaches another, and none takes the server from the others. */
+/** Callers at one server: questions, messages and state of one of them never reach another, and none can use up the server for the others. */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -62,7 +62,7 @@ describe('callers at one server', () => {
     held = [];
   };
 
-  it('a question on a standing stream is asked of the session whose connection it is, though only another has a call in flight', async () => {
+  it('a question on a GET stream goes to the session that owns the connection, even if only another session has a call in flight', async () => {
     using one = await open(gateway.url, { elicitation: {} });
     using two = await open(gateway.url, { elicitation: {} });
     const listening = await one.standing();
@@ -76,7 +76,7 @@ describe('callers at one server', () => {
     expect((await other).messages).toHaveLength(1);
   });
 
-  it('what one call without a session made a server ask later is not asked of another', async () => {
+  it('a question that a server asks after a call without a session is not asked of the client of another call', async () => {
     using client = new ModernClient(gateway.url, { elicitation: {} });
     expect((await client.call('pipe__seed', { arguments: elicit })).status).toBe(200);
     const stream: Message[] = [];
@@ -86,7 +86,7 @@ describe('callers at one server', () => {
     });
     const refused = await gateway.backend.line(/nothing tells whose call of server/);
     expect(refused).toBeDefined();
-    // Asked once without a name, the server has a connection for each call from then on, and asks whom it means.
+    // After a question that could not be attributed, the server has a connection for each call, and asks its caller.
     const { requests, requestState } = required(await client.call('pipe__ask', { arguments: elicit }));
     const [[key, { method }]] = Object.entries(requests) as unknown as [[string, { readonly method: string }]];
     expect(method).toBe('elicitation/create');
@@ -96,7 +96,7 @@ describe('callers at one server', () => {
     await holding.catch(() => undefined);
   });
 
-  it('roots of one client without a session are never another\'s, with the official filesystem server', async () => {
+  it('a client without a session never gets the roots of another, with the official filesystem server', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-roots-'));
     const folders = await Promise.all(['one', 'two'].map(async (name) => {
       const path = join(folder, name);
@@ -120,7 +120,7 @@ describe('callers at one server', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('a log message that names no request, of a server that two sessions use, reaches neither, but the operator', async () => {
+  it('a log message that names no request, from a server that two sessions use, reaches neither of them, but the gateway\'s log', async () => {
     using one = await RawClient.open(gateway.url);
     using two = await RawClient.open(gateway.url);
     const standing = await Promise.all([one, two].map(async (client) => {
@@ -141,7 +141,7 @@ describe('callers at one server', () => {
     expect(messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['for me']);
   });
 
-  it('two sessions with more calls than a server takes leave room for a third', async () => {
+  it('two sessions with more calls than a server accepts leave room for a third', async () => {
     const clients = await Promise.all([0, 1, 2].map(() => RawClient.open(gateway.url)));
     const [one, two, three] = clients as [RawClient, RawClient, RawClient];
     const flood = [one, two].flatMap((client) => Array.from({ length: 40 }, (_, index) => client.callTool('narrow__slow', {}, undefined, index + 10)));
@@ -159,7 +159,7 @@ describe('callers at one server', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  it('programs for callers of their own are bounded by the server and in all; an idle one is closed before anybody is refused', async () => {
+  it('programs of single callers are bounded per server and in total; an idle one is closed before a caller is refused', async () => {
     const clients = await Promise.all(Array.from({ length: 3 }, () => open(gateway.url, { sampling: {} })));
     const [one, two, three] = clients as [RawClient, RawClient, RawClient];
     const pid = contentOf(await one.callTool('small__pid'));
@@ -195,7 +195,7 @@ describe('callers at one server', () => {
     await expect.poll(() => childrenOf(gateway.backend.pid)).toBeLessThanOrEqual(before);
   });
 
-  it('a server that says all the time that its lists changed is asked for them now and then', async () => {
+  it('a server that constantly announces changed lists is asked for them at intervals', async () => {
     using client = await RawClient.open(gateway.url);
     const before = Number(contentOf(await client.callTool('pipe__lists')));
     for (let storm = 0; storm < 3; storm += 1) await client.callTool('pipe__change', { times: 4_000 });
@@ -203,7 +203,7 @@ describe('callers at one server', () => {
     expect(Number(contentOf(await client.callTool('pipe__lists'))) - before).toBeLessThan(20);
   });
 
-  it('a resource that changes all the time is told of now and then, and for the last time after its last change', async () => {
+  it('updates of a constantly changing resource are sent at intervals, the last one after its last change', async () => {
     using client = await RawClient.open(gateway.url);
     const heard = await client.standing();
     const updates = (): number => heard.values.filter(({ method }) => method === 'notifications/resources/updated').length;
@@ -213,7 +213,7 @@ describe('callers at one server', () => {
     expect(updates()).toBeLessThan(100);
   });
 
-  it('log messages by the ten thousand are bounded, and those left out are counted', async () => {
+  it('tens of thousands of log messages are bounded, and those left out are counted', async () => {
     using client = await open(gateway.url, { sampling: {} });
     await client.request('logging/setLevel', { level: 'debug' });
     const { messages } = await client.callTool('pipe__shout', { words: 'x', times: 20_000 });
@@ -223,7 +223,7 @@ describe('callers at one server', () => {
     expect(left + messages.length).toBeGreaterThan(20_000);
   });
 
-  it('an address that would run something is refused to the server, and no user sees it', async () => {
+  it('a question with an address that would run something is refused, and no user sees it', async () => {
     using client = await open(gateway.url, { elicitation: { url: {} } });
     const { messages, last } = await client.callTool('pipe__ask', { method: 'elicitation/create', params: { mode: 'url', elicitationId: 'e', message: 'Open', url: 'javascript:alert(1)' } });
     expect(messages).toHaveLength(1);
@@ -231,7 +231,7 @@ describe('callers at one server', () => {
   });
 });
 
-/** How many programs a process runs. */
+/** Number of child processes of a process. */
 async function childrenOf(pid: number): Promise<number> {
   return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').length;
 }

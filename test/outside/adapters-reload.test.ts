@@ -1,4 +1,4 @@
-/** A changed configuration: what was begun is finished, what is new is served at once, and what did not change is not touched. */
+/** A changed configuration: open calls are finished, new servers are available at once, and unchanged ones are not affected. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -14,7 +14,7 @@ describe('a configuration that changes while a server works', () => {
   let held: { answer: (result: JsonObject) => void }[] = [];
   const pipe = { command: 'node', args: [fixturePath('stdio-server')] };
   const servers = (header: string, more: object = {}): object => ({ timeouts: { drain: '20s' }, mcpServers: { web: { url: upstream.url, headers: { authorization: header } }, pipe, ...more } });
-  /** Resolves when a configuration is in force. */
+  /** Number of configurations that have been applied. */
   let applied = 0;
   const configure = async (config: object): Promise<void> => {
     applied += 1;
@@ -39,7 +39,7 @@ describe('a configuration that changes while a server works', () => {
     await upstream[Symbol.asyncDispose]();
   });
 
-  it('finishes the slow call, serves others at once, shows every list all the time, and leaves other servers alone', async () => {
+  it('lets the slow call finish, serves others at once, always shows every list, and does not touch other servers', async () => {
     using client = await RawClient.open(gateway.url);
     const names = await client.untilTools((all) => all.includes('web__slow') && all.includes('pipe__pid'));
     const pid = contentOf(await client.callTool('pipe__pid'));
@@ -67,7 +67,7 @@ describe('a configuration that changes while a server works', () => {
     expect(contentOf(await client.callTool('pipe__pid'))).toBe(pid);
   });
 
-  it('says again to the server what sessions listen to', async () => {
+  it('repeats the subscriptions of sessions at the new connection', async () => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((all) => all.includes('web__slow'));
     const heard = await client.standing();
@@ -82,7 +82,7 @@ describe('a configuration that changes while a server works', () => {
     }).toBe(true);
   });
 
-  it('lets the running call of a server that is taken out finish, and takes the server back meanwhile', async () => {
+  it('lets the running call of a removed server finish, even if the server is added again meanwhile', async () => {
     using client = await RawClient.open(gateway.url);
     await client.untilTools((all) => all.includes('web__slow'));
     const slow = client.callTool('web__slow');

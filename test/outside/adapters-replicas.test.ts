@@ -8,7 +8,7 @@ import { end, fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, Upstream } from '../support/upstream.ts';
 
-it('one bad replica takes a server from nobody: it stays in the lists, and no call is sent where it is not reached', async () => {
+it('one replica that cannot reach a server does not take it from clients: it stays in the lists, and calls go to the other replicas', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-replica-'));
   const obstacle = join(folder, 'in-the-way');
   await using gateway = await startGateway('nats', { mcpServers: { pipe: { command: 'node', args: [fixturePath('blunt-server'), obstacle], restart: { minDelay: '100ms', maxDelay: '200ms' } } } });
@@ -23,14 +23,14 @@ it('one bad replica takes a server from nobody: it stays in the lists, and no ca
     expect(last.error).toBeUndefined();
   }
   await rm(folder, { recursive: true });
-  // The obstacle is gone: the replica heals by itself, and the first one may go.
+  // The obstacle is removed: the replica recovers by itself, and the first one may be ended.
   await bad.line(/server is up/);
   await end(gateway.backend, 'SIGTERM');
   expect(await client.toolNames()).toContain('pid');
   expect((await client.callTool('pid')).last.error).toBeUndefined();
 });
 
-it('what a session does not listen to any more, no replica listens to, whichever of them it said so to', async () => {
+it('after a session has unsubscribed, no replica is subscribed, whichever of them received the request', async () => {
   const upstream = await Upstream.start({ capabilities: { resources: { subscribe: true } }, onCall: (call) => call.answer(text(call.session)) });
   await using _upstream = upstream;
   await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });

@@ -1,4 +1,7 @@
-/** Who may do what at the admin port: by the ways that callers are known, with roles; by the sealing key where nobody is left; and by being on the machine where nothing is said. */
+/**
+ * Authorization at the admin port: by the usual authentication of callers, with roles; by the sealing key as a last resort; and by being on the machine
+ * where nothing is configured.
+ */
 import { Agent, request as secureRequest } from 'node:https';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -26,9 +29,9 @@ let upstream: Upstream;
 let front: Balancer;
 let gateway: GatewayUnderTest;
 let config: Readonly<Record<string, unknown>>;
-/** By role: the key of somebody who has it. */
+/** A key of a caller with each role. */
 let keys: Readonly<Record<'viewer' | 'operator' | 'auditor' | 'admin' | 'nobody', string>>;
-/** Of the edge, the session worker and the backend worker. */
+/** The admin ports of the edge, the session worker and the backend worker. */
 let ports: readonly [edge: string, session: string, backend: string];
 
 async function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}, input = ''): Promise<{ readonly status: number; readonly output: string }> {
@@ -76,7 +79,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-it('every process asks who it is, and each role may do what it is for; health is for everybody', async () => {
+it('every process authenticates callers of its admin port, and each role may do only what it is for; health needs no authentication', async () => {
   for (const port of ports) {
     for (const path of ['/healthz', '/readyz']) expect((await ask(port, path)).status).toBe(200);
     for (const path of ['/status', '/metrics', '/whoami', '/keys']) expect((await ask(port, path)).status).toBe(401);
@@ -101,7 +104,7 @@ it('every process asks who it is, and each role may do what it is for; health is
   expect((await ask(edge, '/users', keys.admin)).text).not.toContain('scrypt');
 });
 
-it('a user who is signed in has a role by a group, with a token that was asked for that alone: one that a client has is none', async () => {
+it('a signed-in user has a role by a group with a token for the admin scope; the token of a client gives no role', async () => {
   const client = await OAuthClient.register(front.url);
   const plain = await client.signIn(new Browser(), 'ann', password);
   const more = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
@@ -116,11 +119,11 @@ it('a user who is signed in has a role by a group, with a token that was asked f
     expect((await ask(port, '/reload', more.access_token, 'POST')).status).toBe(403);
   }
   expect(JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json())).not.toContain('mcp:admin');
-  expect((await run(['status', '--admin', ...ports], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
-  expect((await run(['status', '--admin', ...ports])).output).toContain('serves known callers only');
+  expect((await run(['status', '--admin', ports[0]], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
+  expect((await run(['status', '--admin', ports[0]])).output).toContain('serves known callers only');
 });
 
-it('a token that its user takes back opens no admin port any more, those of processes without an edge among them', async () => {
+it('a token that its user revokes is refused at every admin port, also in processes without an edge', async () => {
   const client = await OAuthClient.register(front.url);
   const { access_token: token, refresh_token: refresh } = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
   const statuses = (): Promise<number[]> => Promise.all(ports.map(async (port) => (await ask(port, '/status', token)).status));
@@ -129,13 +132,20 @@ it('a token that its user takes back opens no admin port any more, those of proc
   await expect.poll(statuses).toEqual([401, 401, 401]);
 });
 
-it('an admin makes and revokes keys and users of a running gateway, and the log says who did it', async () => {
+it('an admin makes and revokes keys and users of a running gateway, and the log names the admin', async () => {
   const [edge] = ports;
   const made = await ask(edge, '/keys', keys.admin, 'POST', { subject: 'new', groups: ['people'], expires: '1d', note: 'for the test' });
   expect(made.status).toBe(201);
   const { id, key } = JSON.parse(made.text) as { readonly id: string; readonly key: string };
   await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
   expect((await ask(edge, '/status', key)).status).toBe(200);
+  // A key that is restricted to some tools or endpoints permits no administration, whatever roles its caller has.
+  for (const some of [{ tools: ['up/echo'] }, { endpoints: ['/mcp'] }]) {
+    const narrow = JSON.parse((await ask(edge, '/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text) as { readonly id: string; readonly key: string };
+    await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
+    expect((await ask(edge, '/keys', narrow.key)).status).toBe(403);
+    if ('tools' in some) expect(JSON.parse((await ask(edge, '/keys', keys.admin)).text)).toContainEqual(expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }));
+  }
   expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
   await expect.poll(async () => (await ask(edge, '/status', key)).status, { timeout: 10_000 }).toBe(401);
   expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
@@ -148,10 +158,10 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   const { access_token: given, refresh_token: fresh } = tokens as unknown as Tokens;
   expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(200);
   expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
-  // What a user that is gone has allowed ends at once.
+  // The consents of a removed user end at once.
   await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(401);
   expect((await client.refresh(fresh)).body).toMatchObject({ error: 'invalid_grant' });
-  for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
+  for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
     expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
   }
   await gateway.edge.line(new RegExp(`"act":"keys.create","by":"omnibus:keys\\|admin".*"key":"${id}"`));
@@ -159,17 +169,17 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   expect((await fetch(`http://${edge}/keys`, { method: 'POST', body: '{"subject":"x"}', headers: { authorization: `Bearer ${keys.admin}`, origin: 'https://evil.example' } })).status).toBe(403);
 });
 
-it('when the last admin is lost, whoever has the sealing key is let in, and the roles that are written then count at once', async () => {
+it('when there is no admin any more, the sealing key gives access, and roles that are then configured count at once', async () => {
   const [edge, session, backend] = ports;
   await gateway.configure(adminsOf({}));
   await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(403);
-  expect(await run(['recover', '--admin', edge, '--config', gateway.configFile], { OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') })).toMatchObject({ status: 1, output: expect.stringContaining('not the sealing key') as string });
+  expect(await run(['recover', '--admin', edge, '--config', gateway.configFile], { OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') })).toMatchObject({ status: 4, output: expect.stringContaining('not the sealing key') as string });
   expect((await run(['recover', '--admin', backend, '--config', gateway.configFile], sealing)).output).toContain('no sealing key');
   const { status, output } = await run(['recover', '--admin', edge, '--config', gateway.configFile], sealing);
   expect(status).toBe(0);
   const token = /^oma_\S+$/m.exec(output)?.[0] ?? '';
   expect((await ask(edge, '/keys', token)).status).toBe(200);
-  // It was given for one process.
+  // The token is valid for one process only.
   expect((await ask(session, '/status', token)).status).toBe(401);
   expect(gateway.edge.output()).toContain('somebody with the sealing key has become admin');
   expect(gateway.edge.output()).not.toContain(token);
@@ -177,15 +187,15 @@ it('when the last admin is lost, whoever has the sealing key is let in, and the 
   await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(200);
 });
 
-it('an operator has the configuration read again, and is told what is wrong with it', async () => {
+it('an operator can have the configuration read again, and is told what is wrong with it', async () => {
   const [edge] = ports;
   expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use') as string });
   await gateway.configure({ mcpServers: { up: { command: 5 } } });
-  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 1, output: expect.stringContaining('mcpServers.up.command') as string });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.up.command') as string });
   await gateway.configure(adminsOf(roles));
 });
 
-it('a process that lacks what it would know callers by serves on, and lets nobody in at its admin port', async () => {
+it('a process that cannot authenticate callers goes on serving, and refuses everybody at its admin port', async () => {
   await gateway.configure({ ...config, auth: { keys: { file: join(folder, 'nowhere.yaml') }, admin: { roles } } });
   const part = await gateway.startPart('backend');
   const admin = await gateway.admin(part);
@@ -194,7 +204,7 @@ it('a process that lacks what it would know callers by serves on, and lets nobod
   await gateway.configure(adminsOf(roles));
 });
 
-it('where nothing is said, whoever is on the machine may look and reload, over TLS where that is asked for, and makes no key', async () => {
+it('by default, programs of the machine may read the status and reload, over TLS if configured, and may not make keys', async () => {
   await using authority = await Authority.create();
   const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }, { type: 'ip', value: '127.0.0.1' }]);
   await using plain = await startGateway('embedded', { tls: { certFile, keyFile, admin: true }, auth: { keys: { file: keysFile }, clientCertificates: { caFile: authority.caFile, required: true } }, mcpServers: {} });
@@ -210,7 +220,7 @@ it('where nothing is said, whoever is on the machine may look and reload, over T
   expect((await over('/reload', 'POST'))[0]).toBe(200);
   expect(await over('/keys', 'POST')).toEqual([403, expect.stringContaining('auth.admin.roles')]);
   expect(await over('/keys')).toEqual([403, expect.stringContaining('auditor or admin')]);
-  // A proxy of this machine brings somebody from elsewhere.
+  // A proxy on this machine forwards a request of another machine.
   for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) expect(await over('/status', 'GET', { [header]: '203.0.113.9' })).toEqual([403, expect.stringContaining('from another machine')]);
   expect((await over('/metrics', 'GET', { 'x-forwarded-for': '203.0.113.9' }))[0]).toBe(200);
   await expect(fetch(`http://${admin}/status`)).rejects.toThrow();

@@ -1,6 +1,6 @@
 /**
- * Clients of 2026-07-28, whose requests stand alone, at a program that keeps something for whoever uses it. There are two of each part of
- * the gateway, and each backend worker has programs of its own: one client is one wherever its requests come in, and two are never one.
+ * Clients of 2026-07-28, whose requests have no sessions, at a program that keeps state for its user. There are two processes of each role, and each
+ * backend worker has programs of its own: all requests of one client reach the same state, and two clients never share it.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ describe('clients without a session at programs of two backend workers', () => {
     gateway = await startGateway('nats', { mcpServers: { pages: keeper('pages'), told: keeper('told'), rooted: keeper('rooted'), newer: keeper('newer', '2026-07-28') } });
     const [, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
     urls = [gateway.url, edge];
-    // Where a caller's calls go follows from the workers that are there: each session worker has to know both.
+    // The place of a caller's calls depends on the workers that are alive, so each session worker has to know both.
     for (const process of gateway.processes) {
       const admin = await gateway.admin(process);
       await vi.waitFor(async () => {
@@ -57,12 +57,12 @@ describe('clients without a session at programs of two backend workers', () => {
     return Caller.textOf(reply) === '' ? JSON.stringify(reply) : Caller.textOf(reply);
   }
 
-  /** How often the program that was called has counted. */
+  /** The count of the called program. */
   async function count(caller: Caller, server: string): Promise<number> {
     return Number(/mk-[0-9a-f-]+ (\d+)/.exec(await call(caller, server, 'count'))?.[1]);
   }
 
-  it('the calls of the one local user go to one program, whichever edge and worker they come by', async () => {
+  it('the calls of the only local user go to one program, through any edge and worker', async () => {
     const counts: number[] = [];
     const clients = await Promise.all(urls.map((url) => open('http', url)));
     for (const index of many) counts.push(await count(clients[index % clients.length] as Caller, 'pages'));
@@ -72,7 +72,7 @@ describe('clients without a session at programs of two backend workers', () => {
     expect(newer).toEqual(many.map((index) => index + 1));
   });
 
-  it('what it subscribed to is told by the program that it calls', async () => {
+  it('updates come from the program that the user calls', async () => {
     const caller = await open('http');
     const uri = 'keeper-told://note/mine';
     const isNotice = ({ method, params }: { readonly method?: string; readonly params?: object }): boolean => method === 'notifications/resources/updated' && JSON.stringify(params).includes(uri);
@@ -84,7 +84,7 @@ describe('clients without a session at programs of two backend workers', () => {
     }
   });
 
-  it('a program that has read one client\'s roots serves that client on, and no other', async () => {
+  it('a program that has read the roots of one client goes on serving that client, and no other', async () => {
     const [mine, others] = [await open('http', urls[0]), await open('http', urls[1])];
     expect(await call(mine, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(mine.secret);
     expect([await count(mine, 'rooted'), await count(mine, 'rooted')]).toEqual([1, 2]);
@@ -93,7 +93,7 @@ describe('clients without a session at programs of two backend workers', () => {
     expect([mine.foreign(), others.foreign()]).toEqual([[], []]);
   });
 
-  it('clients with sessions, whose roots are read too, leave the others their program', async () => {
+  it('clients with sessions whose roots are read do not take the program of the others', async () => {
     for (const url of urls) {
       const session = await Caller.open({ wire: 'http', revision: '2025-11-25', isAskable: true }, url);
       callers.push(session);

@@ -1,6 +1,6 @@
 /**
- * Known callers at a program that keeps something in memory, as `isolation` is unless it is set. There are two of each part of the gateway:
- * a caller finds his program wherever his requests come in, also after the worker that held his session is gone, and nobody else's ever.
+ * Known callers at a program that keeps state in memory, with the default `isolation`. There are two processes of each role: a caller reaches the same
+ * program through each of them, also after the worker of the session is gone, and never the program of another caller.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ let folder: string;
 let keys: Keys;
 let gateway: GatewayUnderTest;
 let urls: readonly [string, string];
-/** By caller and number. */
+/** Sessions by caller and number. */
 const sessions = new Map<string, RawClient>();
 
 async function statusOf(process: RunningProcess): Promise<ProcessStatus> {
@@ -73,7 +73,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('all sessions of one find his program, whichever edge and worker they come by, and nobody else does', async () => {
+it('all sessions of one caller reach the caller\'s program, through any edge and worker, and no other caller does', async () => {
   for (const [index, url] of [...urls, ...urls].entries()) for (const subject of ['ann', 'bob']) await open(`${subject} ${index}`, subject, url);
   for (const server of ['counter', 'newer']) {
     const counts: Record<string, number[]> = { ann: [], bob: [] };
@@ -82,7 +82,7 @@ it('all sessions of one find his program, whichever edge and worker they come by
   }
 });
 
-it('a session worker that takes over leads to the same program', async () => {
+it('a session worker that takes over sends calls to the same program', async () => {
   const [first] = await partsOf('session') as [RunningProcess];
   await end(first);
   const counts: number[] = [];
@@ -91,7 +91,7 @@ it('a session worker that takes over leads to the same program', async () => {
   expect(await count(sessions.get('bob 0') as RawClient, 'counter')).toBe(5);
 });
 
-it('a backend worker that takes over starts another for each, which begins anew', async () => {
+it('a backend worker that takes over starts a new program for each caller', async () => {
   const [one, other] = await partsOf('backend') as [RunningProcess, RunningProcess];
   await gateway.startPart('backend');
   await untilKnown(3);

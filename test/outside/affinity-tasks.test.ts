@@ -1,4 +1,4 @@
-/** Two backend workers, each with a program of its own for the same server: a task is in one of them, whoever asks for it by whichever way. */
+/** Two backend workers, each with its own program of one server: a task is in one of them, and every request for it has to reach that one. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { end, fixturePath, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const tasks = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-/** By chance alone so many requests do not all go to the right one of two. */
+/** So many requests would not all reach the right worker by chance. */
 const many = Array.from({ length: 16 }, (_, index) => index);
 
 describe('tasks of programs of two backend workers', () => {
@@ -40,7 +40,7 @@ describe('tasks of programs of two backend workers', () => {
   const create = (client: RawClient, marker: string): Promise<Answer> => client.request('tools/call', { name: 'older__task', arguments: { marker }, task: { ttl: 60_000 } });
   const resultOf = (answer: Answer): JsonObject | undefined => answer.last.result;
 
-  it('a session whose first calls come at once finds each of its tasks where it is, and lists them all', async () => {
+  it('a session whose first calls come at the same time reaches each of its tasks, and lists all of them', async () => {
     for (const round of many.slice(0, 4)) {
       using client = await RawClient.open(gateway.url);
       const created = await Promise.all(many.slice(0, 4).map((index) => create(client, `m-${round}-${index}`)));
@@ -54,7 +54,7 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('the task of one session is found by another that is given its id', async () => {
+  it('a session finds the task of another session if it is given its id', async () => {
     using owner = await RawClient.open(gateway.url);
     const taskId = taskOf(await create(owner, 'm-handed-1'));
     for (const _ of many.slice(0, 8)) {
@@ -64,7 +64,7 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('a client without a session finds its tasks, answers what they ask, and is given their results', async () => {
+  it('a client without a session finds its tasks, answers their questions, and gets their results', async () => {
     using client = new ModernClient(gateway.url, tasks);
     for (const index of many) {
       const newer = taskOf(await client.call('newer__job', { arguments: { marker: `m-newer-${index}` } }));
@@ -75,12 +75,12 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('a task whose program ended is lost, and another of the same id in the next run of the program is not taken for it', async () => {
+  it('a task whose program has ended is lost, and a task with the same id in the restarted program is not mistaken for it', async () => {
     using session = await RawClient.open(gateway.url);
     const old = taskOf(await create(session, 'm-ended-1'));
     const notes = (await readFile(join(folder, 'notes'), 'utf8')).split('\n').filter((line) => line.includes('"older/')).map((line) => JSON.parse(line) as { readonly connection: string });
     for (const connection of new Set(notes.map((note) => note.connection))) process.kill(Number(connection.split('/')[1]));
-    // Ids of this server are countable: soon there is another of the old one's.
+    // Ids of this server are sequential, so soon there is another task with the id of the old one.
     await expect.poll(async () => (await create(session, 'm-again-1')).last.error?.data?.['reason'], { timeout: 15_000 }).toBeUndefined();
     await Promise.all(many.map((index) => create(session, `m-again-${index + 2}`)));
     for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
@@ -88,7 +88,7 @@ describe('tasks of programs of two backend workers', () => {
     }
   });
 
-  it('whoever asks for a task whose worker is gone is told that it is lost, and never given another of the same id', async () => {
+  it('a request for a task whose worker is gone is answered that it is lost, and never with another task of the same id', async () => {
     using client = new ModernClient(gateway.url, tasks);
     const ids = await Promise.all(many.map(async (index) => taskOf(await client.call('newer__job', { arguments: { marker: `m-lost-${index}` } }))));
     using session = await RawClient.open(gateway.url);

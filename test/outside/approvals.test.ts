@@ -1,4 +1,4 @@
-/** Calls that rules have approved first, in the running gateway: by their user, by approvers at the admin port of another process, and by nobody. */
+/** Calls that need an approval, in the running gateway: of their user, of approvers at the admin port of another process, and without an answer. */
 import { createHmac } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -24,7 +24,7 @@ const rules = [
 ];
 const reasonOf = ({ last }: Answer): unknown => (last.result === undefined ? last.error?.data?.['reason'] : 'answered');
 
-/** Everything an address was told, with what it was signed with. */
+/** A request to a webhook, with its signature. */
 interface Told {
   readonly body: string;
   readonly signature: string;
@@ -62,7 +62,7 @@ describe.each(shapes)('%s', (shape) => {
       request.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
       request.on('end', () => {
         failures -= 1;
-        // The first attempt fails, and is made again.
+        // The first attempt fails, and is repeated.
         if (failures >= 0) response.writeHead(503).end();
         else {
           told.add({ body, signature: String(request.headers['omnibus-signature']) });
@@ -78,7 +78,7 @@ describe.each(shapes)('%s', (shape) => {
       access: { rules, approvals: { webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret } } },
       audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
     });
-    // Whoever approves asks another process than the one that holds the call.
+    // The approver asks another process than the one that holds the call.
     const session = shape === 'nats' ? await gateway.startPart('session') : gateway.edge;
     admin = await gateway.admin(session);
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
@@ -110,7 +110,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(calls()).toBe(before + 1);
   });
 
-  it('asks a user of 2026-07-28 in a round, for these arguments and no others', async () => {
+  it('asks a user of 2026-07-28 in a round, and the answer is good for these arguments only', async () => {
     using client = new ModernClient(gateway.url, { elicitation: { form: {} } }, keys.headersOf('ann'));
     const before = calls();
     const { requests, requestState } = required(await client.call('refund', { arguments: { amount: 30 } }));
@@ -124,13 +124,13 @@ describe.each(shapes)('%s', (shape) => {
     expect(calls()).toBe(before + 1);
   });
 
-  it('tells a client that has no forms that nobody can be asked', async () => {
+  it('tells a client without form elicitation that nobody can be asked', async () => {
     using older = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using newer = new ModernClient(gateway.url, {}, keys.headersOf('ann'));
     for (const answer of [await older.callTool('refund', { amount: 1 }), await newer.call('refund', { arguments: { amount: 1 } })]) expect(reasonOf(answer)).toBe('approval.impossible');
   });
 
-  it('keeps a large refund for those who may approve it, whom another process asks, and who were told', async () => {
+  it('holds a large refund until an approver, who was notified, approves it at another process', async () => {
     using older = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using newer = new ModernClient(gateway.url, {}, keys.headersOf('both'));
     const before = calls();
@@ -144,7 +144,7 @@ describe.each(shapes)('%s', (shape) => {
     const of = (args: string): { readonly id: string; readonly digest: string } => found.find((each) => each['arguments'] === args) as never;
     const [hers, his] = [of('{"amount":5000}'), of('{"amount":6000}')];
     const approved = (call: typeof hers): JsonObject => ({ id: call.id, digest: call.digest, approve: true });
-    // Who has the role and is not named may not, nor whoever called, nor whoever has no role.
+    // Neither a caller with the role who is not listed, nor the caller of the call, nor one without the role may approve.
     expect(await asked('ops', approved(hers))).toMatchObject({ status: 422, text: expect.stringContaining('this is for group:finance') as string });
     expect(await asked('both', approved(his))).toMatchObject({ status: 422, text: expect.stringContaining('nobody approves calls of his own') as string });
     expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({ status: 422, text: expect.stringContaining('not the call that was shown') as string });
@@ -164,7 +164,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(told.values.map(({ body }) => String((JSON.parse(body) as JsonObject)['state'])).toSorted()).toEqual(['approved', 'refused', 'waiting', 'waiting']);
   });
 
-  it('has everything of it on record', async () => {
+  it('records every approval and refusal', async () => {
     await expect.poll(async () => {
       const files = await readdir(join(folder, 'audit'));
       const lines = (await Promise.all(files.map((file) => readFile(join(folder, 'audit', file), 'utf8')))).flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line) as JsonObject);

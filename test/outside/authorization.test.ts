@@ -1,4 +1,4 @@
-/** The gateway's own authorization server, from outside: who gets tokens, for what, and what becomes of whoever plays false. */
+/** The gateway's own authorization server, from outside: tokens for legitimate clients, and refusals of attacks. */
 import { createHmac } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ describe.each(shapes)('%s', (shape) => {
 
   const statusWith = async (tokens: Tokens, path = '/mcp'): Promise<number> => (await new RawClient(`${issuer}${path}`, bearer(tokens)).initialize('2025-11-25')).status;
 
-  it('a client registers, its user signs in and allows, and it is served under that name; its tokens are refreshed once each', async () => {
+  it('a client registers, its user signs in and consents, and it is served as that user; each refresh token works once', async () => {
     const client = await OAuthClient.register(issuer);
     const browser = new Browser();
     const answer = await client.allow(browser, 'ann', password);
@@ -74,7 +74,7 @@ describe.each(shapes)('%s', (shape) => {
     await expect.poll(() => statusWith(next.body as unknown as Tokens)).toBe(401);
   });
 
-  it('a code that is redeemed several times at once, at several edges, is redeemed once, and what came of it is none any more', async () => {
+  it('a code that is redeemed several times at once, at several edges, gives tokens once, and these are then revoked', async () => {
     const client = await OAuthClient.register(issuer);
     const code = (await client.allow(new Browser(), 'ann', password)).searchParams.get('code') as string;
     const answers = await Promise.all([1, 2, 3].map(() => client.redeem(code)));
@@ -84,7 +84,7 @@ describe.each(shapes)('%s', (shape) => {
     expect((await client.refresh(tokens.refresh_token)).body).toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('a program that shows a code is given tokens when its user has typed it, once, whichever edge is asked', async () => {
+  it('a program that shows a device code gets tokens once, after its user has typed it, at any edge', async () => {
     const grant = 'urn:ietf:params:oauth:grant-type:device_code';
     const client = await OAuthClient.register(issuer, { redirect_uris: undefined, grant_types: [grant] });
     const begin = async (more: Readonly<Record<string, string>> = {}): Promise<Readonly<Record<string, string>>> => (await fetch(`${issuer}/device_authorization`, { method: 'POST', body: new URLSearchParams({ client_id: client.id, ...more }) })).json() as Promise<Readonly<Record<string, string>>>;
@@ -99,7 +99,7 @@ describe.each(shapes)('%s', (shape) => {
     await browser.submit(at, '/consent');
     const given = await poll();
     expect([given.status, claimsOf(given.body as unknown as Tokens)]).toMatchObject([200, { sub: 'bob', scope: 'mcp', aud: `${issuer}/mcp` }]);
-    // Whoever has seen the code of the device, and redeems it too, ends what came of it.
+    // When another party redeems the code of the device too, the tokens of both are revoked.
     expect((await Promise.all([poll(), poll()])).map(({ body }) => body)).toMatchObject([{ error: 'invalid_grant' }, { error: 'invalid_grant' }]);
     expect(await begin({ resource: 'https://elsewhere.example/mcp' })).toMatchObject({ error: 'invalid_target' });
     expect((await register(issuer, { client_name: 'x', grant_types: ['authorization_code'] })).body).toMatchObject({ error: 'invalid_redirect_uri' });
@@ -108,7 +108,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(metrics).not.toMatch(/"(?:bob|ann)"/);
   });
 
-  it('a user sees what he has allowed, takes it back, and it ends at once at every edge; signing out ends the session', async () => {
+  it('a user sees granted consents and revokes one, which ends it at once at every edge; signing out ends the session', async () => {
     const client = await OAuthClient.register(issuer, { client_name: 'Taken back' });
     const browser = new Browser();
     const tokens = await client.signIn(browser, 'bob', password);
@@ -127,10 +127,10 @@ describe.each(shapes)('%s', (shape) => {
     expect((await browser.open(`${issuer}/account`)).text).toContain('type="password"');
   });
 
-  // What follows asks nothing of the shape, and is asked where every step meets another edge.
+  // The rest does not depend on the shape, and is tested where every step may reach another edge.
   if (shape === 'embedded') return;
 
-  it('nothing goes without PKCE by S256, and with nothing but the right verifier', async () => {
+  it('every sign-in needs PKCE with S256, and the right verifier', async () => {
     const client = await OAuthClient.register(issuer);
     const browser = new Browser();
     const errorOf = async (more: Readonly<Record<string, string | undefined>>): Promise<string | null> => new URL((await browser.open(client.authorizeUrl(more), callback)).url).searchParams.get('error');
@@ -181,7 +181,7 @@ describe.each(shapes)('%s', (shape) => {
     const tokens = await client.signIn(browser, 'ann', password, { resource: `${issuer}/mcp/up/` });
     expect(claimsOf(tokens)['aud']).toBe(`${issuer}/mcp/up`);
     expect([await statusWith(tokens, '/mcp/up'), await statusWith(tokens, '/mcp'), await statusWith(tokens, '/mcp/other')]).toEqual([200, 401, 401]);
-    for (const resource of ['https://elsewhere.example/mcp', `${issuer}/mcp/nothing`, `${issuer}/authorize`, `${issuer}/mcp?x=1`]) {
+    for (const resource of ['https://elsewhere.example/mcp', `${issuer}/mcp/nothing`, `${issuer}/authorize`, `${issuer}/mcp?x=1`, `${issuer}/mcp#x`, `${issuer}/mcp/up#`, 'mcp']) {
       expect(new URL((await browser.open(client.authorizeUrl({ resource }), callback)).url).searchParams.get('error')).toBe('invalid_target');
     }
     for (const [asked, redeemed] of [['/mcp/', '/mcp'], ['/mcp', '/mcp/'], ['', '/mcp']] as const) {
@@ -190,6 +190,9 @@ describe.each(shapes)('%s', (shape) => {
     }
     const code = (await client.allow(browser, 'ann', password)).searchParams.get('code') as string;
     expect((await client.redeem(code, { resource: `${issuer}/mcp/other` })).body).toMatchObject({ error: 'invalid_target' });
+    // The same resource may be named twice; with two different ones, later requests have to name one.
+    const twice = await browser.submit(await browser.open(`${client.authorizeUrl({ resource: `${issuer}/mcp` })}&resource=${encodeURIComponent(`${issuer}/mcp/`)}`, callback), '/consent', {}, callback);
+    expect(claimsOf((await client.redeem(new URL(twice.url).searchParams.get('code') as string, { resource: `${issuer}/mcp` })).body as unknown as Tokens)['aud']).toBe(`${issuer}/mcp`);
   });
 
   it('a client of 2025-03-26 names neither resource nor scope, and is given a token for all servers', async () => {
@@ -199,7 +202,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(await statusWith(tokens, '/mcp/other')).toBe(200);
   });
 
-  it('a forged token, and one of another kind, opens nothing', async () => {
+  it('a forged token, or one of another kind, gives no access', async () => {
     const client = await OAuthClient.register(issuer);
     const tokens = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp openid' });
     const [header = '', body = '', signature = ''] = tokens.access_token.split('.');
@@ -220,7 +223,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(await statusWith(tokens)).toBe(200);
   });
 
-  it('what one browser was asked, another one cannot answer; and nobody answers from a page of somebody else', async () => {
+  it('only the browser that was asked can answer, and not from a page of another origin', async () => {
     const client = await OAuthClient.register(issuer);
     const [ann, bob] = [new Browser(), new Browser()];
     const page = await ann.submit(await ann.open(client.authorizeUrl(), callback), '/login', { name: 'ann', password }, callback);
@@ -238,7 +241,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(page.text).not.toContain('<script');
   });
 
-  it('a user who is signed in is asked again for each client, and by its name as text', async () => {
+  it('a signed-in user is asked again for each client, whose name is shown as text', async () => {
     const browser = new Browser();
     await (await OAuthClient.register(issuer)).signIn(browser, 'ann', password);
     const second = await OAuthClient.register(issuer, { client_name: '<script>alert(1)</script>', redirect_uris: ['https://tool.example/callback'] });
@@ -249,11 +252,11 @@ describe.each(shapes)('%s', (shape) => {
     expect(page.text).toContain('&#60;script&#62;');
     const allowed = await browser.submit(page, '/consent', {}, 'https://tool.example/');
     expect(allowed.url).toContain('code=');
-    // Nobody else can have that address, so it is not asked about twice.
+    // Only this client can have that address, so the user is not asked again.
     expect((await browser.open(second.authorizeUrl({ redirect_uri: 'https://tool.example/callback' }), 'https://tool.example/')).url).toContain('code=');
   });
 
-  it('a user who is removed while the gateway runs is nobody from then on: tokens, streams, refreshing and signing in end at every edge, and others notice nothing', async () => {
+  it('a user who is removed while the gateway runs loses tokens, streams, refreshing and signing in at every edge, and others are not affected', async () => {
     const client = await OAuthClient.register(issuer);
     const browser = new Browser();
     const tokens = await client.signIn(browser, 'carol', password);
@@ -273,7 +276,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(await statusWith(others)).toBe(200);
   });
 
-  it('a refresh token is for its client alone', async () => {
+  it('a refresh token works for its client only', async () => {
     const [client, other] = [await OAuthClient.register(issuer), await OAuthClient.register(issuer)];
     const tokens = await client.signIn(new Browser(), 'ann', password);
     expect((await other.refresh(tokens.refresh_token)).body).toMatchObject({ error: 'invalid_grant' });
@@ -285,7 +288,7 @@ describe.each(shapes)('%s', (shape) => {
     expect(statuses).toEqual([403, 403, 403, 403]);
   });
 
-  it('a page of any origin may register and read metadata, and a token is for no page that is not the client\'s', async () => {
+  it('a page of any origin may register and read metadata, and only the client\'s own page gets tokens', async () => {
     const preflight = await fetch(`${issuer}/register`, { method: 'OPTIONS', headers: { 'origin': 'https://inspector.example', 'access-control-request-method': 'POST' } });
     expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, '*']);
     const metadata = await fetch(`${issuer}/.well-known/oauth-authorization-server`, { headers: { origin: 'https://inspector.example' } });

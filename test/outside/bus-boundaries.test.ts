@@ -1,11 +1,11 @@
-/** What nobody caught is caught in the end. */
+/** Errors that no other code catches are handled at last. */
 import { expect, it } from 'vitest';
 import { fixturePath, omnibusProgram, sealing, startProcess } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
 
-/** A bug that comes when a test says so, in a process that runs as built. */
+/** A bug that a test triggers in a process that runs as built. */
 const bugs = `
 process.on('SIGUSR2', () => {
   void Promise.reject(new Error('nobody waits for this'));
@@ -13,7 +13,7 @@ process.on('SIGUSR2', () => {
 });`;
 const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(bugs)}` };
 
-it.each(shapes)('a rejection and an exception that nobody caught are logged, counted and survived, %s', async (shape) => {
+it.each(shapes)('an uncaught rejection and an uncaught exception are logged and counted, and the process goes on, %s', async (shape) => {
   await using gateway = await startGateway(shape, { mcpServers: {} }, environment);
   using client = await RawClient.open(gateway.url);
   for (const running of new Set(gateway.processes)) {
@@ -26,7 +26,7 @@ it.each(shapes)('a rejection and an exception that nobody caught are logged, cou
   expect((await client.request('ping')).last.result).toEqual({});
 });
 
-it('a gateway on stdin and stdout goes on after a fault that nobody caught', async () => {
+it('a gateway on stdin and stdout goes on after an uncaught exception', async () => {
   const file = await writeConfig({ mcpServers: { local: { command: 'node', args: [fixturePath('stdio-server')] } } });
   await using running = startProcess('node', [omnibusProgram, 'stdio', '--config', file], environment, 'pipe');
   const say = (message: object): unknown => running.child.stdin?.write(`${JSON.stringify(message)}\n`);

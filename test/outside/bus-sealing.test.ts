@@ -1,4 +1,4 @@
-/** The key that seals what clients bring back is given to session workers, and is nowhere on the bus. */
+/** The key that encrypts states for clients is configured for session workers, and is never sent over the bus. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -59,14 +59,14 @@ it('a sealing key comes from a file beside the configuration', async () => {
   await told.line(/"msg":"ready"/);
 });
 
-it('edges and backends start without it, and one process makes its own', async () => {
+it('edges and backends start without a sealing key, and a gateway of one process makes its own', async () => {
   for (const more of [['--bus', nats.url, '--role', 'edge'], ['--bus', nats.url, '--role', 'backend'], []]) {
     await using running = await serve({}, {}, ...more);
     await running.line(/"msg":"ready"/);
   }
 });
 
-it('nothing that NATS stores holds the key', async () => {
+it('nothing that NATS stores contains the key', async () => {
   await using gateway = await startGateway('nats', { mcpServers: {} });
   await using outsider = await Outsider.connect(gateway.bus as string);
   const stored = await outsider.buckets();

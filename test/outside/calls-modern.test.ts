@@ -1,4 +1,4 @@
-/** Requests without a session of clients that mean harm, through the gateway as built. */
+/** Requests without a session of hostile clients, through the gateway as built. */
 import type { JsonObject } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
@@ -8,7 +8,7 @@ import { RawClient } from '../support/raw-client.ts';
 
 const capabilities = { elicitation: { form: {} }, roots: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
-/** A task that needs something, and the key of its question. */
+/** Creates a task that needs input. @returns its id and the key of its question. */
 async function needy(client: ModernClient): Promise<{ readonly taskId: string; readonly key: string }> {
   const { last } = await client.call('task');
   const taskId = last.result?.['taskId'] as string;
@@ -19,7 +19,7 @@ async function needy(client: ModernClient): Promise<{ readonly taskId: string; r
   }
 }
 
-it.each(shapes)('the question of one client\'s task is answered by no update of another client, %s', async (shape) => {
+it.each(shapes)('a client cannot answer the question of another client\'s task with its updates, %s', async (shape) => {
   await using server = await EraServer.start('2025-11-25');
   await using gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
   using probe = await RawClient.open(gateway.url);
@@ -39,7 +39,7 @@ it.each(shapes)('the question of one client\'s task is answered by no update of 
   expect(JSON.stringify(answers)).not.toContain('of/the/attacker');
 });
 
-it('a client that lets its calls wait for it takes nothing from others', async () => {
+it('a client that leaves the questions of its calls unanswered takes no capacity from others', async () => {
   await using server = await EraServer.start('2025-11-25');
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } }, limits: { maxInFlightPerSession: 3, maxParkedPerClient: 100 } });
   using probe = await RawClient.open(gateway.url);
@@ -50,7 +50,7 @@ it('a client that lets its calls wait for it takes nothing from others', async (
   expect((await other.request('tools/call', { name: 'echo', arguments: { say: 'hello' } })).last.result).toMatchObject({ content: [{ type: 'text', text: 'hello' }] });
 });
 
-it('a backend that does not run for three seconds keeps its calls', async () => {
+it('a backend that is paused for three seconds keeps its calls', async () => {
   await using server = await EraServer.start('2025-11-25');
   await using gateway = await startGateway('nats', { mcpServers: { up: { url: server.url } } });
   using client = await RawClient.open(gateway.url);

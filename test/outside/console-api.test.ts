@@ -1,4 +1,4 @@
-/** The API of the admin port as programs and pages meet it: one test asks a real gateway of three processes for everything, and holds each answer against the document. */
+/** The API of the admin port: one test sends every request to a gateway of three processes, and checks each answer against the API document. */
 import { request } from 'node:http';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -13,7 +13,7 @@ import { tool, Upstream } from '../support/upstream.ts';
 let upstream: Upstream;
 let gateway: GatewayUnderTest;
 let client: RawClient;
-/** Of the edge, the session worker and the backend worker. */
+/** The admin ports of the edge, the session worker and the backend worker. */
 let ports: readonly [edge: string, session: string, backend: string];
 const config = (): object => ({
   limits: { maxSessions: 77 },
@@ -46,7 +46,7 @@ async function ask<Answer>(path: string, port = ports[0]): Promise<Answer> {
   return JSON.parse(body) as Answer;
 }
 
-/** With headers that `fetch` would not send. */
+/** Sends a request with headers that `fetch` does not allow. */
 async function raw(path: string, method: string, headers: Readonly<Record<string, string>>): Promise<{ readonly status: number; readonly headers: IncomingMessage['headers']; readonly problem: Problem }> {
   const [hostname, port] = ports[0].split(':');
   const asked = request({ hostname, port, path: `${base}${path}`, method, setHost: false, headers: { host: ports[0], ...headers } }).end();
@@ -54,7 +54,7 @@ async function raw(path: string, method: string, headers: Readonly<Record<string
   return { status: response.statusCode ?? 0, headers: response.headers, problem: JSON.parse(await textOf(response) || '{}') as Problem };
 }
 
-it('every answer of three processes fits the document, has no member that it does not name, and holds no secret', async () => {
+it('every answer of three processes matches the OpenAPI document, without other members, and contains no secret', async () => {
   const sessions = await ask<Sessions>('/sessions');
   const given: Readonly<Record<string, string>> = { server: 'far', logs: 'near', session: sessions.sessions[0]?.key ?? '' };
   const asked = Object.entries(operations).filter(([name, { method }]) => method === 'get' && name !== 'watch' && name !== 'call' && name !== 'openapi');
@@ -67,7 +67,7 @@ it('every answer of three processes fits the document, has no member that it doe
   expect(await ask('/openapi.json')).toMatchObject({ openapi: '3.1.0' });
 });
 
-it('whichever process is asked, all of them are shown, with what each does', async () => {
+it('every process shows all processes, with what each does', async () => {
   for (const port of ports) {
     const { processes, missing } = await ask<Processes>('/processes', port);
     expect(processes.map(({ role }) => role)).toEqual(['edge', 'session', 'backend']);
@@ -77,7 +77,7 @@ it('whichever process is asked, all of them are shown, with what each does', asy
   }
 });
 
-it('a server is shown with its state, why, what to do, and what its program wrote', async () => {
+it('a server is shown with its state, the reason, advice, and what its program wrote', async () => {
   const { servers } = await ask<Servers>('/servers');
   expect(servers.map(({ name, state, transport }) => [name, state, transport])).toEqual([['far', 'up', 'http'], ['near', 'up', 'stdio'], ['gone', 'down', 'http'], ['off', 'disabled', 'http']]);
   expect(servers[0]).toMatchObject({ tools: 2, resources: 1, era: 'legacy', rates: { calls: 1, failed: 0 } });
@@ -90,7 +90,7 @@ it('a server is shown with its state, why, what to do, and what its program wrot
   expect(all).toMatchObject({ calls: 1, failed: 0, p50: expect.any(Number) as number });
 });
 
-it('the catalogue is that of the endpoint, with both names and why they differ', async () => {
+it('the catalogue of an endpoint shows both names of an entry and why they differ', async () => {
   const all = await ask<Catalogue>('/catalogue?kind=tool');
   expect(all.entries.map(({ name, ownName, renamed }) => [name, ownName, renamed])).toContainEqual(['far__echo', 'echo', 'prefixed']);
   expect(all.unreachable).toMatchObject([{ server: 'gone' }]);
@@ -100,7 +100,7 @@ it('the catalogue is that of the endpoint, with both names and why they differ',
   expect((await raw('/catalogue?kind=spoon', 'GET', {})).problem).toMatchObject({ reason: 'invalid' });
 });
 
-it('the configuration says of each value where it is from', async () => {
+it('the configuration shows where each value comes from', async () => {
   const { values } = await ask<Configuration>('/configuration', ports[2]);
   const of = (path: string): object | undefined => values.find((each) => each.path === path);
   expect(of('limits.maxSessions')).toMatchObject({ value: 77, from: 'file', place: expect.stringMatching(/omnibus\.json:1$/) as string });
@@ -110,7 +110,7 @@ it('the configuration says of each value where it is from', async () => {
   expect(of('mcpServers.far.headers.Authorization')).toMatchObject({ value: '•••', isSecret: true, reference: '${TOKEN_OF_TEST}' });
 });
 
-it('whoever may not is told so in words: another page, another host, a change without its header, a path that is none', async () => {
+it('requests of another page, of another host, without the header for changes, or for an unknown path are refused in words', async () => {
   const reasons = async (path: string, method: string, headers: Readonly<Record<string, string>>): Promise<readonly [number, string]> => {
     const { status, problem } = await raw(path, method, headers);
     return [status, problem.reason];
@@ -132,7 +132,7 @@ it('whoever may not is told so in words: another page, another host, a change wi
   expect(Object.keys(headers).filter((name) => name.startsWith('access-control') || name === 'set-cookie')).toEqual([]);
 });
 
-it('a server is connected to anew in the process that has it, and a session ends, whichever process is asked', async () => {
+it('a server is reconnected, and a session ended, in the process that has it, whichever process is asked', async () => {
   const restarted = await fetch(`http://${ports[0]}${base}/servers/near/restart`, { method: 'POST', headers: { 'x-omnibus-console': '1' } });
   expect(await restarted.json()).toMatchObject({ server: 'near', done: 1, of: 1, missing: [] });
   const other = await RawClient.open(gateway.url);
@@ -144,7 +144,7 @@ it('a server is connected to anew in the process that has it, and a session ends
   expect((await other.post({ jsonrpc: '2.0', id: 9, method: 'ping' })).status).toBe(404);
 });
 
-/** What a stream says, as it comes. */
+/** The events of a stream, as they arrive. */
 async function follow(query: string, port = ports[0]): Promise<{ readonly events: () => readonly TapEvent[]; readonly dropped: () => number; readonly text: () => string; [Symbol.asyncDispose](): Promise<void> }> {
   const stop = new AbortController();
   const response = await fetch(`http://${port}${base}/watch?${query}`, { signal: stop.signal });
@@ -164,7 +164,7 @@ async function follow(query: string, port = ports[0]): Promise<{ readonly events
 }
 const watches = async (): Promise<readonly string[]> => Promise.all(ports.map(async (port) => /^omnibus_tap_watches (\d+)$/m.exec(await (await fetch(`http://${port}/metrics`)).text())?.[1] ?? ''));
 
-it('one call is told of by edge, session and backend under one tag, at the process where it is watched, and is there afterwards', async () => {
+it('edge, session and backend report one call under one tag to the process that watches it, where it can be read afterwards', async () => {
   await using all = await follow('topics=calls', ports[2]);
   await expect.poll(watches).toEqual(['1', '1', '1']);
   await client.request('tools/call', { name: 'far__echo', arguments: { secret: 'of the caller' } });
@@ -179,11 +179,11 @@ it('one call is told of by edge, session and backend under one tag, at the proce
   expect(upstream.calls.values.at(-1)?.meta).not.toHaveProperty('tap');
 });
 
-it('whoever stops watching is forgotten at once, and nothing is told when nobody watches', async () => {
+it('a watch ends as soon as its client goes away, and nothing is reported while nobody watches', async () => {
   await expect.poll(watches, { timeout: 12_000 }).toEqual(['0', '0', '0']);
 });
 
-it('a filter chooses by what only routing tells, and what is more than the rate is counted', async () => {
+it('a filter can use what only routing knows, and calls beyond the rate are counted', async () => {
   await using some = await follow('server=far&tool=add&rate=1');
   await expect.poll(watches).toEqual(['1', '1', '1']);
   await client.request('tools/call', { name: 'far__echo', arguments: {} });
@@ -192,7 +192,7 @@ it('a filter chooses by what only routing tells, and what is more than the rate 
   expect(new Set(some.events().flatMap(({ tool: named }) => (named === undefined ? [] : [named])))).toEqual(new Set(['add']));
 });
 
-it('calls that failed are known although nobody watched, and what was sent is not among what is known', async () => {
+it('failed calls are listed although nobody watched, without their arguments', async () => {
   await client.request('tools/call', { name: 'far__none', arguments: { secret: 'of the caller' } });
   const { failures } = await ask<Failures>('/failures', ports[2]);
   expect(failures[0]).toMatchObject({ method: 'tools/call', name: 'far__none', outcome: 'fault', reason: 'tool.unknown', client: 'raw' });
@@ -200,7 +200,7 @@ it('calls that failed are known although nobody watched, and what was sent is no
   expect((await ask<Calls>('/calls?outcome=fault')).calls[0]).toMatchObject({ name: 'far__none' });
 });
 
-it('arguments are shown to nobody where the configuration does not say so, and there are no more streams than a browser can bear', async () => {
+it('arguments are shown only if the configuration permits it, and the number of streams is bounded', async () => {
   expect((await raw('/watch?payload=redacted', 'GET', {})).problem).toMatchObject({ reason: 'mode' });
   expect((await raw('/watch?topics=spoons', 'GET', {})).problem).toMatchObject({ reason: 'invalid' });
   await using _one = await follow('topics=calls');
@@ -210,7 +210,7 @@ it('arguments are shown to nobody where the configuration does not say so, and t
   expect((await raw('/watch', 'GET', {})).problem).toMatchObject({ reason: 'busy' });
 });
 
-it('a change of the configuration that is refused is a finding, until one is taken', async () => {
+it('a refused change of the configuration is a finding until a change is accepted', async () => {
   const found = async (): Promise<readonly string[]> => (await ask<Overview>('/overview')).findings.map(({ id }) => id);
   expect(await found()).toContain('down gone');
   await gateway.configure({ ...config(), lisen: 'x' });
@@ -220,7 +220,7 @@ it('a change of the configuration that is refused is a finding, until one is tak
   await expect.poll(found, { timeout: 10_000 }).not.toContain('rejected');
 });
 
-it('state is told when it differs, and a process that is killed is missing and not left out', async () => {
+it('state is sent when it changes, and a killed process is shown as missing', async () => {
   const stop = new AbortController();
   const response = await fetch(`http://${ports[0]}${base}/watch?topics=processes`, { signal: stop.signal });
   expect(response.headers.get('content-type')).toContain('text/event-stream');

@@ -1,4 +1,4 @@
-/** Users of the gateway's own authorization server sign in for a server: the page knows whose browser opens it. */
+/** Users of the gateway's own authorization server sign in for a server: the page knows the user of the browser. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +17,7 @@ const users = ['ann', 'ben'] as const;
 const stack = new AsyncDisposableStack();
 let server: PersonalServer;
 let address: string;
+let file: string;
 const browsers = new Map<string, Browser>();
 const clients = new Map<string, RawClient>();
 const clientOf = (user: string): RawClient => clients.get(user) as RawClient;
@@ -26,7 +27,7 @@ const textOf = async (call: ReturnType<RawClient['callTool']>): Promise<string> 
 beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-browser-'));
   stack.defer(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'users.yaml');
+  file = join(folder, 'users.yaml');
   for (const user of users) {
     const added = startProcess('node', [omnibusProgram, 'users', 'add', user, '--file', file], {}, 'pipe');
     added.child.stdin?.end(`${password}\n`);
@@ -55,13 +56,13 @@ async function goOn(browser: Browser, page: Page, user: string): Promise<Page> {
   return browser.open(server.signsInAs(user)(leaving.url));
 }
 
-it('another user of the gateway who opens the address is shown nothing, and cannot go on there', async () => {
+it('another user of the gateway who opens the address sees nothing of it, and cannot sign in there', async () => {
   const page = await browserOf('ben').open(address);
   expect([page.status, page.text]).toEqual([403, expect.stringContaining('for somebody else')]);
   expect((await browserOf('ben').open(address, undefined, {})).status).toBe(403);
 });
 
-it('a browser that nobody has signed in with is sent to sign in to the gateway, and is then known', async () => {
+it('a browser that is not signed in is sent to sign in to the gateway, and is then known', async () => {
   for (const [user, status] of [['ben', 403], ['ann', 200]] as const) {
     const browser = new Browser();
     const page = await browser.submit(await browser.open(address), '/login', { name: user, password });
@@ -69,7 +70,7 @@ it('a browser that nobody has signed in with is sent to sign in to the gateway, 
   }
 });
 
-it('the user whose address it is signs in without a code, in any browser that knows him', async () => {
+it('the user whom the address was given to signs in without a code, in any browser that is signed in to the gateway', async () => {
   const page = await browserOf('ann').open(address);
   expect([page.status, page.text]).toEqual([200, expect.stringContaining('only you can use here')]);
   expect(await goOn(browserOf('ann'), page, 'ann at the server')).toMatchObject({ status: 200, text: expect.stringContaining('You are signed in') as string });
@@ -78,6 +79,13 @@ it('the user whose address it is signs in without a code, in any browser that kn
   expect(await clientOf('ben').toolNames()).toEqual(['connect']);
 });
 
-it('an address that was used is good for nobody', async () => {
+it('an address that was used is invalid for everybody', async () => {
   expect((await browserOf('ann').open(address)).status).toBe(404);
+});
+
+it('what a user has connected is ended with the user, at the issuer too', async () => {
+  const before = server.revoked.length;
+  const removed = startProcess('node', [omnibusProgram, 'users', 'remove', 'ann', '--file', file]);
+  await once(removed.child, 'close');
+  await expect.poll(() => server.revoked.length, { timeout: 10_000 }).toBe(before + 1);
 });

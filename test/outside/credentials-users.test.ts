@@ -1,4 +1,4 @@
-/** Several users of one gateway sign in for servers that give each what is his, and nobody is ever called in another's name. */
+/** Several users of one gateway sign in for servers with separate data for each, and no call is made in the name of another user. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ describe.each(shapes)('%s,', (shape) => {
   });
   afterAll(() => stack.disposeAsync());
 
-  /** Signs in as a client does that has no words of its own for it: by what the tool `connect` says. */
+  /** Signs in as a client without URL elicitation does: with the address that the tool `connect` returns. */
   async function connect(user: User, server: 'old' | 'new'): Promise<void> {
     const { old } = of(user);
     const address = addressIn(await old.callTool(`${server}__connect`));
@@ -56,24 +56,24 @@ describe.each(shapes)('%s,', (shape) => {
     expect(textOf(await old.callTool(`${server}__connect`, { code }))).toContain('You are signed in');
   }
 
-  it('before somebody has signed in, each server shows him where that is done, and nothing else', async () => {
+  it('before a user has signed in, each server shows the address of the sign-in, and nothing else', async () => {
     expect((await of('ann').old.untilTools((names) => names.length === 2)).toSorted()).toEqual(['new__connect', 'old__connect']);
   });
 
-  it('whoever is sent the address of another, and signs in there, has lent him nothing until he says the code', async () => {
+  it('a user who signs in at an address that was given to another has given no access until telling the code', async () => {
     const { old } = of('ben');
     const address = addressIn(await old.callTool('old__connect'));
-    // Ann opens what Ben has sent her, and goes through with it.
+    // Ann opens the address that Ben has sent her, and signs in.
     expect(codeIn(await signInAt(address, servers.old.signsInAs('ann')))).not.toBe('');
     expect(textOf(await old.callTool('old__connect'))).toContain('say the code that the page showed');
     for (const guess of ['BBBB-BBBB', 'CCCC-CCCC', 'DDDD-DDDD', 'FFFF-FFFF']) expect(textOf(await old.callTool('old__connect', { code: guess }))).toContain('not the code');
-    // The fifth is the last, and what Ann brought is gone.
+    // The fifth attempt is the last one, and the tokens of Ann are removed.
     expect(textOf(await old.callTool('old__connect', { code: 'GGGG-GGGG' }))).toContain('No sign-in to "old" waits for a code');
     expect(addressIn(await old.callTool('old__connect'))).not.toBe('');
     expect(servers.old.executed.size).toBe(0);
   });
 
-  it('each who has signed in sees what is his, beside another who has not', async () => {
+  it('a user who has signed in sees the server\'s tools, while another who has not does not', async () => {
     await connect('ann', 'old');
     expect((await of('ann').old.untilTools((names) => names.includes('old__whose'))).toSorted()).toEqual(['new__connect', 'old__only_ann', 'old__whose']);
     expect((await of('ben').old.toolNames()).toSorted()).toEqual(['new__connect', 'old__connect']);
@@ -97,7 +97,7 @@ describe.each(shapes)('%s,', (shape) => {
     }
   });
 
-  it('many calls of two users at a time are each made in the name of the one who made them, whatever their client and server, also when tokens end in the middle', async () => {
+  it('many calls of two users at the same time are each made with the credentials of their user, for every client and server, even if tokens expire meanwhile', async () => {
     const calls: Promise<void>[] = [];
     let count = 0;
     for (let round = 0; round < 12; round += 1) {
@@ -119,11 +119,11 @@ describe.each(shapes)('%s,', (shape) => {
     expect(all).toHaveLength(count);
     expect(all.filter(([, times]) => times !== 1)).toEqual([]);
     expect([servers.old.violations, servers.new.violations]).toEqual([[], []]);
-    // Once for each server, whoever met it and in whatever process.
+    // Once for each server, independent of user and process.
     expect([servers.old.refreshes, servers.new.refreshes]).toEqual([1, 1]);
   });
 
-  it('who has revoked everything at a server is asked to sign in there again, and the other goes on', async () => {
+  it('a user who has revoked all tokens at a server is asked to sign in again, and the other user is not affected', async () => {
     servers.old.revoke('ann');
     expect(addressIn(await of('ann').old.callTool('old__whose'))).not.toBe('');
     expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'still' }))).toBe('ben still');
@@ -139,7 +139,7 @@ describe.each(shapes)('%s,', (shape) => {
     return { code, said: JSON.parse(run.output()) as never };
   }
 
-  it('omnibus connections shows a user what is his, and ends it here and at the issuer', async () => {
+  it('omnibus connections shows a user\'s connections, and revokes one here and at the issuer', async () => {
     const listed = await omnibus('ben', 'connections', 'list');
     expect([listed.code, listed.said.connections]).toEqual([0, [expect.objectContaining({ server: 'new', state: 'connected' }), expect.objectContaining({ server: 'old', state: 'connected', owner: expect.stringContaining('ben') as string })]]);
     expect(await omnibus('ben', 'connections', 'revoke', 'old')).toMatchObject({ code: 0, said: { server: 'old', isRevokedAtIssuer: true } });
@@ -151,7 +151,7 @@ describe.each(shapes)('%s,', (shape) => {
     expect((await (await fetch(`http://${admin}/connections`)).json() as { readonly connections: readonly object[] }).connections).toHaveLength(3);
   });
 
-  it('omnibus sign-in says where one signs in, waits for it, and takes the code that the page has shown', async () => {
+  it('omnibus sign-in prints the address, waits for the sign-in, and takes the code that the page has shown', async () => {
     const waiting = start('ben', 'sign-in', 'old', '--no-input', '--no-browser');
     const [, address = ''] = await waiting.line(/(http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22})/);
     const code = codeIn(await signInAt(address, servers.old.signsInAs('ben')));
@@ -161,7 +161,7 @@ describe.each(shapes)('%s,', (shape) => {
     expect(textOf(await of('ben').old.callTool('old__whose', { mark: 'again' }))).toBe('ben again');
   });
 
-  it('status and metrics say how many wait for a sign-in, and no secret stands in anything that was written', async () => {
+  it('status and metrics say how many users have to sign in, and nothing that was written contains a secret', async () => {
     const admin = await gateway.admin(gateway.backend);
     const read = (path: string): Promise<string> => fetch(`http://${admin}/${path}`).then((said) => said.text());
     const [status, metrics] = await Promise.all([read('status'), read('metrics')]);

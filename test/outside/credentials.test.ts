@@ -1,4 +1,4 @@
-/** A server that wants to know on whose behalf it is called, an issuer, and a user of this machine who signs in where he is told to. */
+/** A server that demands tokens, an issuer, and a user of this machine who signs in where asked. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -11,7 +11,7 @@ import { signInAt } from '../support/browse.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { RawClient } from '../support/raw-client.ts';
 
-/** Everything that was ever secret. */
+/** All secrets so far. */
 const secrets: string[] = [];
 const secret = (kind: string): string => {
   const made = `${kind}-${randomBytes(12).toString('hex')}`;
@@ -19,12 +19,12 @@ const secret = (kind: string): string => {
   return made;
 };
 
-/** A server that is its own issuer. Each sign-in gives other tokens, and a refresh token is good once. */
+/** A server that is its own issuer. Each sign-in gives new tokens, and a refresh token is valid once. */
 class WantingServer implements AsyncDisposable {
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #access = '';
   #refresh = '';
-  /** How often a tool was used. */
+  /** Number of tool calls. */
   uses = 0;
 
   static async start(): Promise<WantingServer> {
@@ -38,12 +38,12 @@ class WantingServer implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The token that was given is good no more; the one that refreshes it is. */
+  /** The access token expires; the refresh token stays valid. */
   forgetAccess(): void {
     this.#access = secret('never-given');
   }
 
-  /** Its user has taken back everything. */
+  /** All tokens are revoked. */
   revoke(): void {
     this.forgetAccess();
     this.#refresh = secret('never-given');
@@ -113,22 +113,22 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-/** Where a call says that its user signs in. */
+/** The address that a call returns for the sign-in. */
 async function addressFor(tool: string): Promise<string> {
   const { last } = await client.callTool(tool);
   expect(last.result?.['isError']).toBe(true);
   return /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(JSON.stringify(last.result))?.[0] ?? '';
 }
 
-it('before anybody has signed in a server shows one tool, which says where that is done', async () => {
+it('before the user has signed in, a server shows one tool, which names the address of the sign-in', async () => {
   expect(await client.untilTools((names) => names.length > 0)).toEqual(['connect']);
   expect(await addressFor('connect')).not.toBe('');
 });
 
-it('an answer that another browser brings than the one that left is not taken', async () => {
+it('the issuer\'s answer is refused from a browser other than the one that began the sign-in', async () => {
   const address = await addressFor('connect');
   let callback = '';
-  // The first browser stops before it comes back.
+  // The first browser stops before it is redirected back.
   await signInAt(address, (to) => {
     if (to.includes('/connect/callback')) callback = to;
     return to.includes('/connect/callback') ? `${new URL(to).origin}/connect/nothing` : to;
@@ -138,7 +138,7 @@ it('an answer that another browser brings than the one that left is not taken', 
   expect(await page.text()).toContain('begun in another browser');
 });
 
-it('whoever has signed in sees what the server has and uses it, and the address is good no more', async () => {
+it('a user who has signed in can use the server\'s tools, and the address of the sign-in is invalid', async () => {
   const address = await addressFor('connect');
   expect(await signInAt(address)).toMatchObject({ status: 200, text: expect.stringContaining('You are signed in') as string });
   expect(await client.untilTools((names) => !names.includes('connect'))).toEqual(['act']);
@@ -146,19 +146,19 @@ it('whoever has signed in sees what the server has and uses it, and the address 
   expect((await signInAt(address)).status).toBe(404);
 });
 
-it('a token that is taken back before its time is replaced, and the call that met that is made once', async () => {
+it('a token that is revoked before it expires is replaced, and the call that was refused with it is executed once', async () => {
   server.forgetAccess();
   expect((await client.callTool('act')).last.result?.['content']).toEqual([{ type: 'text', text: 'done 2' }]);
 });
 
-it('who has revoked everything at the server is told where to sign in again, and goes on after that', async () => {
+it('a user who has revoked all tokens at the server is told where to sign in again, and can then go on', async () => {
   server.revoke();
   const address = await addressFor('act');
   expect((await signInAt(address)).status).toBe(200);
   await expect.poll(async () => (await client.callTool('act')).last.result?.['content']).toEqual([{ type: 'text', text: 'done 3' }]);
 });
 
-it('nothing secret stands in logs, status, metrics or on the disk', async () => {
+it('no secret is in logs, status or metrics, or in plain text on the disk', async () => {
   const admin = await gateway.admin(gateway.backend);
   const [status, metrics, disk] = await Promise.all([fetch(`http://${admin}/status`).then((said) => said.text()), fetch(`http://${admin}/metrics`).then((said) => said.text()), readFile(vault, 'utf8')]);
   const written = [gateway.backend.output(), status, metrics, disk].join('\n');

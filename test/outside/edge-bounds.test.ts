@@ -1,4 +1,7 @@
-/** Strangers that take: connections, sessions, memory for what they send and do not read. Each has a share, and the others theirs. */
+/**
+ * Clients that take too much: connections, sessions, memory for messages they send and answers they do not read. Each address has a share, so others are
+ * not affected.
+ */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -44,7 +47,7 @@ async function sockets(url: string, count: number): Promise<Socket[]> {
 const metric = async (gateway: GatewayUnderTest, name: string): Promise<number> => (await metricsOf(gateway.edge)).get(name) as number;
 
 describe('sessions', () => {
-  it('are opened by one address no faster than its rate, which is said in 429 with Retry-After; other addresses, and sessions that are there, go on', async () => {
+  it('are opened by one address no faster than its rate, beyond which it gets 429 with Retry-After; other addresses and open sessions are not affected', async () => {
     const { gateway, client } = await start({ limits: { sessionBurst: 20, sessionsPerSecond: 1 }, security: { trustedProxies: ['127.0.0.0/8'] } });
     const open = (address: string): ReturnType<typeof exchange> => exchange(gateway.url, requestText(gateway.url, initializeAs(address), initialize));
     const answers = await Promise.all(Array.from({ length: 60 }, () => open('198.51.100.7')));
@@ -61,13 +64,13 @@ describe('sessions', () => {
     expect((await metricsOf(gateway.edge)).get('omnibus_refusals_total{reason="session.rate"}')).toBeGreaterThan(20);
   });
 
-  it('of an office behind one address are all opened at once', async () => {
+  it('of many clients behind one address can be opened at the same time', async () => {
     const { gateway } = await start({});
     const clients = await Promise.all(Array.from({ length: 500 }, () => exchange(gateway.url, requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json], initialize))));
     expect(clients.every(({ status }) => status === 200)).toBe(true);
   });
 
-  it('that are ended make room for others of their address, over HTTP and over a WebSocket', async () => {
+  it('that have ended make room for others of their address, over HTTP and over a WebSocket', async () => {
     const { gateway } = await start({ limits: { sessionBurst: 4, sessionsPerSecond: 1 } });
     for (let count = 0; count < 20; count += 1) {
       using client = await RawClient.open(gateway.url);
@@ -111,7 +114,7 @@ describe('sessions', () => {
       }, 10_000);
       await exchange(gateway.url, requestText(gateway.url, [`POST ${address} HTTP/1.1`, ...json], initialize));
     };
-    // A machine that is slow gives some of them their second.
+    // On a slow machine, some of them may begin in a later second and get its share.
     await Promise.all(Array.from({ length: 12 }, way === 'a WebSocket' ? overWebSocket : overEvents));
     await vi.waitFor(() => expect(heard).toContain('session.rate'), 10_000);
   });
@@ -120,7 +123,7 @@ describe('sessions', () => {
 describe('bodies that are not finished', () => {
   const half = (url: string, bytes: number): Buffer => Buffer.concat([Buffer.from(requestText(url, ['POST /mcp HTTP/1.1', ...json, `content-length: ${8 * megabyte}`])), Buffer.alloc(bytes, 0x20)]);
 
-  it('cost no more memory than they may together; what is small is read beside them', { timeout: 30_000 }, async () => {
+  it('use no more memory than their common bound; small bodies are read meanwhile', { timeout: 30_000 }, async () => {
     const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 32 * megabyte } });
     const [before] = (await memoryOf([gateway.edge])) as [number];
     const opened = await sockets(gateway.url, 30);
@@ -138,7 +141,7 @@ describe('bodies that are not finished', () => {
     await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_body_bytes')).toBe(0));
   });
 
-  it('and headers that trickle are given up after their time, with 408', async () => {
+  it('and headers that trickle in are refused after their time limit, with 408', async () => {
     const { gateway, client } = await start({ timeouts: { request: '2s' } });
     const [headers, body] = (await sockets(gateway.url, 2)) as [Socket, Socket];
     const answers = Promise.all([readAnswer(headers), readAnswer(body)]);
@@ -148,7 +151,7 @@ describe('bodies that are not finished', () => {
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
-  it('of WebSockets are counted with them, in one frame or in many', { timeout: 30_000 }, async () => {
+  it('of WebSockets count toward the same bound, in one frame or in many', { timeout: 30_000 }, async () => {
     const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 16 * megabyte } });
     const opened = await Promise.all(Array.from({ length: 8 }, async () => {
       const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
@@ -169,7 +172,7 @@ describe('bodies that are not finished', () => {
 });
 
 describe('answers that nobody reads', () => {
-  it('as JSON cost no more memory than they may together, and whoever reads has theirs', { timeout: 60_000 }, async () => {
+  it('as JSON use no more memory than their common bound, and clients that read get their answers', { timeout: 60_000 }, async () => {
     const { gateway, client } = await start({ limits: { maxUnreadBytesPerAddress: 130 * megabyte } });
     const opened = await sockets(gateway.url, 8);
     const call = JSON.stringify({ jsonrpc: '2.0', id: 'large', method: 'tools/call', params: { name: 'large' } });
@@ -184,7 +187,7 @@ describe('answers that nobody reads', () => {
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
-  it('are bounded on a WebSocket, pings that nobody hears the answers of among them', { timeout: 30_000 }, async () => {
+  it('are bounded on a WebSocket, including pongs that are not read', { timeout: 30_000 }, async () => {
     const { gateway, client } = await start({ limits: { maxBufferedBytes: 100_000 } });
     const [socket] = (await sockets(gateway.url, 1)) as [Socket];
     const answered = readAnswer(socket);
@@ -204,7 +207,7 @@ describe('answers that nobody reads', () => {
 });
 
 describe('connections', () => {
-  it('have a number, of all and of one address; with all of them taken the admin port answers', async () => {
+  it('are bounded in total and per address, and the admin port answers although all of them are in use', async () => {
     const { gateway, client } = await start({ limits: { maxConnections: 50, maxConnectionsPerAddress: 40 } });
     const opened = await sockets(gateway.url, 60);
     await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}')).toBeGreaterThan(15));
@@ -216,7 +219,7 @@ describe('connections', () => {
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
-  it('beyond the number of all are refused although their address has room', async () => {
+  it('beyond the bound in total are refused although their address has room', async () => {
     const { gateway } = await start({ limits: { maxConnections: 20 } });
     await sockets(gateway.url, 40);
     await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}')).toBeGreaterThan(10));

@@ -1,4 +1,4 @@
-/** Strangers that speak HTTP oddly, or break off in the middle: each has an answer, and the gateway goes on. */
+/** Clients that send unusual or incomplete HTTP: each gets an answer, and the gateway continues. */
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -47,7 +47,7 @@ describe('connections that break', () => {
     await served();
   });
 
-  it('requests that are reset in the middle of their headers, their body or their answer end nothing but themselves', async () => {
+  it('requests that are reset in the middle of headers, body or answer affect nothing else', async () => {
     const pieces = [
       'POST /mcp HTTP/1.1\r\nhost: ',
       requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json, 'content-length: 1000000']) + '{"jsonrpc',
@@ -131,7 +131,7 @@ describe('requests that are odd', () => {
     expect(JSON.parse(answer.body)).toMatchObject({ id: 'init', result: {} });
   });
 
-  it('a client that asks before it sends its body is told to go on', async () => {
+  it('a client that sends "Expect: 100-continue" is told to go on', async () => {
     const socket = await dial(gateway.url);
     const waiting = once(socket, 'data');
     socket.write(requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json, 'expect: 100-continue', `content-length: ${initialize.length}`]));
@@ -154,7 +154,7 @@ describe('requests that are odd', () => {
     expect(heard).toContain('http.path_unknown');
   });
 
-  it('what is no HTTP after a request is not mixed into its answer', async () => {
+  it('bytes after a request that are not HTTP do not change its answer', async () => {
     const socket = await dial(gateway.url);
     const ended = once(socket, 'close');
     let heard = '';

@@ -1,4 +1,4 @@
-/** JSON-RPC is the same whichever way a client comes: the same messages have the same answers on every front. */
+/** JSON-RPC is the same over every transport: the same messages get the same answers. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { overEvents, overHttp, overStdio, overWebSocket, type Front } from '../support/fronts.ts';
 import { startGateway, writeConfig, type GatewayUnderTest } from '../support/gateway.ts';
@@ -29,9 +29,9 @@ interface Row {
   readonly what: string;
   readonly text: string;
   readonly expected: readonly Expected[];
-  /** In the answer to a POST, where one error says it of everything in it and has no id. */
+  /** The expected answer to a POST, where one error without an id answers all of it. */
   readonly overHttp?: readonly Expected[];
-  /** It is refused before it is known whose it is: over HTTP+SSE too in the answer to the POST. */
+  /** Whether it is refused before its session is known: over HTTP+SSE the refusal is in the answer to the POST, too. */
   readonly isMalformed?: boolean;
 }
 
@@ -41,7 +41,7 @@ const row = (what: string, message: unknown, expected: readonly Expected[], onHt
 });
 const none = 'none';
 
-/** What is wrong before anybody asks for a session. */
+/** Messages that are refused before a session is looked up. */
 const malformed: readonly Row[] = [
   row('no JSON', '{"jsonrpc"', [[none, 'message.not_json']]),
   row('a number', '1', [[none, 'message.invalid']]),
@@ -112,7 +112,7 @@ function said(message: Message): Expected {
 
 let fences = 0;
 
-/** What is said to each message, in any order: answers may overtake each other. */
+/** The answers to the messages, in any order, since answers may overtake each other. */
 async function answersTo(front: Front, rows: readonly Row[], name: string): Promise<{ readonly heard: unknown; readonly expected: unknown }> {
   const heard: Record<string, readonly string[]> = {};
   const expected: Record<string, readonly string[]> = {};
@@ -139,13 +139,13 @@ async function initialize(front: Front, revision: string): Promise<void> {
 }
 
 describe.each(fronts)('over %s', (name, open) => {
-  it('what comes before initialize is answered under its own id, where that can be read', async () => {
+  it('a message before initialize is answered under its own id, if that can be read', async () => {
     await using front = await open();
     const { heard, expected } = await answersTo(front, early, name);
     expect(heard).toEqual(expected);
   });
 
-  it.each(sessions)('what comes in a session of %s is answered under its own id, and as its revision wants where that cannot be read', async (revision, rows) => {
+  it.each(sessions)('a message in a session of %s is answered under its own id, or as its revision requires if the id cannot be read', async (revision, rows) => {
     await using front = await open();
     await initialize(front, revision);
     const { heard, expected } = await answersTo(front, rows, name);

@@ -1,4 +1,4 @@
-/** `omnibus stdio` lives as long as its client, and its servers as long as it does. */
+/** `omnibus stdio` ends with its client, and its servers end with it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
   const ended = async (omnibus: ChildProcess): Promise<void> => {
     if (omnibus.exitCode === null && omnibus.signalCode === null) await once(omnibus, 'exit');
   };
-  /** Speaks until a tool is at work. */
+  /** Sends messages until a tool call is open. */
   const working = async (omnibus: ChildProcess): Promise<Call> => {
     const lines = createInterface({ input: omnibus.stdout as NodeJS.ReadableStream });
     const arrived = upstream.calls.values.length + 1;
@@ -41,20 +41,20 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     return (await upstream.calls.until(arrived)).at(-1) as Call;
   };
 
-  it('that closes it at once has ended it', { timeout: 20_000 }, async () => {
+  it('that closes stdin at once ends the process', { timeout: 20_000 }, async () => {
     const omnibus = start();
     omnibus.stdin?.end();
     await ended(omnibus);
     expect(omnibus.signalCode).toBe(null);
   });
 
-  it('that closes it while it starts has ended it', { timeout: 20_000 }, async () => {
+  it('that closes stdin during the start ends the process', { timeout: 20_000 }, async () => {
     const omnibus = start();
     omnibus.stdin?.write(`${initialize}\n`, () => omnibus.stdin?.end());
     await ended(omnibus);
   });
 
-  it('that does not read any more, although it writes on, has ended it with the next progress, and its children', { timeout: 30_000 }, async () => {
+  it('that stops reading, although it goes on writing, ends the process and its children with the next progress', { timeout: 30_000 }, async () => {
     const omnibus = start();
     omnibus.on('error', () => undefined);
     omnibus.stdin?.on('error', () => undefined);
@@ -69,7 +69,7 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     await vi.waitFor(() => expect(children.filter(isAlive)).toEqual([]), { timeout: 15_000 });
   });
 
-  it('that closes it in the middle of a call has ended it', { timeout: 30_000 }, async () => {
+  it('that closes stdin during a call ends the process', { timeout: 30_000 }, async () => {
     const omnibus = start();
     await working(omnibus);
     omnibus.stdin?.end();
@@ -81,7 +81,7 @@ function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter((each) => each !== '').map(Number);
 }
 
-/** One that has ended and is not collected by its parent does nothing any more. */
+/** A process that has ended, but was not collected by its parent, does not count as alive. */
 function isAlive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -1,4 +1,4 @@
-/** What strangers do wrong on a WebSocket that they can do wrong over HTTP as well: it has the same end. */
+/** Faults of clients on a WebSocket that are possible over HTTP as well have the same results. */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -55,7 +55,7 @@ describe('an upgrade', () => {
   });
 });
 
-/** A connection that is a WebSocket already, frame by frame. */
+/** An open WebSocket, on which a test sends single frames. */
 async function opened(): Promise<{ readonly socket: Socket; readonly closed: Promise<number | undefined> }> {
   const socket = await dial(gateway.url);
   stack.defer(() => void socket.destroy());
@@ -70,7 +70,7 @@ async function opened(): Promise<{ readonly socket: Socket; readonly closed: Pro
   return { socket, closed };
 }
 
-/** A frame as clients send it, under a mask of zeros. @param opcode with the bit of the last frame of a message. */
+/** A frame with a mask of zeros, as clients send it. @param opcode with the bit of the last frame of a message. */
 function frame(opcode: number, payload: Buffer, isMasked = true): Buffer {
   const mask = isMasked ? 0x80 : 0;
   const head = payload.length < 126 ? Buffer.from([opcode, mask | payload.length]) : Buffer.from([opcode, mask | 127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((bits) => (payload.length >>> bits) & 0xff)]);
@@ -91,13 +91,13 @@ describe('a frame', () => {
     const { socket, closed } = await opened();
     socket.write(bytes);
     socket.on('end', () => socket.end());
-    // Whoever is told to close says so too.
+    // A close frame is answered with another one.
     socket.on('data', () => socket.write(frame(0x88, Buffer.from([code >> 8, code & 0xff]))));
     expect(await closed).toBe(code);
     expect(await refused(reason)).toBe(before + 1);
   });
 
-  it('that is never whole ends the connection after the time a request has, whatever else is said meanwhile', async () => {
+  it('that is never complete ends the connection after the time limit of a request, whatever else is sent meanwhile', async () => {
     const before = await refused('http.timeout');
     const { socket, closed } = await opened();
     const whole = frame(0x01, Buffer.from('{"jsonrpc":'));
@@ -113,11 +113,11 @@ describe('a frame', () => {
   });
 });
 
-it('messages that are whole are served for as long as they come', async () => {
+it('complete messages are served for as long as they come', async () => {
   const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   stack.defer(() => socket.terminate());
   await once(socket, 'open');
-  // In two frames each, and for longer than one of them may take.
+  // Each message in two frames, for longer than one of them may take.
   for (const endsAt = Date.now() + 2_000; Date.now() < endsAt;) {
     const answered = once(socket, 'message');
     socket.send('{"jsonrpc":"2.0","id":1,', { fin: false });
@@ -126,7 +126,7 @@ it('messages that are whole are served for as long as they come', async () => {
   }
 });
 
-it('what is refused on a WebSocket is counted as it is over HTTP', async () => {
+it('refusals on a WebSocket are counted as over HTTP', async () => {
   const counts = await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map(refused));
   const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   stack.defer(() => socket.terminate());

@@ -1,4 +1,4 @@
-/** What servers say that is no MCP, or hardly: kept from everybody else, and carried as it is where nothing is computed from it. */
+/** Messages of servers that are invalid or nearly so: they do not affect others, and are passed on unchanged where nothing is computed from them. */
 import { expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
@@ -7,7 +7,7 @@ import { tool, Upstream } from '../support/upstream.ts';
 
 const nested = (depth: number): unknown => JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`);
 
-it('a server with a bottomless schema and a template of ten expansions holds up nobody', async () => {
+it('a server with an endlessly nested schema and a template of ten expansions delays no other', async () => {
   await using bad = await Upstream.start({
     tools: [{ ...tool('deep'), inputSchema: nested(3_000) as JsonObject }], resources: [],
     onRequest: ({ method }) => (method === 'resources/templates/list' ? { resourceTemplates: [{ name: 't', uriTemplate: `x${'{+a}'.repeat(10)}!{b}` }] } : undefined),
@@ -16,12 +16,12 @@ it('a server with a bottomless schema and a template of ten expansions holds up 
   await using gateway = await startGateway('embedded', { mcpServers: { bad: { url: bad.url, connectTimeout: '2s', restart: { minDelay: '20ms' } }, good: { url: good.url } } });
   const client = await RawClient.open(gateway.url);
   expect(await client.untilTools((names) => names.includes('good__echo'))).not.toContain('bad__deep');
-  // A pattern that tries everything takes minutes here, and nothing else is served meanwhile.
+  // A backtracking match would take minutes here and block all other requests.
   expect((await client.request('resources/read', { uri: 'x'.repeat(70) })).status).toBe(200);
   expect((await client.callTool('good__echo', { still: 'there' })).body).toContain('still');
 });
 
-it('a result of a shape nobody knows passes as the server said it, and what is too deep or no object is answered upstream.invalid', async () => {
+it('a result of an unknown shape passes unchanged, and one that is too deep or no object is answered upstream.invalid', async () => {
   const odd: readonly JsonObject[] = [
     {}, { content: 'text' }, { content: [null, 7, { type: 'new-in-2030' }, { type: 'resource', resource: 5 }, { type: 'resource_link', uri: 7 }] }, { content: {}, structuredContent: 'x', isError: 'yes' }, { contents: [], _meta: { a: 1 }, unknown: nested(50) },
   ];

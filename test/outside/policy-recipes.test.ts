@@ -1,4 +1,4 @@
-/** The everyday policies of docs/policy.md, as they stand there, with their cases; and the commands that look at rules. */
+/** The policies of docs/policy.md and the examples of docs/guardrails.md, copied from there, with their cases; and the commands about rules. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
 const main = omnibusProgram;
-const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders', 'approvals', 'redacted'];
+const recipes = ['teams', 'readers', 'amounts', 'hours', 'careful', 'agents', 'tenants', 'folders', 'approvals', 'redacted', 'secrets', 'strangers', 'classifier'];
 
 let folder: string;
 let blocks: ReadonlyMap<string, string>;
@@ -27,24 +27,25 @@ async function write(name: string, text: string): Promise<string> {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-policy-'));
-  blocks = new Map([...(await readFile(join(root, 'docs/policy.md'), 'utf8')).matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(([, name = '', text = '']) => [name, text]));
+  const pages = await Promise.all(['policy', 'guardrails'].map((page) => readFile(join(root, `docs/${page}.md`), 'utf8')));
+  blocks = new Map([...pages.join('\n').matchAll(/```yaml (\S+)\n([\s\S]*?)```/g)].map(([, name = '', text = '']) => [name, text]));
   for (const [name, text] of blocks) await write(`${name}.yaml`, name.endsWith('-cases') ? `config: ${name.replace('-cases', '')}.yaml\n${text}` : text);
 });
 
 afterAll(() => rm(folder, { recursive: true }));
 
-it('every policy of the page is tried here, and has cases', () => {
+it('every policy and example of the pages is tested here, and has cases', () => {
   expect([...blocks.keys()].toSorted()).toEqual(recipes.flatMap((name) => [name, `${name}-cases`]).toSorted());
 });
 
-it.each(recipes)('%s: its cases come out as the page says, and the configuration is good', async (name) => {
+it.each(recipes)('%s: its cases have the outcomes that the page names, and the configuration is valid', async (name) => {
   const [tested, checked] = await Promise.all([omnibus('policy', 'test', join(folder, `${name}-cases.yaml`)), omnibus('check', join(folder, `${name}.yaml`))]);
   expect(tested.output).not.toContain('FAILED');
   expect(tested).toMatchObject({ status: 0, output: expect.stringMatching(/(\d+) of \1 cases are as expected/) as string });
   expect(checked).toMatchObject({ status: 0, output: expect.stringContaining('is good') as string });
 });
 
-it('a case that comes out otherwise fails with what came out', async () => {
+it('a case with another outcome fails and names that outcome', async () => {
   const cases = await write('wrong-cases.yaml', 'config: teams.yaml\ncases: [{ as: "group:eng", call: stripe/refund, expect: allow }, { as: "group:eng", call: github/get, expect: allow, rule: payments }]');
   const { status, output } = await omnibus('policy', 'test', cases);
   expect(status).toBe(1);
@@ -52,13 +53,29 @@ it('a case that comes out otherwise fails with what came out', async () => {
   expect(output).toContain('FAILED 2 group:eng github/get: allow by eng; expected allow by payments');
 });
 
-it('explain says of each rule why it fits or not', async () => {
+it('explain says of each rule why it matches or not', async () => {
   const { output } = await omnibus('policy', 'explain', 'group:support', 'stripe/refund', '--config', join(folder, 'amounts.yaml'), '--args', '{"amount":500,"currency":"EUR"}');
   expect(output).toContain('group:support stripe/refund: deny by refunds (more than 100 is refunded by finance)');
   expect(output).toContain('allow refunds: matches, and its conditions are not met');
 });
 
-it('diff says who gains and who loses what', async () => {
+it('explain names the guardrails that look at a message, also where there are no rules', async () => {
+  const { output } = await omnibus('policy', 'explain', 'nobody', 'shell/run', '--config', join(folder, 'classifier.yaml'));
+  expect(output).toContain('nobody shell/run: allow by default');
+  expect(output).toContain('guard judge: looks at requests (asks moderation/check)');
+  expect(output).toContain('guard next: looks at requests, results, questions (asks https://guard.example.com, only recorded)');
+});
+
+it('check says which guardrail is wrong, and which is probably not meant', async () => {
+  const [wrong, odd] = [await write('wrong-guard.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\nguardrails: [{ id: x, tool: none/check }, { id: y, markers: true, action: deny }]\n'), await write('odd-guard.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\nguardrails: [{ id: x, what: b/c, hidden: all }, { id: y, who: "group:z", markers: true }, { id: w, webhook: { url: "http://guard.example.com/" } }]\n')];
+  const [refused, warned] = await Promise.all([omnibus('check', wrong), omnibus('check', odd)]);
+  expect(refused.status).not.toBe(0);
+  expect(refused.output).toContain('only ever labelled');
+  expect(refused.output).toContain('there is no server "none" under mcpServers');
+  expect(warned).toMatchObject({ status: 0, output: expect.stringMatching(/guardrail "x" can never look at "b\/c"[^]*guardrail "y" names callers[^]*in the clear/) as string });
+});
+
+it('diff says who gains and who loses access', async () => {
   const changed = await write('changed.yaml', (blocks.get('teams') as string).replace('allow: [github]', 'allow: ["github/get_*"]').replace('who: "group:payments", allow', 'who: ["group:payments", "group:new"], allow'));
   const { output, status } = await omnibus('policy', 'diff', join(folder, 'teams.yaml'), changed);
   expect(status).toBe(0);
@@ -67,7 +84,7 @@ it('diff says who gains and who loses what', async () => {
   expect((await omnibus('policy', 'diff', changed, changed)).output).toBe('nobody gains or loses anything');
 });
 
-it('check says what is wrong with line and rule, and warns of what can never match', async () => {
+it('check names line and rule of an error, and warns of rules that can never match', async () => {
   const wrong = await write('wrong.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { id: one, who: everyone, allow: ["a/*"] }\n    - { id: two, whom: everyone, who: eng, allow: ["a/*"] }\n');
   expect(await omnibus('check', wrong)).toMatchObject({ status: 78, output: expect.stringMatching(/wrong\.yaml:5:\d+: access\.rules\[1\]\.whom: unknown option; did you mean "who"\?/) as string });
   const meaningless = await write('meaningless.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n    - { who: eng, allow: ["a/*"] }\n    - { who: everyone, allow: ["a/*"], only: readOnly }\n    - { who: everyone, allow: [a], when: args.x.matches("y") }\n');

@@ -1,4 +1,4 @@
-/** Rules about who may do what, in the running gateway: two known callers, two servers, one process and several. */
+/** Access rules in the running gateway: two known callers, two servers, one process and several. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest, type Shape } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
@@ -37,7 +37,7 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
     await Promise.all([open, shut, keys].map((each) => each[Symbol.asyncDispose]()));
   });
 
-  it('shows each caller what it may see, and answers for the rest in the words in which it answers for what is not there', async () => {
+  it('shows each caller what it may see, and answers for the rest as for something that does not exist', async () => {
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using his = await RawClient.open(gateway.url, newest, keys.headersOf('bob'));
     using alone = modern('ann');
@@ -53,7 +53,7 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
     expect((await his.callTool('shut__get')).last).toHaveProperty('result');
   });
 
-  it('tells a caller by which rule something is refused that it sees, by arguments and by where it comes from', async () => {
+  it('names the rule when it refuses something visible because of arguments or the client\'s address', async () => {
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using alone = modern('ann');
     for (const ask of [(name: string, args: object) => hers.callTool(name, { ...args }), (name: string, args: object) => alone.call(name, { arguments: args })]) {
@@ -66,7 +66,7 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
     await Promise.any(gateway.processes.map((running) => running.line(/"rule":"small".*"msg":"refused by a rule"/)));
   });
 
-  it('follows a caller that is in other groups, and rules that change, all of them or none', async () => {
+  it('follows changed groups of a caller, and changed rules, all of them or none', async () => {
     using his = await RawClient.open(gateway.url, newest, keys.headersOf('bob'));
     const heard = await his.listen();
     expect(await names(his.request('tools/list'))).toContain('shut__get');

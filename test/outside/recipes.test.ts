@@ -1,4 +1,4 @@
-/** The recipes of docs/sign-in.md, as they stand there, against stand-ins with the quirks of each provider. */
+/** The recipes of docs/sign-in.md, copied from there, with stand-ins for the providers. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -24,7 +24,7 @@ let recipes: ReadonlyMap<string, string>;
 let standIns: StandIns;
 let upstream: Upstream;
 
-/** A block of the page, with the stand-ins where the providers are. */
+/** A code block of the page, with the stand-ins in place of the providers. */
 function recipe(name: string, publicUrl: string): Recipe {
   const { url } = standIns;
   const places: readonly (readonly [string, string])[] = [
@@ -46,7 +46,7 @@ afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
 });
 
-it('every block of the page is tried here', () => {
+it('every block of the page is tested here', () => {
   expect([...recipes.keys()].toSorted()).toEqual(['entra-sign-in', 'entra-tokens', 'github-sign-in', 'google-sign-in', 'keycloak-sign-in', 'keycloak-tokens', 'okta-sign-in', 'okta-tokens']);
 });
 
@@ -65,7 +65,7 @@ describe('tokens of providers', () => {
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  /** Who a token is of, as the gateway understands it; else what it says of it. */
+  /** The subject of a token according to the gateway, or its error. */
   async function heard(token: Promise<string>): Promise<string> {
     const sent = { authorization: `Bearer ${await token}` };
     const { status, body } = await new RawClient(gateway.url, sent).initialize('2025-11-25');
@@ -75,15 +75,15 @@ describe('tokens of providers', () => {
     return `${name?.split('|')[1] ?? ''} ${roles.join()}`.trim();
   }
 
-  it('of Entra: oid and app roles, for the application id or its address, of people and of services; too many groups, version 1 and ID tokens are refused in words', async () => {
+  it('of Entra: oid and app roles, for the application id or its URI, of users and of services; too many groups, version 1 and ID tokens are refused in words', async () => {
     const user = { aud: application, oid: 'o-1', sub: 'pairwise', azp: 'cli', tid: tenant, ver: '2.0', scp: 'mcp' };
     const { entra } = paths;
     expect(await heard(standIns.sign(entra, { ...user, roles: ['Reader'] }))).toBe('o-1 viewer');
     expect(await heard(standIns.sign(entra, { ...user, aud: `api://${application}` }))).toBe('o-1');
     expect(await heard(standIns.sign(entra, { aud: application, oid: 'service', sub: 'service', azp: 'daemon', roles: ['Reader'] }))).toBe('service viewer');
-    // One application that is client and resource at once.
+    // One application that is both client and resource.
     expect(await heard(standIns.sign(entra, { ...user, azp: application }))).toBe('o-1');
-    // Groups that are elsewhere matter where groups are asked for, and roles are not.
+    // Missing groups matter only where groups are needed, and with roles they are not.
     expect(await heard(standIns.sign(entra, { ...user, roles: ['Reader'], _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'https://graph.microsoft.com/v1.0/users/x/getMemberObjects' } } }))).toBe('o-1 viewer');
     expect(await heard(standIns.sign(entra, { ...user, _claim_names: { roles: 'src1' } }))).toMatch(/^401 .*too many.*roles of the application.*sign-in\.md/);
     expect(await heard(standIns.sign(`/sts/${tenant}/`, user))).toMatch(/^401 .*its issuer is .*\/sts\/.* and not .*\/entra\//);
@@ -114,10 +114,10 @@ describe('users of providers', () => {
     readonly provider: Omit<StandInProvider, 'path' | 'secret'>;
     readonly path: string;
     readonly secret: string;
-    /** What our token says of the user, and after what he is there has changed. */
+    /** The claims of our token for the user, before and after the user's data have changed. */
     readonly claims: object;
     readonly changed: object | undefined;
-    /** What he is who may not come in, and what he reads. */
+    /** The data of a user who must not sign in, and the text that is shown. */
     readonly stranger: { readonly become: () => void; readonly reads: RegExp } | undefined;
   }
 
@@ -167,7 +167,7 @@ describe('users of providers', () => {
     },
   };
 
-  it.each(Object.entries(cases))('%s: a user signs in there, is who he is there, and what changes there is seen with the next refresh', { timeout: 60_000 }, async (name, { path, secret, provider, claims, changed, stranger }) => {
+  it.each(Object.entries(cases))('%s: a user signs in there with that identity, and changes there are seen with the next refresh', { timeout: 60_000 }, async (name, { path, secret, provider, claims, changed, stranger }) => {
     said = {};
     organizations = ['acme', 'tools'];
     isTaken = hasMore = false;
@@ -188,7 +188,7 @@ describe('users of providers', () => {
     const issuer = name === 'github-sign-in' ? 'https://github.com' : `${standIns.url}${path}`;
     expect(claimsOf(tokens)).toMatchObject({ ...claims, sub: `${issuer}|${(claims as { readonly sub: string }).sub}`, iss: front.url });
     expect(await statusOf(tokens)).toBe(200);
-    /** The next tokens, or why there are none. */
+    /** Refreshes the tokens. @returns them, or the error. */
     const refresh = async (): Promise<unknown> => {
       const { status, body } = await client.refresh(tokens.refresh_token);
       if (status !== 200) return body['error'];
@@ -211,7 +211,7 @@ describe('users of providers', () => {
       expect(await logOut({ sid: 's-1' })).toBe(200);
       await expect.poll(() => statusOf(tokens)).toBe(401);
       expect(await refresh()).toBe('invalid_grant');
-      // And by the name of the user, where the provider names no session.
+      // The token names the user, where the provider has no session ids.
       tokens = await signIn();
       expect([await statusOf(tokens), await logOut({ sub: 'f3a1' })]).toEqual([200, 200]);
       await expect.poll(() => statusOf(tokens)).toBe(401);
@@ -219,7 +219,7 @@ describe('users of providers', () => {
     }
     if (stranger === undefined) return;
     stranger.become();
-    // Whoever is none of those who may come in any more gets no more either.
+    // A user who may no longer sign in gets no more tokens.
     await expect.poll(refresh, soon).toBe('invalid_grant');
     expect(await statusOf(tokens)).toBe(401);
     expect(await enter()).toMatch(stranger.reads);

@@ -1,4 +1,4 @@
-/** Clients' streams end with the edge that reads them, whether or not anybody could say so. */
+/** Streams of clients end with the edge that serves them, whether or not it could report that. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { EventReader } from '../support/event-reader.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -14,7 +14,7 @@ describe('edges that come and go', () => {
   let gateway: GatewayUnderTest;
   let worker: RunningProcess;
 
-  /** Streams that had been detached before the test. */
+  /** Number of streams that were detached before the test. */
   let before: number;
 
   beforeAll(async () => {
@@ -37,14 +37,14 @@ describe('edges that come and go', () => {
 
   const measure = async (name: string): Promise<number> => (await metricsOf(worker)).get(name) ?? 0;
 
-  /** Another edge, with its endpoint. */
+  /** Starts another edge. */
   async function startEdge(): Promise<{ readonly edge: RunningProcess; readonly url: string }> {
     const edge = await gateway.startPart('edge');
     const [, url = ''] = await edge.line(/"endpoint":"([^"]+)"/);
     return { edge, url };
   }
 
-  it('SIGKILL: a client whose edge is gone opens a new stream and hears everything there; the dead ones are taken away', async () => {
+  it('SIGKILL: a client whose edge is gone opens a new stream and receives everything there; streams of the dead edge are removed', async () => {
     const { edge, url } = await startEdge();
     using client = await RawClient.open(gateway.url);
     await client.callTool('echo');
@@ -55,7 +55,7 @@ describe('edges that come and go', () => {
     upstream.notify('notifications/tools/list_changed');
     await reader.events.untilSome(({ message }) => message?.method === 'notifications/tools/list_changed');
     await expect.poll(() => measure(detached), { timeout: 10_000 }).toBe(before + 7);
-    // There is room for as many as before.
+    // There is room for as many streams as before.
     const more = await Promise.all(Array.from({ length: 7 }, () => EventReader.open(gateway.url, client.session as string)));
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
     for (const each of [reader, ...more]) each.break();
@@ -73,7 +73,7 @@ describe('edges that come and go', () => {
     expect((await client.request('ping')).status).toBe(404);
   });
 
-  it('an edge that does not run for a while is not told what others can hear, and goes on when it is back', async () => {
+  it('while an edge is paused, messages go to streams of other edges, and it goes on when it is back', async () => {
     const { edge, url } = await startEdge();
     using client = await RawClient.open(gateway.url);
     await client.callTool('echo');
@@ -85,7 +85,7 @@ describe('edges that come and go', () => {
     await there.events.untilSome(({ message }) => message?.method === 'notifications/tools/list_changed');
     edge.kill('SIGCONT');
     there.break();
-    // What reads at the edge that is back is read again, under its own id.
+    // Streams at the restarted edge are attached again, under their own ids.
     await expect.poll(() => {
       upstream.notify('notifications/tools/list_changed');
       return paused.messages.length;
@@ -94,7 +94,7 @@ describe('edges that come and go', () => {
     await client.delete();
   });
 
-  it('streams that clients left while NATS was away are found out about when it is back', async () => {
+  it('streams that clients closed while NATS was unreachable are removed when it is back', async () => {
     using client = await RawClient.open(gateway.url);
     const readers = await Promise.all(Array.from({ length: 8 }, () => EventReader.open(gateway.url, client.session as string)));
     const restarted = gateway.restartBus();
@@ -105,14 +105,14 @@ describe('edges that come and go', () => {
 });
 
 describe.each(shapes)('clients that go away at once, %s', (shape) => {
-  it('leave no stream behind: sixty GETs that are broken off do not keep the next one out', async () => {
+  it('leave no stream behind: sixty aborted GETs do not prevent the next one', async () => {
     await using upstream = await Upstream.start();
     await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
     using client = await RawClient.open(gateway.url);
     for (let count = 0; count < 60; count += 1) {
       const connection = new AbortController();
       const asked = fetch(gateway.url, { headers: { 'accept': 'text/event-stream', 'mcp-session-id': client.session as string }, signal: connection.signal });
-      // From before the request is out to after its answer has come.
+      // The delay varies from before the request is sent to after its answer has arrived.
       for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
       connection.abort();
       await asked.then((response) => response.body?.cancel(), () => undefined).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** What clients make the gateway keep is bounded, for one of them and for all. */
+/** The memory that clients use is bounded, for each of them and for all together. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
@@ -7,7 +7,7 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const mebibyte = 1024 * 1024;
 const answerBytes = 300_000;
-/** Long enough that the answer is one a client may come back for. */
+/** Long enough that the answer is kept for a client that resumes. */
 const slowMs = 700;
 
 describe('a gateway that may keep little', () => {
@@ -37,7 +37,7 @@ describe('a gateway that may keep little', () => {
   const initialize = (capabilities: object): Promise<Answer> =>
     new RawClient(gateway.url).post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'raw', version: '1' } } });
 
-  it('keeps large answers that took a while within its bounds, of one session and of all, and serves on', async () => {
+  it('keeps large late answers within its bounds, of one session and of all, and goes on serving', async () => {
     const clients = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(gateway.url)));
     const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 8 }, () => client.callTool('large'))));
     expect(answers.every(({ last }) => JSON.stringify(last.result).length > answerBytes)).toBe(true);
@@ -49,7 +49,7 @@ describe('a gateway that may keep little', () => {
     expect(await measure('omnibus_kept_bytes')).toBe(0);
   });
 
-  it('refuses a client that declares megabytes, with what is too large, and keeps nothing of it', async () => {
+  it('refuses a client that declares megabytes, names what is too large, and keeps nothing of it', async () => {
     const before = await measure('omnibus_session_bytes');
     for (let count = 0; count < 4; count += 1) {
       const { last, session } = await initialize({ experimental: { padding: 'x'.repeat(2 * mebibyte) } });
@@ -74,7 +74,7 @@ describe('a gateway that may keep little', () => {
     await listening.listen();
     using asking = await RawClient.open(gateway.url);
     await asking.request('ping');
-    // Somebody opens many more than there may be, and uses none.
+    // A client opens many more sessions than allowed, and uses none.
     for (let count = 0; count < 8; count += 1) {
       const statuses = await Promise.all(Array.from({ length: 15 }, async () => (await initialize({})).status));
       expect(statuses).toEqual(statuses.map(() => 200));
@@ -95,7 +95,7 @@ describe('sessions that were opened and never confirmed', () => {
     const opened = await Promise.all(Array.from({ length: 5 }, async () => (await new RawClient(gateway.url).initialize('2025-11-25')).session));
     expect(new Set(opened).size).toBe(5);
     await expect.poll(async () => (await metricsOf(gateway.edge)).get('omnibus_sessions_expired_total'), { timeout: 5_000 }).toBe(5);
-    // Neither the one that was confirmed nor the one that is used without it.
+    // Neither the confirmed session nor the one that is used without a confirmation is removed.
     expect([(await used.request('ping')).status, (await confirmed.request('ping')).status]).toEqual([200, 200]);
   });
 });

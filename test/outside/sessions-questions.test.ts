@@ -1,4 +1,4 @@
-/** What servers ask of a user is answered by that user and used for that question, whichever worker the answer meets. */
+/** A question of a server is answered by its user, and the answer is used for that question only, whichever worker receives it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonRpcId } from '@omnibus/protocol';
@@ -12,7 +12,7 @@ import { RawClient, type Message } from '../support/raw-client.ts';
 interface Asked {
   readonly question: Message;
   readonly heard: Heard<Message>;
-  /** What the call was answered. */
+  /** The answer to the call. */
   readonly answered: Promise<Message>;
 }
 
@@ -34,7 +34,7 @@ describe('questions to clients, with session workers that come and go', () => {
 
   const holders = (): RunningProcess[] => gateway.processes.filter((part) => part !== gateway.edge && part !== gateway.backend && part.child.exitCode === null && part.child.signalCode === null);
 
-  /** A client that may be asked. */
+  /** A client that can be asked. */
   async function openClient(): Promise<RawClient> {
     const client = new RawClient(gateway.url);
     const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: { form: {} } }, clientInfo: { name: 'asked', version: '1' } } });
@@ -55,7 +55,7 @@ describe('questions to clients, with session workers that come and go', () => {
 
   const adopted = async (worker: RunningProcess): Promise<number> => (await metricsOf(worker)).get('omnibus_sessions_adopted_total') as number;
 
-  it('the consent of a user never goes to another action: no question has the id of an earlier one, whichever worker asks', async () => {
+  it('the consent of a user is never taken for another action: no question has the id of an earlier one, whichever worker asks', async () => {
     using client = await openClient();
     const first = await call(client, 'newsletter', 'a');
     const [old] = holders() as [RunningProcess];
@@ -64,7 +64,7 @@ describe('questions to clients, with session workers that come and go', () => {
     expect(await first.answered).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });
     const second = await call(client, 'delete everything', 'b');
     expect(await adopted(next)).toBeGreaterThan(0);
-    // The user agrees to the newsletter only now; the worker that asked is gone, and nobody else may have the answer.
+    // The user agrees to the newsletter only now; the worker that asked is gone, and no other call may get the answer.
     const late = await answer(client, first, 'yes, the newsletter');
     expect([late.status, late.body]).toEqual([410, expect.stringContaining('question.lost')]);
     expect(second.heard.values.some(({ id, method }) => id === 'b' && method === undefined)).toBe(false);
@@ -81,7 +81,7 @@ describe('questions to clients, with session workers that come and go', () => {
       const old = holders();
       const next = await gateway.startPart('session');
       const stopped = old.map((worker) => end(worker, 'SIGTERM'));
-      // The next worker has all of the sessions by then; the old one only waits for its calls.
+      // The next worker has all sessions by then; the old one only waits for its calls.
       await expect.poll(async () => {
         await Promise.all(clients.map((client) => client.request('ping')));
         return adopted(next);
@@ -95,7 +95,7 @@ describe('questions to clients, with session workers that come and go', () => {
     for (const client of clients) client[Symbol.dispose]();
   });
 
-  it('SIGTERM: a call that the user cancels while its worker leaves is cancelled there', async () => {
+  it('SIGTERM: a call that the user cancels while its worker stops is cancelled at that worker', async () => {
     using client = await openClient();
     const asked = await call(client, 'cancel me', 'c');
     const old = holders();
@@ -111,11 +111,11 @@ describe('questions to clients, with session workers that come and go', () => {
     expect(await asked.heard.untilSome(({ method }) => method === 'notifications/cancelled')).toMatchObject({ params: { requestId: asked.question.id } });
   });
 
-  it('an answer to what nobody asked, or to what is not asked any more, is dropped and harms nobody', async () => {
+  it('an answer to a question that is unknown or was withdrawn is dropped, and nothing else is affected', async () => {
     using client = await openClient();
     using other = await openClient();
     const asked = await call(client, 'mine', 'm');
-    // Another session cannot answer for this one, whatever it invents.
+    // Another session cannot answer for this one, with any id.
     expect((await answer(other, asked, 'theirs')).status).toBe(202);
     for (const id of [1, '1', 0, `${JSON.stringify(asked.question.id)}0`, 'session-AAAAAAAAAAAA-1', '*', 'session-*-1']) {
       expect([202, 410]).toContain((await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: 'invented' } } })).status);

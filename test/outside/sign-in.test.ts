@@ -1,20 +1,20 @@
-/** The official SDK clients and a browser go the whole way: to our own authorization server, to one of somebody else, and to ours whose users are of another. */
+/**
+ * Complete sign-ins with the official SDK clients and a browser: at our own authorization server, at a third-party one, and at ours with users of another
+ * provider.
+ */
 import { createServer } from 'node:https';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
-import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo, type OAuthClientProvider as ProviderTwo } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Authority, freePorts } from '@omnibus/bus/testing';
 import { Balancer } from '../support/balancer.ts';
 import { ForeignProvider } from '../support/foreign-provider.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { sdks, SdkUser, stepsUp } from '../support/sdk-user.ts';
 import { Browser, callback, OAuthClient, type Tokens } from '../support/sign-in.ts';
 import { Upstream } from '../support/upstream.ts';
 import { manageUsers } from '../support/users.ts';
@@ -28,9 +28,9 @@ let folder: string;
 let authority: Authority;
 let foreign: ForeignProvider;
 let upstream: Upstream;
-/** Ours, with users of its own and of the foreign provider. */
+/** A gateway with its own authorization server, with users of a file and of the foreign provider. */
 let own: { readonly front: Balancer; readonly gateway: GatewayUnderTest };
-/** One that takes tokens of the foreign provider alone. */
+/** A gateway that accepts only tokens of the foreign provider. */
 let resource: typeof own;
 let walker: Walker;
 let answers: Callback;
@@ -50,7 +50,7 @@ beforeAll(async () => {
   authority = await Authority.create();
   foreign = await ForeignProvider.start();
   [own, resource, walker, answers] = await Promise.all([
-    inFront(() => ({ auth: { server: { users: { file }, signIn: { issuer: foreign.issuer, clientId: 'omnibus', clientSecret: foreign.clientSecret, scopes: ['openid', 'profile', 'offline_access'] }, documentHosts: ['localhost'] } } }), { NODE_EXTRA_CA_CERTS: authority.caFile }),
+    inFront(() => ({ auth: { scopes: ['mcp'], stepUp: [{ scope: 'up:call', for: 'up/*', description: 'make it echo' }], server: { users: { file }, signIn: { issuer: foreign.issuer, clientId: 'omnibus', clientSecret: foreign.clientSecret, scopes: ['openid', 'profile', 'offline_access'] }, documentHosts: ['localhost'] } } }), { NODE_EXTRA_CA_CERTS: authority.caFile }),
     inFront(() => ({ auth: { issuers: [{ issuer: foreign.issuer }], scopes: ['mcp'] } })),
     openWalker(), Callback.start(),
   ]);
@@ -63,72 +63,6 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What a client keeps, and who its user is. */
-class Kept implements OAuthClientProvider, ProviderTwo {
-  readonly redirectUrl = answers.url;
-  readonly clientMetadata = { redirect_uris: [answers.url], client_name: 'SDK', token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
-  readonly #user: User | undefined;
-  /** Of either SDK, which have types of their own for the same. */
-  #client: unknown;
-  #tokens: unknown;
-  #verifier = '';
-  #answer: Promise<URL> | undefined;
-
-  constructor(user: User | undefined) {
-    this.#user = user;
-  }
-
-  clientInformation = (): never => this.#client as never;
-  saveClientInformation = (client: unknown): void => {
-    this.#client = client;
-  };
-  tokens = (): never => this.#tokens as never;
-  saveTokens = (tokens: unknown): void => {
-    this.#tokens = tokens;
-  };
-  codeVerifier = (): string => this.#verifier;
-  saveCodeVerifier = (verifier: string): void => {
-    this.#verifier = verifier;
-  };
-  redirectToAuthorization = async (address: URL): Promise<void> => {
-    this.#answer = answers.next();
-    await walker.visit(address, this.#user);
-  };
-
-  /** What the browser brought back. */
-  async answer(): Promise<URL> {
-    return (await this.#answer) as URL;
-  }
-
-  get claims(): Readonly<Record<string, unknown>> {
-    const { access_token: token } = this.#tokens as Tokens;
-    return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
-  }
-}
-
-const sdks = {
-  'SDK 1': async (url: string, kept: Kept): Promise<readonly string[]> => {
-    const first = new TransportOne(new URL(url), { authProvider: kept });
-    await expect(new ClientOne({ name: 'x', version: '1' }).connect(first)).rejects.toThrow();
-    await first.finishAuth((await kept.answer()).searchParams.get('code') as string);
-    const client = new ClientOne({ name: 'x', version: '1' });
-    await client.connect(new TransportOne(new URL(url), { authProvider: kept }));
-    const { tools } = await client.listTools();
-    await client.close();
-    return tools.map(({ name }) => name);
-  },
-  'SDK 2': async (url: string, kept: Kept): Promise<readonly string[]> => {
-    const first = new TransportTwo(new URL(url), { authProvider: kept });
-    await expect(new ClientTwo({ name: 'x', version: '1' }).connect(first)).rejects.toThrow();
-    await first.finishAuth((await kept.answer()).searchParams);
-    const client = new ClientTwo({ name: 'x', version: '1' });
-    await client.connect(new TransportTwo(new URL(url), { authProvider: kept }));
-    const { tools } = await client.listTools();
-    await client.close();
-    return tools.map(({ name }) => name);
-  },
-};
-
 const ways = {
   'our own server': () => ({ url: `${own.front.url}/mcp`, user: ann, claims: { iss: own.front.url, sub: 'ann' } }),
   'one of somebody else': () => ({ url: `${resource.front.url}/mcp`, user: undefined, claims: { iss: foreign.issuer, sub: 'una' } }),
@@ -137,13 +71,26 @@ const ways = {
 
 it.each(Object.keys(sdks).flatMap((sdk) => Object.keys(ways).map((way) => [sdk, way] as const)))('%s and a browser sign in at %s, and are served', async (sdk, way) => {
   const { url, user, claims } = ways[way as keyof typeof ways]();
-  const kept = new Kept(user);
+  const kept = new SdkUser({ answers, walker }, user);
   expect(await sdks[sdk as keyof typeof sdks](url, kept)).toEqual(['echo']);
   expect(kept.claims).toMatchObject({ ...claims, aud: url });
   expect(walker.complaints).toEqual([]);
 });
 
-it('a client is what its document says, which is fetched from where it may be, and from nowhere else', async () => {
+// SDK 1 refreshes its token instead of asking its user, where it has a refresh token.
+it.each([['SDK 1', false], ['SDK 2', true]] as const)('%s asks its user for the scope that a tool needs when it calls the tool, and calls it again', async (sdk, refreshes) => {
+  const url = `${own.front.url}/mcp`;
+  const kept = new SdkUser({ answers, walker }, ann, refreshes);
+  expect(await sdks[sdk](url, kept)).toEqual(['echo']);
+  expect(kept.claims['scope']).toBe('mcp');
+  const [refused, called] = await stepsUp[sdk](url, kept);
+  expect(refused).toBeInstanceOf(Error);
+  expect(called).toMatchObject({ content: expect.any(Array) as unknown[] });
+  expect(String(kept.claims['scope']).split(' ').toSorted()).toEqual(['mcp', 'up:call']);
+  expect(walker.complaints).toEqual([]);
+});
+
+it('the metadata of a client come from its document, which is fetched only from permitted addresses', async () => {
   const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }]);
   const asked: string[] = [];
   const documents = createServer({ cert: await readFile(certFile), key: await readFile(keyFile) }, (request, response) => {
@@ -173,7 +120,7 @@ it('a client is what its document says, which is fetched from where it may be, a
   documents.close();
 });
 
-it('a user who is signed out at the other provider is refreshed no more, and what he was given ends', async () => {
+it('the tokens of a user who was signed out at the other provider are not refreshed, and end', async () => {
   const client = await OAuthClient.register(own.front.url, { redirect_uris: [answers.url] });
   const arrived = answers.next();
   await walker.visit(new URL(client.authorizeUrl({ redirect_uri: answers.url })));
@@ -191,7 +138,7 @@ it('a user who is signed out at the other provider is refreshed no more, and wha
   expect((await fetch(`${own.front.url}/mcp`, { method: 'POST', headers: { authorization: `Bearer ${last.access_token}` } })).status).toBe(401);
 });
 
-it('a program of a desktop client signs its user in by itself; the tokens are for that user alone, and are refreshed when they end', async () => {
+it('omnibus stdio signs its user in by itself; the file of tokens is readable by that user only, and tokens are refreshed when they expire', async () => {
   const tokens = join(folder, 'kept', 'tokens.json');
   const url = `${own.front.url}/mcp`;
   const run = async (...args: string[]): Promise<{ readonly status: number; readonly output: string }> => {
@@ -201,7 +148,7 @@ it('a program of a desktop client signs its user in by itself; the tokens are fo
     });
     return { status, output: running.output() };
   };
-  expect(await run('token')).toMatchObject({ status: 77, output: expect.stringContaining('omnibus login') as string });
+  expect(await run('token')).toMatchObject({ status: 4, output: expect.stringContaining('omnibus login') as string });
   {
     await using joined = startProcess('node', [main, 'stdio', '--connect', url, '--tokens', tokens], {}, 'pipe');
     joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })}\n`);
@@ -216,7 +163,7 @@ it('a program of a desktop client signs its user in by itself; the tokens are fo
   await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...kept.gateways[url], expiresAt: 0 } } }));
   const second = (await run('token')).output;
   expect([second === first, /^[\w-]+\.[\w-]+\.[\w-]+$/.test(second)]).toEqual([false, true]);
-  // What looks good here and is taken no more is exchanged, and where that does not go either the user signs in again.
+  // A token that looks valid here and is refused by the gateway is refreshed; where that fails too, the user signs in again.
   const known = JSON.parse(await readFile(tokens, 'utf8')) as { readonly gateways: Record<string, object> };
   for (const refreshToken of [{}, { refreshToken: 'taken-back' }]) {
     await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...known.gateways[url], accessToken: 'taken-back', expiresAt: Date.now() + 3_600_000, ...refreshToken } } }));
@@ -233,7 +180,7 @@ it('a program of a desktop client signs its user in by itself; the tokens are fo
   expect(JSON.parse(await readFile(tokens, 'utf8'))).toEqual({ gateways: {} });
 });
 
-it('where no browser shows its pages, a user signs in by a code that is typed on another device, after being asked whether the program is his own', async () => {
+it('without a browser, a user signs in by a code that is typed on another device, after confirming the program', async () => {
   const url = `${own.front.url}/mcp`;
   const start = (): ReturnType<typeof startProcess> => startProcess('node', [main, 'login', url, '--tokens', join(folder, 'device.json')], { DISPLAY: '', WAYLAND_DISPLAY: '', BROWSER: '' });
   const said = /open (\S+) anywhere and type ([A-Z]{4}-[A-Z]{4}), or open (\S+)/;
@@ -249,7 +196,7 @@ it('where no browser shows its pages, a user signs in by a code that is typed on
   expect((await browser.submit(consent, '/consent')).text).toContain('You have signed in');
   expect((await running.line(/signed in to .*/))[0]).toContain('as ann');
   expect((await browser.submit(await browser.open(page), '/device', { user_code: code })).text).toContain('used already');
-  // Whoever is sent somebody's code says that it is not his.
+  // A user who receives the code of another person declines.
   await using other = startProcess('node', [main, 'stdio', '--connect', url, '--device', '--tokens', join(folder, 'no-device.json')], {}, 'pipe');
   const [, , , theirs = ''] = await other.line(said);
   expect(complete).not.toBe(theirs);
@@ -260,7 +207,7 @@ it('where no browser shows its pages, a user signs in by a code that is typed on
   await other.line(/access_denied/);
 });
 
-it('a user signs in at the command line where the tokens are of another authorization server, be it one with OpenID metadata alone', async () => {
+it('a user signs in at the command line if another authorization server issues the tokens, even one with OpenID metadata only', async () => {
   const url = `${resource.front.url}/mcp`;
   foreign.hasOpenIdAlone = true;
   const running = startProcess('node', [main, 'login', url, '--no-browser', '--tokens', join(folder, 'foreign.json')]);

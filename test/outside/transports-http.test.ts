@@ -1,4 +1,4 @@
-/** Servers over HTTP that answer with what no server should. */
+/** Servers over HTTP with invalid answers. */
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
@@ -8,7 +8,7 @@ import { RawClient } from '../support/raw-client.ts';
 interface Bench extends AsyncDisposable {
   readonly server: Hostile;
   readonly client: RawClient;
-  /** What the gateway has printed so far. */
+  /** The output of the gateway so far. */
   readonly output: () => string;
   readonly status: () => Promise<string>;
 }
@@ -28,7 +28,7 @@ async function bench(options: HostileOptions, { settings = {}, ...config }: Reco
   };
 }
 
-/** Takes calls of the tool into its own hands. */
+/** Handles the calls of the tool. */
 const onCall = (run: (id: HeardMessage['id'], response: ServerResponse) => void): HostileOptions['post'] => ({ id, method }, response) => {
   if (method !== 'tools/call') return false;
   run(id, response);
@@ -65,7 +65,7 @@ it('a deep notification on a call\'s stream is dropped, and the call is answered
   expect((await it.client.callTool('act')).last.result).toEqual({ content: [] });
 });
 
-it('an array of more messages than a batch may have ends the call it came for', async () => {
+it('a batch that is longer than allowed ends the call on whose stream it came', async () => {
   await using it = await bench({
     post: onCall((id, response) => {
       openEvents(response);
@@ -75,7 +75,7 @@ it('an array of more messages than a batch may have ends the call it came for', 
   expect(reasonOf((await it.client.callTool('act')).last)).toBe('upstream.invalid');
 });
 
-it('a call is executed once when the server has forgotten its session by the time the answer is to be resumed', async () => {
+it('a call is executed once although the server has forgotten its session before the answer can be resumed', async () => {
   await using it = await bench({
     post: onCall((_id, response) => {
       openEvents(response);
@@ -97,7 +97,7 @@ const askingClient = async (url: string): Promise<RawClient> => {
   return client;
 };
 
-/** Asks during the call; how its answer is received is the test's. */
+/** Asks during the call; the test decides about each attempt to deliver the answer. */
 const asking = (receive: (attempt: number, response: ServerResponse) => boolean): HostileOptions['post'] => {
   let finish = (): void => undefined;
   let attempts = 0;
@@ -124,7 +124,7 @@ const callAndAnswer = async (client: RawClient): Promise<unknown[]> => {
   return heard;
 };
 
-it('an answer to a server\'s question that does not reach it is sent again', async () => {
+it('an answer to a server\'s question is sent again if the server did not receive it', async () => {
   await using it = await bench({
     post: asking((attempt, response) => {
       if (attempt === 1) response.destroy();
@@ -136,7 +136,7 @@ it('an answer to a server\'s question that does not reach it is sent again', asy
   expect(await callAndAnswer(client)).toMatchObject([{ id: 'call', result: { content: [] } }]);
 });
 
-it('a call whose question was answered and whose server refuses the answer ends with the reason, and the log says so', async () => {
+it('a call ends with the reason if its server refuses the answer to its question, and the log says so', async () => {
   await using it = await bench({
     post: asking((_attempt, response) => {
       response.writeHead(400).end();
@@ -150,7 +150,7 @@ it('a call whose question was answered and whose server refuses the answer ends 
 
 const secret = 'Bearer sk-very-secret-0123456789';
 
-it('a page of the server that repeats our credentials reaches neither clients nor /status, and the log without them', async () => {
+it('an error page that repeats the gateway\'s credentials reaches neither clients nor /status, and is logged without them', async () => {
   await using it = await bench({
     post: onCall((_id, response) => void response.writeHead(502, { 'content-type': 'text/html' }).end(`<h1>Bad gateway</h1>authorization: ${secret}`)),
   }, { settings: { headers: { Authorization: secret } } });
@@ -161,21 +161,21 @@ it('a page of the server that repeats our credentials reaches neither clients no
   expect(it.output() + (await it.status())).not.toContain('sk-very-secret');
 });
 
-it('an error of the server\'s own passes whole, but for the credentials we sent', async () => {
+it('an error of the server passes unchanged except for the gateway\'s credentials', async () => {
   await using it = await bench({
     post: onCall((id, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: 77, message: `refused: ${secret}`, data: { sent: [secret.slice(7)], kept: true } } }))),
   }, { settings: { headers: { Authorization: secret } } });
   expect((await it.client.callTool('act')).last.error).toEqual({ code: 77, message: 'refused: [secret]', data: { sent: ['[secret]'], kept: true } });
 });
 
-it('an error of JSON-RPC passes whole whatever HTTP status it comes with', async () => {
+it('a JSON-RPC error passes unchanged whatever its HTTP status', async () => {
   await using it = await bench({
     post: onCall((id, response) => void response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: 77, message: 'not like this', data: 1 } }))),
   });
   expect((await it.client.callTool('act')).last.error).toEqual({ code: 77, message: 'not like this', data: 1 });
 });
 
-it('what is behind an address that is no MCP server is not read back through /status', async () => {
+it('/status does not repeat what an address answers that is no MCP server', async () => {
   await using it = await bench({ post: (_message, response) => {
     response.writeHead(404, { 'content-type': 'text/plain' }).end('internal: the vault is open');
     return true;
@@ -185,7 +185,7 @@ it('what is behind an address that is no MCP server is not read back through /st
   expect(status).not.toContain('vault');
 });
 
-it('a server that asks to be reconnected to at once and always is not', async () => {
+it('a server that always asks for an immediate reconnection is reconnected to with pauses', async () => {
   await using it = await bench({
     get: (response) => {
       openEvents(response);
@@ -195,11 +195,11 @@ it('a server that asks to be reconnected to at once and always is not', async ()
   await it.server.gets.until(4);
   const startedAt = performance.now();
   await it.server.gets.until(6);
-  // 600 a second before; each of these two waits takes more than half a second.
+  // Before, there were 600 requests a second; each of these two pauses takes more than half a second.
   expect(performance.now() - startedAt).toBeGreaterThan(500);
 });
 
-it('an event id that can be no header is not sent back, and the stream is opened again all the same', async () => {
+it('an event id that is not valid in a header is not sent back, and the stream is reopened without it', async () => {
   await using it = await bench({
     get: (response) => {
       openEvents(response);
@@ -231,7 +231,7 @@ it.each([
   expect(reasonOf((await it.client.callTool('act')).last)).toBe('upstream.invalid');
 });
 
-/** Writes on as long as the other side reads. */
+/** Writes as long as the other side reads. */
 function flood(response: ServerResponse, chunk: string, isRaw = false): void {
   const socket = response.socket;
   const sink = isRaw ? socket : response;
@@ -244,19 +244,19 @@ function flood(response: ServerResponse, chunk: string, isRaw = false): void {
   more();
 }
 
-it('a redirect is not followed, and our credentials go nowhere else', async () => {
+it('a redirect is not followed, and credentials go to no other address', async () => {
   await using other = await startHostile({});
   await using it = await bench({ post: onCall((_id, response) => void response.writeHead(307, { location: other.url }).end()) }, { settings: { headers: { Authorization: secret } } });
   expect(reasonOf((await it.client.callTool('act')).last)).toBe('upstream.refused');
   expect(other.posts.values).toEqual([]);
 });
 
-it.each([['of 100 KB', 'x'.repeat(100_000)], ['with other characters than visible ASCII', 'a b\tc']])('a session id %s is not taken, and the server is not available with the reason', async (_what, session) => {
+it.each([['of 100 KB', 'x'.repeat(100_000)], ['with other characters than visible ASCII', 'a b\tc']])('a session id %s is refused, and the server is unavailable with that reason', async (_what, session) => {
   await using it = await bench({ session });
   expect(await it.status()).toMatch(/session id it gave cannot be used|connection broke/);
 });
 
-it('a server whose revisions are no texts is unavailable, and nothing else happens', async () => {
+it('a server whose revisions are not strings is unavailable, and others are not affected', async () => {
   await using it = await bench({
     post: ({ id, method }, response) => {
       if (method !== 'server/discover') return false;

@@ -1,5 +1,5 @@
-/** Servers that Omnibus starts: what they print, what they leave behind, and what they can see. */
-import { execFile } from 'node:child_process';
+/** Servers that Omnibus starts: their output, the processes they leave behind, and the environment they can see. */
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { nested } from '../support/hostile.ts';
-import { fixturePath } from '../support/processes.ts';
+import { end, fixturePath } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const run = promisify(execFile);
@@ -20,7 +20,7 @@ const textOf = ({ last }: Answer): string => (last.result?.['content'] as [{ rea
 const linesWith = (gateway: GatewayUnderTest, text: string): number => gateway.backend.output().split('\n').filter((line) => line.includes(text)).length;
 const statusOf = async (gateway: GatewayUnderTest): Promise<string> => (await fetch(`http://${await gateway.admin(gateway.backend)}/status`)).text();
 
-/** A server of its own, with one tool that says who runs it. */
+/** A server with one tool that returns its user. */
 const identityServer = `
 import { createInterface } from 'node:readline';
 const answers = {
@@ -36,13 +36,13 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 });
 `;
 
-/** Whether a process is there and not a zombie. */
+/** Whether a process exists and is not a zombie. */
 async function isAlive(pid: number): Promise<boolean> {
   const { stdout } = await run('ps', ['-o', 'stat=', '-p', String(pid)]).catch(() => ({ stdout: '' }));
   return stdout.trim() !== '' && !stdout.startsWith('Z');
 }
 
-it.each(shapes)('messages nested thousands deep on stdout end their call or are dropped, and the process lives (%s)', async (shape) => {
+it.each(shapes)('messages nested thousands deep on stdout end their call or are dropped, and the gateway goes on (%s)', async (shape) => {
   await using gateway = await startGateway(shape, { mcpServers: { hostile: hostile() } });
   using client = await RawClient.open(gateway.url);
   expect((await client.callTool('deep')).last.error).toMatchObject({ message: expect.stringContaining('"hostile"') as string, data: { reason: 'upstream.invalid' } });
@@ -50,18 +50,18 @@ it.each(shapes)('messages nested thousands deep on stdout end their call or are 
   expect(gateway.processes.every(({ child }) => child.exitCode === null)).toBe(true);
 });
 
-it('rubbish on stdout is counted, logged once and kept out of the terminal', async () => {
+it('invalid lines on stdout are counted, logged once, and cannot control the terminal', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } });
   using client = await RawClient.open(gateway.url);
   expect(textOf(await client.callTool('garbage', { lines: 20_000 }))).toBe('after the garbage');
   const metrics = await (await fetch(`http://${await gateway.admin(gateway.backend)}/metrics`)).text();
   expect(Number(/omnibus_dropped_messages_total\{reason="upstream_invalid"\} (\d+)/.exec(metrics)?.[1])).toBe(20_000);
   expect(linesWith(gateway, 'no message; it is dropped')).toBe(1);
-  // Neither as it is nor as JSON would write it.
+  // Neither as a character nor as JSON escapes it.
   expect(gateway.backend.output().replaceAll('\\\\u001b', '')).not.toContain('\\u001b');
 });
 
-it('a server\'s last words on stderr are for the operator\'s log, without the secrets in them', async () => {
+it('the last lines of a server on stderr go to the operator\'s log, without secrets', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile({ env: { DATABASE_PASSWORD: 'correct horse' } }) } });
   using client = await RawClient.open(gateway.url);
   const { last } = await client.callTool('die');
@@ -95,7 +95,7 @@ it('no server finds a secret of the gateway in the environment of any process', 
 });
 
 it('a server with a `user` runs as that user, with a home of its own', async () => {
-  // Whoever it runs as has to be able to read it: a clone may be somebody's own.
+  // The other user has to be able to read it, and a clone may be private.
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
   const [program, script] = [join(folder, 'node'), join(folder, 'identity.mjs')];
   await copyFile(process.execPath, program);
@@ -109,7 +109,25 @@ it('a server with a `user` runs as that user, with a home of its own', async () 
   await rm(folder, { recursive: true });
 });
 
-it('a server that cannot be started for want of files is tried again, and comes back when there are some', async () => {
+it('a server with a `sandbox` answers from in there, ends with its gateway, and where none can be made its status says why', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
+  await writeFile(join(folder, 'identity.mjs'), identityServer);
+  const sandbox = { network: false };
+  await using gateway = await startGateway('embedded', { mcpServers: { boxed: { command: process.execPath, args: ['identity.mjs'], cwd: folder, sandbox, restart }, broken: { command: process.execPath, sandbox: { read: ['/nowhere/at-all'] }, restart } } });
+  const status = await statusOf(gateway);
+  // Namespaces may be forbidden, as in most containers.
+  if (spawnSync('bwrap', ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '--proc', '/proc', 'true']).status === 0) {
+    using client = await RawClient.open(gateway.url);
+    expect(JSON.parse(textOf(await client.callTool('boxed__identity')))).toEqual({ uid: 1_000, gid: 1_000, home: '/home/server' });
+    expect(status).toMatch(/is not there, which its sandbox names/);
+    const programs = await run('pgrep', ['-f', `bwrap .*${folder}`]);
+    await end(gateway.edge, 'SIGTERM');
+    for (const pid of programs.stdout.trim().split('\n')) await expect.poll(() => isAlive(Number(pid))).toBe(false);
+  } else expect(status).toMatch(/needs bubblewrap|the sandbox of the program could not be made/);
+  await rm(folder, { recursive: true });
+});
+
+it('a server that cannot be started because file descriptors are exhausted is tried again, and comes back later', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } });
   using client = await RawClient.open(gateway.url);
   const { pid } = JSON.parse(textOf(await client.callTool('identity'))) as { pid: number };

@@ -1,8 +1,8 @@
-/** The package, made once for all tests of it and installed as a stranger would: into an empty folder, by npm, from the file alone. */
+/** The package, made once for all its tests, and installed with npm from the archive alone into an empty folder, as users do. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { root } from '../support/processes.ts';
 
@@ -13,29 +13,29 @@ export interface Archive {
   readonly packedBytes: number;
 }
 
-/** @param folder where the archive goes. */
+/** @param folder for the archive; a relative path is used, from that folder. */
 export async function makeArchive(folder: string): Promise<Archive> {
-  await run('node', [join(root, 'scripts/package/pack.mjs'), folder]);
+  await run('node', [join(root, 'scripts/package/pack.mjs'), relative(process.cwd(), folder)]);
   const [name] = (await readdir(folder)).filter((file) => file.endsWith('.tgz')) as [string];
   const file = join(folder, name);
   return { file, packedBytes: (await stat(file)).size };
 }
 
 export interface Installed {
-  /** Of the package. */
+  /** The folder of the installed package. */
   readonly folder: string;
   readonly command: string;
-  /** Which packages there are now, as npm names them. */
+  /** The installed packages, as npm lists them. */
   readonly packages: readonly string[];
   readonly bytes: number;
-  /** Makes a process say which files it loads, by this environment. */
+  /** An environment with which a process records the files that it loads. */
   readonly tracing: Readonly<Record<string, string>>;
-  /** What processes with that environment have loaded, by pid; files of Node itself are left out. */
+  /** The files that processes with that environment have loaded, by pid, without those of Node itself. */
   loaded(): Promise<ReadonlyMap<number, readonly string[]>>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A loader that writes down what is loaded, for each process and thread. */
+/** A loader that records the loaded files of each process and thread. */
 const tracer = `
   import { appendFileSync } from 'node:fs';
   import { registerHooks } from 'node:module';
@@ -45,7 +45,7 @@ const tracer = `
   } });
 `;
 
-/** With an empty cache and without any registry: what is not in the file is not there. */
+/** Installs with an empty cache and without a registry, so that everything has to be in the archive. */
 export async function install(archive: string): Promise<Installed> {
   const place = await mkdtemp(join(tmpdir(), 'omnibus-installed-'));
   const [home, loadedFolder, tracerFile] = [join(place, 'home'), join(place, 'loaded'), join(place, 'tracer.mjs')];

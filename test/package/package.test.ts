@@ -1,4 +1,4 @@
-/** The package that people install, as they do: from the file alone, into an empty folder. */
+/** The package as users install it: from the archive alone, into an empty folder. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,9 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 import { install, makeArchive, type Archive, type Installed } from './installed.ts';
 import { nodeOf } from './other-nodes.ts';
 
-/** Bytes, with room to grow: what is measured stands in docs/install.md. A clone's dependencies that run are 125 MB in 133 packages. */
+/**
+ * Bounds in bytes with room for growth; the measured sizes are in docs/install.md. The dependencies of a clone at run time have 125 MB in 133 packages.
+ */
 const mostPacked = 2_500_000;
 const mostUnpacked = 12_500_000;
 
@@ -79,7 +81,7 @@ it('copies itself with its Node and its libraries into a folder, from which it w
   const carried = join(folder, 'carried');
   expect(await omnibus('copy', carried)).toEqual({ code: 0, out: '', err: '' });
   expect((await readdir(carried)).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['app', 'lib', 'loader', 'node']);
-  // Nothing of this machine is in its environment, as in an image that holds nothing else.
+  // The environment contains nothing of this machine, as in an image with nothing else.
   const args = ['--library-path', join(carried, 'lib'), join(carried, 'node'), join(carried, 'app/bin/omnibus.js')];
   expect(await runProgram(join(carried, 'loader'), [...args, '--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
   await using wrapped = startProcess(join(carried, 'loader'), [...args, 'expose', '--listen', '127.0.0.1:0', '--', 'node', fixturePath('stdio-server')]);
@@ -99,14 +101,14 @@ it('answers version, help and check', async () => {
 });
 
 it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing from outside, and ends clean', async (shape) => {
-  const gateway = await startGateway(shape, { mcpServers: servers() }, installed.tracing, installed.command.replace(/node_modules\/\.bin\/omnibus$/, 'node_modules/@omnibus/gateway/bin/omnibus.js'));
-  const client = await RawClient.open(gateway.url);
+  await using gateway = await startGateway(shape, { mcpServers: servers() }, installed.tracing, installed.command.replace(/node_modules\/\.bin\/omnibus$/, 'node_modules/@omnibus/gateway/bin/omnibus.js'));
+  using client = await RawClient.open(gateway.url);
   const { result } = (await client.request('tools/list')).last;
   expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(expect.arrayContaining(['greeter__greet', 'program__echo']));
   expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
   expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
   expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
-  // The console comes with it: the page, and what the page asks for first.
+  // The package includes the console: the page, and its first resources.
   const admin = `http://${await gateway.admin(gateway.edge)}`;
   const page = await (await fetch(`${admin}/`)).text();
   const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page) as unknown as [string, string];
@@ -115,7 +117,7 @@ it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing f
   const { processes } = gateway;
   await gateway[Symbol.asyncDispose]();
   expect(processes.map(({ child }) => child.exitCode)).toEqual(processes.map(() => 0));
-  // The programs of servers write nothing down: they are started without our environment.
+  // Programs of servers record nothing, since they are started without our environment.
   const loadedBy = await installed.loaded();
   const loaded = processes.map(({ pid }) => loadedBy.get(pid) ?? []);
   for (const file of loaded.flat()) expect(file).toMatch(new RegExp(`^${installed.folder}/|/tracer\\.mjs$`));
@@ -125,7 +127,7 @@ it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing f
 
 it('serves a desktop client on stdin and stdout, and ends with it', async () => {
   const config = await writeConfig({ mcpServers: servers() });
-  const running = startProcess(installed.command, ['stdio', '--config', config], {}, 'pipe');
+  await using running = startProcess(installed.command, ['stdio', '--config', config], {}, 'pipe');
   const say = (message: object): boolean | undefined => running.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   const answer = async (id: number): Promise<Message> => JSON.parse((await running.line(new RegExp(`^\\{.*"id":${id}[,}].*$`)))[0]) as Message;
   say({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'desktop', version: '1' } } });
@@ -153,7 +155,7 @@ it('runs on the oldest Node it says it runs on, and says on an older one which i
   await using running = startProcess(oldest, [program, 'serve', '--config', config]);
   const [, url] = (await running.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   await running.line(/"msg":"ready"/);
-  const client = await RawClient.open(url);
+  using client = await RawClient.open(url);
   expect((await client.callTool('greeter__greet', { name: 'Bob' })).last.result).toMatchObject(text('hello Bob'));
   expect(await runProgram(older, [program, 'serve'])).toEqual({ code: 78, out: '', err: `omnibus: Node 22.22.0 or later is needed; this is Node 18.20.8, ${older}\n` });
 });

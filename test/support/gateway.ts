@@ -1,10 +1,11 @@
-/** The built gateway as its users run it, in both shapes: one process, or one process a role over a real NATS. */
+/** The built gateway in both shapes: one process, or one process for each role over a real NATS. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { natsUsers, type BusRole } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
-import { omnibusProgram, type RunningProcess, sealing, startProcess } from './processes.ts';
+import { omnibusProgram, root, type RunningProcess, sealing, startProcess } from './processes.ts';
 
 export const shapes = ['embedded', 'nats'] as const;
 export type Shape = (typeof shapes)[number];
@@ -12,12 +13,12 @@ export type Shape = (typeof shapes)[number];
 export interface GatewayUnderTest {
   /** `http://127.0.0.1:port/mcp` */
   readonly url: string;
-  /** Of the part that serves clients and of the part that talks to servers; the same process when embedded. */
+  /** The process that serves clients and the one that connects to servers; the same process when embedded. */
   readonly edge: RunningProcess;
   readonly backend: RunningProcess;
   readonly processes: readonly RunningProcess[];
   readonly configFile: string;
-  /** Of the bus between the processes; undefined when embedded. */
+  /** The address of the bus between the processes; undefined when embedded. */
   readonly bus: string | undefined;
   /** Kills the NATS between the processes and starts it again. */
   restartBus(): Promise<void>;
@@ -25,30 +26,33 @@ export interface GatewayUnderTest {
   startEdge(): Promise<string>;
   /** Starts another process of one role. */
   startPart(role: BusRole): Promise<RunningProcess>;
-  /** Replaces the configuration file; running processes follow it. */
+  /** Replaces the configuration file; running processes apply it. */
   configure(config: object): Promise<void>;
   /** `host:port` of the admin port of one process. */
   admin(process: RunningProcess): Promise<string>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Where clients of an edge connect. */
+/** The address for clients of an edge. */
 async function endpointOf(edge: RunningProcess): Promise<string> {
   const [, endpoint] = (await edge.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
   return endpoint;
 }
 
-/** Each role may do at NATS what it needs and nothing else, in every test; whoever else connects may do all. */
-const settingsOfNats = `authorization { users: [\n${natsUsers((role) => role)}\n{ user: outsider, password: outsider }\n] }\nno_auth_user: outsider`;
+/** The NATS users for making and restoring backups, copied from docs/backup.md; the password of each is its name. */
+const backupUsers = /^\{ user: backup,[\s\S]*?(?=\n```)/m.exec(readFileSync(join(root, 'docs/backup.md'), 'utf8'))?.[0]?.replaceAll(/\$(\w+)_PASSWORD/g, (_, name: string) => name.toLowerCase()) ?? '';
+
+/** In every test, each role has only the NATS permissions that it needs; the user `outsider` has all. */
+const settingsOfNats = `authorization { users: [\n${natsUsers((role) => role)}\n{ user: outsider, password: outsider }\n${backupUsers}\n] }\nno_auth_user: outsider`;
 
 const anyPort = '127.0.0.1:0';
 
-/** What a configuration file of a test holds. */
+/** The text of a test's configuration file. */
 export function configText(config: object): string {
   return JSON.stringify({ log: { format: 'json' }, ...config });
 }
 
-/** A configuration file of its own, for programs that outlive the test that wrote it by a moment. */
+/** Writes a configuration file that stays, for programs that may outlive the test that wrote it. */
 export async function writeConfig(config: object): Promise<string> {
   const file = join(await mkdtemp(join(tmpdir(), 'omnibus-test-')), 'omnibus.json');
   await writeFile(file, configText(config));
@@ -56,9 +60,10 @@ export async function writeConfig(config: object): Promise<string> {
 }
 
 /**
- * @param config what the configuration file holds, less addresses, log and bus.
- * @param environment of its processes, besides ours.
- * @param program what is run; default: the gateway of this checkout, as built.
+ * Starts a gateway.
+ * @param config the configuration file, without addresses, log and bus.
+ * @param environment further variables of its processes.
+ * @param program the program to run; default: the gateway of this checkout, as built.
  */
 export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = omnibusProgram): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();

@@ -1,6 +1,6 @@
 /**
- * The part of a Kubernetes API server that discovery talks to, over HTTP as the real one speaks it: lists with resource versions,
- * watches that send a line per event from a version on, 410 for a version that is forgotten, merge patches of a status.
+ * A stand-in for the parts of the Kubernetes API server that discovery uses, with its real protocol over HTTP: lists with resource versions, watches that
+ * send one line for each event since a version, 410 for an expired version, merge patches of a status.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -16,6 +16,7 @@ interface Entry {
   readonly kind: string;
   readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Record<string, string>; readonly annotations?: Record<string, string>; readonly generation?: number; readonly resourceVersion?: string };
   readonly spec: JsonObject;
+  readonly status?: object;
 }
 
 interface WatchEvent {
@@ -46,11 +47,11 @@ export class KubernetesApi {
   readonly #events: Record<Resource, WatchEvent[]> = { mcpservers: [], mcpprofiles: [], services: [] };
   readonly #watches = new Set<Watch>();
   #version = 100;
-  /** Versions up to this are forgotten. */
+  /** Versions up to this one have expired. */
   #forgotten = 0;
   #folder = '';
   readonly patches = new Heard<StatusPatch>();
-  /** The version each watch began from. */
+  /** The version at which each watch began. */
   readonly watched = new Heard<{ readonly resource: Resource; readonly from: number }>();
   readonly listed = new Heard<Resource>();
   kubeconfig = '';
@@ -70,11 +71,11 @@ export class KubernetesApi {
     return api;
   }
 
-  apply(resource: Resource, namespace: string, name: string, spec: JsonObject, more: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string> } = {}): void {
+  apply(resource: Resource, namespace: string, name: string, spec: JsonObject, { status, ...more }: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string>; readonly status?: object } = {}): void {
     const key = `${resource} ${namespace}/${name}`;
     const before = this.#entries.get(key);
     this.#version += 1;
-    const entry: Entry = { ...resources[resource], metadata: { namespace, name, ...more, generation: (before?.metadata.generation ?? 0) + 1, resourceVersion: String(this.#version) }, spec };
+    const entry: Entry = { ...resources[resource], metadata: { namespace, name, ...more, generation: (before?.metadata.generation ?? 0) + 1, resourceVersion: String(this.#version) }, spec, ...(status === undefined ? {} : { status }) };
     this.#entries.set(key, entry);
     this.#announce(resource, { type: before === undefined ? 'ADDED' : 'MODIFIED', object: entry, version: this.#version });
   }
@@ -87,13 +88,13 @@ export class KubernetesApi {
     this.#announce(resource, { type: 'DELETED', object: { ...entry, metadata: { ...entry.metadata, resourceVersion: String(this.#version) } }, version: this.#version });
   }
 
-  /** Ends all watches, as an API server does now and then. */
+  /** Ends all watches, as an API server does from time to time. */
   endWatches(): void {
     for (const { response } of this.#watches) response.end();
     this.#watches.clear();
   }
 
-  /** Forgets what happened so far: whoever watches from before has to list anew. */
+  /** Lets all versions so far expire, so that a watch from one of them has to list again. */
   compact(): void {
     this.#forgotten = this.#version;
     this.#version += 1;

@@ -2,6 +2,6 @@ export * from './problem.ts';
 export * from './state.ts';
 export * from './traffic.ts';
 export { callOf } from './calls.ts';
-export { base, changeHeader, operations } from './operations.ts';
+export { base, changeHeader, idempotencyHeader, operations } from './operations.ts';
 export type { AnswerOf, Operation, OperationName, QueryOf } from './operations.ts';
 export { openApi } from './openapi.ts';

@@ -1,6 +1,6 @@
 /** The OpenAPI document of the API, made from the same schemas against which its answers are checked. */
 import { z } from 'zod';
-import { base, changeHeader, operations, type Operation } from './operations.ts';
+import { base, changeHeader, idempotencyHeader, operations, type Operation } from './operations.ts';
 import { problem } from './problem.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -24,7 +24,8 @@ function describe(id: string, { method, path, summary, query, answer, type }: Op
     const { description, ...rest } = schemaOf(schema as z.ZodType);
     return { name, in: 'query', ...(description === undefined ? {} : { description }), schema: rest };
   });
-  const header = method === 'get' ? [] : [{ name: changeHeader, in: 'header', required: true, schema: { const: '1' } }];
+  const key = { name: idempotencyHeader, in: 'header', description: 'The same change of the same caller with the same key within ten minutes is made once, and answered as the first was; a failed one may be tried again.', schema: { type: 'string', pattern: '^[\\x21-\\x7E]{1,200}$' } };
+  const header = method === 'get' ? [] : [{ name: changeHeader, in: 'header', required: true, schema: { const: '1' } }, key];
   const parameters = [...inPath, ...inQuery, ...header];
   return {
     operationId: id, summary,

@@ -7,6 +7,9 @@ export const base = '/api/v1';
 /** A header that every change must have: a form of another site's page cannot send it. */
 export const changeHeader = 'x-omnibus-console';
 
+/** A header that a change may have: the same change with the same key is made once, and answered as the first was. */
+export const idempotencyHeader = 'idempotency-key';
+
 export interface Operation {
   readonly method: 'get' | 'post' | 'delete';
   /** The path, with `{name}` for each parameter. */

@@ -57,7 +57,7 @@ export type Processes = z.output<typeof processes>;
 export const serverStates = ['up', 'down', 'connecting', 'asleep', 'disabled', 'unknown'] as const;
 const serverInfo = { era: z.enum(['legacy', 'modern']).optional(), revision: z.string().optional(), lastWords: z.string().optional().describe('The last line on stderr, of a program.') };
 export const serverPlace = z.object({
-  process: z.string(), state: z.enum(serverStates), problem: z.string().optional(), since: at.optional(), running: counted, waiting: counted, connections: counted.describe('Besides the first.'),
+  process: z.string(), state: z.enum(serverStates), problem: z.string().optional(), trouble: z.string().optional().describe('What kind of problem: program, ended, address, credentials, time, speech or configuration.'), since: at.optional(), running: counted, waiting: counted, connections: counted.describe('Besides the first.'),
   tools: counted, prompts: counted, resources: counted, leftOut: counted, held: counted, ...serverInfo,
 });
 export type ServerPlace = z.output<typeof serverPlace>;

@@ -61,9 +61,9 @@ export function readLink(line: string): Link | undefined {
   try {
     record = JSON.parse(body) as Readonly<Record<string, unknown>>;
   } catch {
-    return undefined; // Which is said of its place.
+    return undefined; // The caller reports the line by its place.
   }
   const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as { readonly writer?: unknown; readonly seq?: unknown; readonly prev?: unknown };
-  if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq)) return undefined;
+  if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq) || (seq as number) < 1) return undefined;
   return { writer, seq: seq as number, prev, hash, isGenuine: hashOf(prev, body) === hash, record };
 }

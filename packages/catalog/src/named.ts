@@ -30,7 +30,7 @@ function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Na
     const listed = lists[kind].map((entry) => ({ server, original: entry.name, entry, isUp: status === 'up', isModern }));
     const names = new Set(listed.map(({ original }) => original));
     // What is held back is not shown and keeps its name, so that names depend on nothing that is held or not.
-    const kept = held.filter((each) => each.kind === kind && !names.has(each.name)).map(({ name }) => ({ server, original: name, entry: heldEntry(name), isUp: false, isModern, isHeld: true }));
+    const kept = held.filter((each) => each.kind === kind && !names.has(each.name)).map(({ name, guardrail }) => ({ server, original: name, entry: heldEntry(name), isUp: false, isModern, isHeld: true, guardrail }));
     return [...listed, ...kept];
   });
 }

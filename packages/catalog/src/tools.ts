@@ -15,8 +15,10 @@ export interface Route {
   readonly wrapsOutput?: boolean;
   /** Of a tool: whether it runs as a task. */
   readonly taskSupport?: TaskSupport;
-  /** Its definition waits to be approved. */
+  /** It is kept from clients: its definition waits to be approved, or a guardrail denies it. */
   readonly isHeld?: boolean;
+  /** The guardrail that denies it. */
+  readonly guardrail?: string | undefined;
 }
 
 /** An entry with its route. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 
-const texts = z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(1_000)]);
+export const texts = z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(1_000)]);
 const named = (what: string) => texts.optional().describe(what);
 
 const parts = z.strictObject({
@@ -15,7 +15,7 @@ const parts = z.strictObject({
   via: named('An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".'),
 });
 const selector = z.string().min(1).max(1_000);
-const who = z.union([selector, z.array(z.union([selector, parts])).min(1).max(1_000), parts]);
+export const who = z.union([selector, z.array(z.union([selector, parts])).min(1).max(1_000), parts]);
 
 const number = z.number();
 const argument = z.strictObject({
@@ -31,10 +31,23 @@ const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 
 
 /** Who waits for an approval waits for a person; whoever needs longer than a day is better asked before. */
 const maxExpiresMs = 24 * 60 * 60_000;
-const duration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
+export const duration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
   .transform((value) => parseDurationMs(value) as number);
 const expires = duration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
+
+/** When a rule holds, and for which calls; of guardrails too (`guardrails-schema.ts`). */
+export const conditions = {
+  only: z.union([hint, z.array(hint).min(1).max(10)]).optional().describe('The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.'),
+  args: z.record(z.string().min(1).max(200), argument).optional().describe('Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".'),
+  time: z.strictObject({
+    days: texts.optional().describe('"mon-fri", or days one by one. Default: every day.'),
+    hours: z.string().optional().describe('Hours of the day such as "08:00-18:00", without the last minute named. Default: all day.'),
+    zone: z.string().optional().describe('The time zone, such as "Europe/Berlin". Default: UTC.'),
+  }).optional().describe('When the rule holds.'),
+  network: texts.optional().describe('Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.'),
+  when: z.string().min(1).max(4_000).optional().describe('A condition in CEL over `args`, `caller`, `method`, `server` and `name`.'),
+};
 
 const rule = z.strictObject({
   id: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' }).optional().describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
@@ -50,15 +63,7 @@ const rule = z.strictObject({
   by: z.enum(['caller', 'approvers']).optional().describe('Who approves the calls of a rule with `ask`. caller: the user who makes the call, in a form of the client (elicitation). approvers: others, at the admin port (`omnibus approvals`). Default: approvers where the rule names some, else the caller.'),
   approvers: texts.optional().describe('Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.'),
   expires: expires.optional().describe('Time after which a call of a rule with `ask` is refused if nobody has approved it, at most 24h. For a caller who is asked, `timeouts.human` holds too. Default: 10m.'),
-  only: z.union([hint, z.array(hint).min(1).max(10)]).optional().describe('The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.'),
-  args: z.record(z.string().min(1).max(200), argument).optional().describe('Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".'),
-  time: z.strictObject({
-    days: texts.optional().describe('"mon-fri", or days one by one. Default: every day.'),
-    hours: z.string().optional().describe('Hours of the day such as "08:00-18:00", without the last minute named. Default: all day.'),
-    zone: z.string().optional().describe('The time zone, such as "Europe/Berlin". Default: UTC.'),
-  }).optional().describe('When the rule holds.'),
-  network: texts.optional().describe('Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.'),
-  when: z.string().min(1).max(4_000).optional().describe('A condition in CEL over `args`, `caller`, `method`, `server` and `name`.'),
+  ...conditions,
   because: z.string().max(500).optional().describe('Text that a refused caller is told: the reason, or whom to ask.'),
 });
 

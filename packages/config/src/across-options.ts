@@ -12,6 +12,12 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });
   }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.stepUp.length > 0 && config.auth.issuers.length === 0 && config.auth.server === undefined) {
+    context.addIssue({ code: 'custom', message: 'scopes are of tokens: name `issuers`, or run a `server`; an API key is made for certain tools by `omnibus keys create --tool`', path: ['auth', 'stepUp'] });
+  }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.stepUp.length > 0 && config.auth.scopes.length === 0) {
+    context.addIssue({ code: 'custom', message: 'set `scopes` too, to what every token has, such as [mcp]: a client that is told of no scope to begin with asks for all of these at once', path: ['auth', 'stepUp'] });
+  }
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.kubernetes !== undefined && config.publicUrl === undefined && config.auth.audience.length === 0) {
     context.addIssue({ code: 'custom', message: 'tokens of service accounts need `publicUrl`, the address that they are for, or `audience`', path: ['auth', 'kubernetes'] });
   }
@@ -31,6 +37,8 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
       problem('this Windows path contains a control character, because "\\t", "\\n" and the like stand for one in double quotes; write \\\\ for each backslash, or use /', ...(typeof option === 'number' ? ['args', option] : [option]));
     }
     if (settings.command === undefined && settings.url === undefined) problem('expected "command" (a program to start) or "url" (a server to connect to)');
+    if (settings.sandbox !== undefined && settings.command === undefined) problem('a sandbox is for a program that the gateway starts ("command")', 'sandbox');
+    if (settings.sandbox?.network === false && settings.command !== undefined && settings.url !== undefined) problem('without network, nobody can connect to the "url" that the program serves: set "network: true"', 'sandbox');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
     if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
     const isWebSocket = settings.url !== undefined && /^wss?:/.test(settings.url);

@@ -117,6 +117,15 @@ const adminAccess = z.strictObject({
   scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('A scope that a token must have at the admin port, so that a client that may use servers may not administer the gateway. false: none, for issuers at which you cannot define scopes.'),
 });
 
+const selectors = (most: number) => z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(most)]).transform((said) => [said].flat()).default([]);
+const stepUp = z.strictObject({
+  scope: scope.max(200).describe('The scope.'),
+  for: selectors(1_000).describe('What needs it, as in rules: globs over "server/tool", "prompt:server/name" and "resource:server/uri", the name of a server for all that it has, or "*".'),
+  endpoints: z.union([z.string(), z.array(z.string()).max(1_000)]).transform((said) => [said].flat().map((name) => (name === '/mcp' ? '' : name))).default([]).describe('Servers and profiles at whose endpoints every request needs it; "/mcp" is the endpoint of all servers.'),
+  impliedBy: z.array(scope).max(50).default([]).describe('Broader scopes: a token with one of them need not have this one.'),
+  description: z.string().min(1).max(200).optional().describe('What the scope permits, in words that the consent page of the gateway\'s own authorization server shows.'),
+}).refine(({ for: what, endpoints }) => what.length + endpoints.length > 0, { error: 'expected `for` or `endpoints`: something that needs the scope' });
+
 const ways = z.strictObject({
   keys: z.strictObject({
     file: z.string().min(1).describe('File of the API keys that `omnibus keys` makes, lists and revokes. It contains digests only, and a running gateway follows its changes.'),
@@ -124,6 +133,7 @@ const ways = z.strictObject({
   issuers: z.array(issuer).max(100).default([]).describe('Authorization servers whose tokens are accepted. Needs `publicUrl`.'),
   audience: z.array(z.string().min(1)).default([]).describe('Audiences (`aud`) that tokens may have at every endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always accepted there.'),
   scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have. Clients are told of them.'),
+  stepUp: z.array(stepUp).max(100).refine((rows) => new Set(rows.map(({ scope: name }) => name)).size === rows.length, { error: 'expected each scope once, with all that it is needed for' }).default([]).describe('Scopes that a token must have for certain endpoints, servers and tools only. A client whose token lacks one is told which, and can ask its user for it (step-up authorization). API keys, certificates, proxies and service accounts have no scopes, and none is asked of them.'),
   server: authorizationServer.optional().describe('An authorization server that the gateway itself runs, for teams without one. Needs `publicUrl`.'),
   proxy: proxy.optional().describe('A proxy in front of the gateway that signs users in and names them in a header.'),
   clientCertificates: clientCertificates.optional().describe('Certificates that clients show when they connect. Needs `tls`.'),

@@ -11,6 +11,8 @@ const allowedHosts = z.array(z.string().min(1)).max(100).default([])
   .describe('An issuer that the server names is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same, as are the host of the server and that of `issuer`.');
 const clientSecret = z.string().optional().describe('Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. It is shown in the way that the issuer names (`client_secret_basic` or `client_secret_post`).');
 
+const resource = z.boolean().default(true).describe('Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707), which MCP demands of clients. false: for issuers that refuse the parameter.');
+
 const client = z.strictObject({
   kind: z.literal('client').describe('Everybody\'s calls are made in the name of the gateway, with tokens that it gets as a client of the issuer.'),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer.'),
@@ -18,8 +20,7 @@ const client = z.strictObject({
   privateKey: z.string().optional().describe('A private key by which the gateway proves who it is (`private_key_jwt`), instead of `clientSecret`: PKCS #8, PEM. Secret.'),
   algorithm: z.enum(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).optional().describe('Signature algorithm of `privateKey`. Default: ES256.'),
   assertionFile: z.string().min(1).optional().describe('A file with a token of the platform, such as that of a Kubernetes service account, which is exchanged for one of the issuer (RFC 7523). Read for each request.'),
-  issuer, scopes, allowedHosts,
-  resource: z.boolean().default(true).describe('Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707). false: for issuers that refuse the parameter.'),
+  issuer, scopes, allowedHosts, resource,
 });
 
 const oauth = z.strictObject({
@@ -27,12 +28,12 @@ const oauth = z.strictObject({
   clientId: z.string().min(1).optional().describe('Client id under which the gateway is registered at the issuer, with the redirect address `publicUrl`/connect/callback. Default: the gateway uses `clientMetadataUrl` where the issuer takes that, or registers itself.'),
   clientSecret,
   clientMetadataUrl: z.url({ protocol: /^https$/, error: 'expected an https:// address' }).optional().describe('Address of a document that describes the gateway, for issuers that take such an address as a client id. Default: `publicUrl`/connect/client.json, if `publicUrl` is https://.'),
-  issuer, scopes, allowedHosts,
+  issuer, scopes, allowedHosts, resource,
 });
 
 export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth]);
 
 export const vaultSchema = z.strictObject({
-  keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". The first encrypts, all of them decrypt. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
+  keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
   file: z.string().min(1).optional().describe('File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.'),
 });

@@ -26,7 +26,7 @@ export function diffServers(before: Config, after: Config): ServerChanges {
 
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
-  const [one, other] = [withoutRules(withoutRoles(before)), withoutRules(withoutRoles(after))];
+  const [one, other] = [before, after].map((config) => withoutVaultKeys(withoutRules(withoutRoles(config)))) as [Config, Config];
   const approvals = isDeepStrictEqual(before.access?.approvals, after.access?.approvals) || before.access === undefined ? [] : ['access.approvals'];
   return [...(['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option])), ...approvals];
 }
@@ -40,4 +40,9 @@ function withoutRoles(config: Config): Config {
 /** The configuration without `limits.rules`, which a running gateway follows. */
 function withoutRules(config: Config): Config {
   return { ...config, limits: { ...config.limits, rules: [] } };
+}
+
+/** The configuration without keys of the vault, which a running gateway takes. Without any it makes its own, which it decides at its start. */
+function withoutVaultKeys(config: Config): Config {
+  return config.vault === undefined || config.vault.keys.length === 0 ? config : { ...config, vault: { ...config.vault, keys: ['some'] } };
 }

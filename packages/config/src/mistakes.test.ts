@@ -110,7 +110,7 @@ it('JSON may have comments, commas behind the last and tabs, as clients leave th
 
 it.each<readonly [string, string, object, object, readonly string[]]>([
   ['of VS Code', '.vscode/mcp.json', { inputs: [{ id: 'git-hub', type: 'promptString' }], servers: { a: { type: 'http', url: 'https://e.com/mcp', headers: { A: 'Bearer ${input:git-hub}' } }, b: { type: 'stdio', command: 'npx', args: ['${workspaceFolder}/x', '${userHome}/y'], envFile: '${workspaceFolder}/.env' } } },
-    { a: { headers: { A: 'Bearer t' } }, b: { args: ['./x', '/home/me/y'], env: { FROM: 'file' } } }, ['servers.a.headers.A: VS Code asks its user for this value; here it is taken from the environment variable GIT_HUB']],
+    { a: { headers: { A: 'Bearer t' } }, b: { args: [`${process.cwd()}/x`, '/home/me/y'], env: { FROM: 'file' } } }, ['servers.a.headers.A: VS Code asks its user for this value; here it is taken from the environment variable GIT_HUB']],
   ['of Cursor', '.cursor/mcp.json', { mcpServers: { a: { url: 'https://e.com/mcp', headers: { A: '${env:GIT_HUB}' } } } }, { a: { headers: { A: 't' } } }, []],
   ['of Windsurf', 'mcp_config.json', { mcpServers: { a: { serverUrl: 'https://e.com/mcp', disabledTools: ['x'] } } }, { a: { url: 'https://e.com/mcp', excludeTools: ['x'] } }, []],
   ['of Gemini CLI', 'some.json', { theme: 'x', mcp: { excluded: ['b'] }, mcpServers: { a: { httpUrl: 'https://e.com/mcp', timeout: 600, trust: true, includeTools: ['x'], excludeTools: ['y'], headers: { A: '$GIT_HUB' } }, b: { command: 'x' } } },
@@ -125,7 +125,7 @@ it.each<readonly [string, string, object, object, readonly string[]]>([
     { a: { type: 'stdio', command: 'npx', args: ['-y', 'x'], env: { K: 't' } }, b: { type: 'http', disabled: true } }, []],
   ['of another client', 'some.json', { mcpServers: { a: { transport: 'streamable-http', url: 'https://e.com/mcp' }, omnibus: { url: 'http://127.0.0.1:7300/mcp' } } }, { a: { type: 'http' } }, ['mcpServers.omnibus: it is this gateway itself, which cannot be its own server; it is left out']],
 ])('a file %s is taken as it is, and nothing in it is dropped in silence', (_whose, file, content, servers, said) => {
-  const { config, lines } = load(file, JSON.stringify(content), { GIT_HUB: 't', HOME: '/home/me' }, { './.env': 'FROM=file' });
+  const { config, lines } = load(file, JSON.stringify(content), { GIT_HUB: 't', HOME: '/home/me' }, { [`${process.cwd()}/.env`]: 'FROM=file' });
   expect(lines.map((line) => line.replace(/^[^:]+:\d+:\d+: /, ''))).toEqual(said);
   expect(config?.mcpServers).toMatchObject(servers);
   expect(Object.keys(config?.mcpServers ?? {})).toEqual(Object.keys(servers));

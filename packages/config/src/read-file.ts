@@ -16,8 +16,7 @@ export function readConfigFile(file: string, { env = process.env, ...how }: Read
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    const message = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'there is no such file' : (error as NodeJS.ErrnoException).code === 'EISDIR' ? 'this is a folder, and not a file' : String(error);
-    return { problems: [{ file, line: 1, column: 1, path: '', message }] };
+    return { problems: [{ file, line: 1, column: 1, path: '', message: unreadable(error) }] };
   }
   const readFile = (path: string): string => {
     const absolute = resolve(dirname(file), path);
@@ -28,4 +27,14 @@ export function readConfigFile(file: string, { env = process.env, ...how }: Read
     return readFileSync(absolute, 'utf8');
   };
   return loadConfig({ file, text, env, readFile, ...how });
+}
+
+function unreadable(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ENOENT': return 'there is no such file';
+    case 'EISDIR': return 'this is a folder, and not a file';
+    case 'EACCES': return 'this file, or a folder that it is in, may not be read by the user who runs this';
+    default: return `this file cannot be read: ${code ?? String(error)}`;
+  }
 }

@@ -11,7 +11,9 @@ import { authSchema } from './auth-schema.ts';
 import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
+import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
+import { sandboxSchema } from './sandbox-schema.ts';
 
 const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -65,6 +67,7 @@ const server = z.strictObject({
   envFile: z.string().min(1).optional().describe('A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.'),
   user: z.string().regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' }).optional()
     .describe('The user that the program runs as, where the gateway runs as root: a name, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s too if it runs as the same user; a user for each server keeps them apart.'),
+  sandbox: sandboxSchema.optional().describe('Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/security.md). Default: the program may do what its user may.'),
   cwd: z.string().optional().describe('Folder the program starts in. Default: the folder of the configuration file.'),
   url: serverUrl.optional().describe('Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with every request to `url`, for example `Authorization`. Secret.'),
@@ -159,6 +162,7 @@ const shape = z.strictObject({
     .describe('How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.'),
   access: accessSchema.optional()
     .describe('Who may see and use which tools, prompts and resources (docs/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.'),
+  guardrails: guardrailsSchema.describe('Looks at what clients and servers say to each other, and denies, changes or labels it (docs/guardrails.md), in the order of this list. A running gateway follows changes.'),
   vault: vaultSchema.optional()
     .describe('Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
   security: z.strictObject({

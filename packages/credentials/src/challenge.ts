@@ -5,6 +5,8 @@ export interface Challenge {
   readonly resourceMetadata: string | undefined;
   readonly scope: string | undefined;
   readonly error: string | undefined;
+  /** Whether only tokens are accepted that are bound to a key (RFC 9449, 7.1): the server names the scheme DPoP and not Bearer. */
+  readonly isProofWanted?: boolean;
 }
 
 const none: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
@@ -21,5 +23,6 @@ export function readChallenge(header: string | readonly string[] | undefined): C
     const key = name.toLowerCase();
     if (!parameters.has(key)) parameters.set(key, quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1'));
   }
-  return { resourceMetadata: parameters.get('resource_metadata'), scope: parameters.get('scope'), error: parameters.get('error') };
+  const isProofWanted = /(?:^|,)\s*dpop(?:\s+|$)/i.test(text) && !/(?:^|,)\s*bearer(?:\s+|$)/i.test(text);
+  return { ...(isProofWanted ? { isProofWanted } : {}), resourceMetadata: parameters.get('resource_metadata'), scope: parameters.get('scope'), error: parameters.get('error') };
 }

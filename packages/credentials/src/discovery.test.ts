@@ -1,4 +1,4 @@
-/** Which issuer a server is believed to have, by what it and the issuer answer. */
+/** The issuer of a server, by the answers of the server and the issuer. */
 import { expect, it } from 'vitest';
 import { discover, issuersNamed } from './discovery.ts';
 import type { Fetch } from './outbound.ts';
@@ -7,7 +7,7 @@ const url = 'https://server.example/mcp';
 const wellKnown = 'https://server.example/.well-known';
 const endpoints = { authorization_endpoint: 'https://server.example/authorize', token_endpoint: 'https://server.example/token' };
 
-/** Everything else is not there. */
+/** All other addresses are answered 404. */
 const answering = (answers: Readonly<Record<string, number | object>>): Fetch => (address) => {
   const answer = answers[address] ?? 404;
   return Promise.resolve(typeof answer === 'number' ? new Response('no', { status: answer }) : new Response(JSON.stringify(answer)));
@@ -21,6 +21,10 @@ it.each(['https://issuer.example', 'https://server.example.evil.example', 'http:
 
 it.each(['https://server.example', 'https://server.example/', 'https://server.example/tenant'])('a server that says nothing of its issuer may be %s', async (issuer) => {
   expect(await discover({ fetch: answering({ [`${wellKnown}/oauth-authorization-server`]: { issuer, ...endpoints } }), url })).toMatchObject({ issuer, server: endpoints });
+});
+
+it.each([['https://server.example/mcp', 'https://server.example/mcp'], ['https://server.example/', 'https://server.example'], ['https://server.example/mcp?key=secret#part', 'https://server.example/mcp']])('a server without metadata is the resource of its own address: for %s that is %s', async (address, resource) => {
+  expect(await discover({ fetch: answering({ [`${wellKnown}/oauth-authorization-server`]: { issuer: 'https://server.example', ...endpoints } }), url: address })).toMatchObject({ resource });
 });
 
 it.each([429, 500, 502, 503])('a metadata address that answers HTTP %i says nothing for good: neither that there is no document nor that the server is its own issuer', async (status) => {

@@ -11,8 +11,13 @@ export interface Discovered {
   /** The issuer, by which tokens and client registrations are kept apart from those of others. */
   readonly issuer: string;
   readonly server: AuthorizationServer;
-  /** The resource for which tokens are requested (RFC 8707); undefined when the server names none, since its issuer may not know the parameter. */
-  readonly resource: string | undefined;
+  /**
+   * The resource for which tokens are requested (RFC 8707): as the server's metadata name it, else its address. MCP clients send it whether or not the issuer
+   * supports it (2025-06-18 to 2026-07-28 basic/authorization, Resource Parameter Implementation).
+   */
+  readonly resource: string;
+  /** Whether the server's metadata say that it accepts only tokens that are bound to a key (RFC 9728, 2). */
+  readonly isProofWanted?: boolean;
   /** The scopes that the server names, separated by blanks. */
   readonly scopes: string | undefined;
 }
@@ -33,11 +38,11 @@ const maxNamed = 100;
 /** @throws {CredentialProblem} */
 export async function discover({ fetch, url, resourceMetadata, issuer: pinned }: DiscoveryOptions): Promise<Discovered> {
   const said = await ofServer(fetch, url, resourceMetadata, resourceMetadata === undefined ? isForbiddenAbsent : undefined);
-  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await ofIssuer(fetch, pinned), resource: undefined, scopes: undefined };
-  const { resource, scopes, issuers } = said;
+  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await ofIssuer(fetch, pinned), resource: resourceOf(url), scopes: undefined };
+  const { resource, scopes, issuers, isProofWanted } = said;
   if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned)) throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
   const [named = new URL(url).origin] = pinned === undefined ? issuers : [pinned];
-  return { issuer: named, server: await ofIssuer(fetch, named), resource, scopes };
+  return { issuer: named, server: await ofIssuer(fetch, named), resource, scopes, isProofWanted };
 }
 
 /**
@@ -53,6 +58,7 @@ export async function issuersNamed({ fetch, url, resourceMetadata }: DiscoveryOp
 
 interface SaidByServer {
   readonly resource: string;
+  readonly isProofWanted: boolean;
   readonly issuers: readonly string[];
   readonly scopes: string | undefined;
 }
@@ -67,7 +73,13 @@ async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | un
   if (found === undefined) return undefined;
   const { resource, authorization_servers: issuers, scopes_supported: scopes } = found.document;
   if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${found.place} is about another server, so nothing is asked for there`);
-  return { resource, issuers: texts(issuers), scopes: joined(texts(scopes)) };
+  return { resource, issuers: texts(issuers), scopes: joined(texts(scopes)), isProofWanted: found.document['dpop_bound_access_tokens_required'] === true };
+}
+
+/** The address of a server as a resource (basic/authorization, Canonical Server URI): without a fragment, a lone slash, and the query, which may have secrets. */
+function resourceOf(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return pathname === '/' ? origin : `${origin}${pathname}`;
 }
 
 /** Whether a resource is the server's address or a parent of it: the same origin, and a beginning of its path. */
@@ -96,9 +108,9 @@ async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
   const { origin } = new URL(url);
   if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
   const found = await documentOfOlder(fetch, url);
-  if (found !== undefined) return { issuer: found.issuer, server: metadataOf({ ...found.document, issuer: found.issuer }, found.place), resource: undefined, scopes: undefined };
+  if (found !== undefined) return { issuer: found.issuer, server: metadataOf({ ...found.document, issuer: found.issuer }, found.place), resource: resourceOf(url), scopes: undefined };
   const server = { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] };
-  return { issuer: origin, server, resource: undefined, scopes: undefined };
+  return { issuer: origin, server, resource: resourceOf(url), scopes: undefined };
 }
 
 async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { readonly issuer: string } | undefined> {

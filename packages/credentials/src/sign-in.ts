@@ -2,12 +2,13 @@
  * A user's sign-in at the issuer of a server (MCP authorization; OAuth 2.1, 4.1): how the gateway identifies itself there, to which address the user is sent, and
  * how the issuer's answer is redeemed. The state of a sign-in is stored in the vault; the addresses that browsers see contain only what they must.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, type JsonWebKey } from 'node:crypto';
 import { isObject } from '@omnibus/protocol';
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
 import { CredentialProblem, isLoopback, type Fetch } from './outbound.ts';
+import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
 import { requestTokens, revokeToken, type ClientIdentity, type Tokens } from './token-request.ts';
 import { placeOfSecret, type Kept, type Vault } from './vault/vault.ts';
 
@@ -23,6 +24,8 @@ export interface SignInOptions {
   /** Address of the gateway's client metadata document, for issuers that accept such an address as client id. */
   readonly clientDocument: string | undefined;
   readonly scope: string | undefined;
+  /** Whether tokens are requested for this server only (RFC 8707). */
+  readonly namesResource: boolean;
 }
 
 /** A user's connection to a server's account: his tokens and where they are from, stored in the vault. */
@@ -33,6 +36,8 @@ export interface Connection {
   readonly server: AuthorizationServer;
   readonly client: ClientIdentity;
   readonly resource: string | undefined;
+  /** The key that the tokens are bound to; left out for tokens that are not (`proof-of-possession.ts`). */
+  readonly proofKey?: JsonWebKey | undefined;
   /** All scopes that were ever requested. */
   readonly scope: string | undefined;
   /** Undefined after the issuer or the server has refused them. */
@@ -64,19 +69,21 @@ const random = (): string => randomBytes(32).toString('base64url');
  * @throws {CredentialProblem}
  */
 export async function beginSignIn(options: SignInOptions, redirectUri: string, wanted: Challenge, before: string | undefined): Promise<{ readonly address: string; readonly state: string; readonly begun: Begun }> {
-  const { fetch, url, issuer: pinned, scope: configured } = options;
-  const { server, resource, scopes } = await discover({ fetch, url, issuer: pinned, resourceMetadata: wanted.resourceMetadata });
+  const { fetch, url, issuer: pinned, scope: configured, namesResource } = options;
+  const { server, resource: named, scopes, isProofWanted } = await discover({ fetch, url, issuer: pinned, resourceMetadata: wanted.resourceMetadata });
   const { issuer, authorization_endpoint: endpoint, code_challenge_methods_supported: methods, scopes_supported: offered = [] } = server;
   if (endpoint === undefined) throw new CredentialProblem(`the issuer ${issuer} names no address to sign in at`);
   if (methods?.includes('S256') !== true) throw new CredentialProblem(`the issuer ${issuer} does not say that it takes PKCE with S256, without which a code could be used by others`);
   const asked = scopeUnion(before, wanted.scope ?? configured ?? scopes);
   const scope = asked !== undefined && offered.includes('offline_access') ? scopeUnion(asked, 'offline_access') : asked;
   const client = await clientAt(options, server, redirectUri, scope);
+  const resource = namesResource ? named : undefined;
   const [verifier, state] = [random(), random()];
   const address = new URL(endpoint);
   const query = { response_type: 'code', client_id: client.clientId, redirect_uri: redirectUri, state, scope, resource, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' };
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, value);
-  return { address: address.href, state, begun: { url, issuer, server, client, resource, scope, verifier, redirectUri } };
+  const proofKey = (isProofWanted === true || wanted.isProofWanted === true) && canBind(server) ? newProofKey() : undefined;
+  return { address: address.href, state, begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri } };
 }
 
 /**
@@ -84,13 +91,13 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
  * @throws {CredentialProblem} whose message repeats no text from the query, which anybody can have written (RFC 9207).
  */
 export async function finishSignIn(fetch: Fetch, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
-  const { url, issuer, server, client, resource, scope } = begun;
+  const { url, issuer, server, client, resource, proofKey, scope } = begun;
   const iss = query.get('iss');
   if (iss === null ? server.authorization_response_iss_parameter_supported === true : iss !== issuer) throw new CredentialProblem('the answer does not come from the issuer that was asked');
   const code = query.get('code');
   if (code === null || query.has('error')) throw new CredentialProblem('the sign-in did not go through at the issuer');
-  const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource } });
-  return { url, issuer, server, client, resource, scope, tokens, since: Date.now() };
+  const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource }, prover: proofKey === undefined ? undefined : new Prover(proofKey) });
+  return { url, issuer, server, client, resource, proofKey, scope, tokens, since: Date.now() };
 }
 
 /**

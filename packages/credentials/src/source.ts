@@ -16,6 +16,10 @@ export interface HeaderSource {
   refused(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
   /** Called when the request was repeated with these headers, and refused again. */
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void>;
+  /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. */
+  prove?(sent: SentHeaders, method: string, address: string): SentHeaders | undefined;
+  /** Called with what the next proof for that address has to contain. */
+  noteNonce?(address: string, nonce: string): void;
   /** Texts that are taken out of what the server says. */
   readonly secrets: readonly string[];
 }

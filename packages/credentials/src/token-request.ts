@@ -4,6 +4,7 @@ import { isObject } from '@omnibus/protocol';
 import type * as oauth from 'oauth4webapi';
 import type { AuthorizationServer, Client, ClientAuth } from 'oauth4webapi';
 import { CredentialProblem, isTrustworthy, type Fetch } from './outbound.ts';
+import type { Prover } from './proof-of-possession.ts';
 
 /** How the gateway identifies itself to an issuer. */
 export interface ClientIdentity {
@@ -22,6 +23,8 @@ export interface Tokens {
   readonly expiresAt: number | undefined;
   readonly refreshToken: string | undefined;
   readonly scope: string | undefined;
+  /** Whether the access token is bound to the key of the request (RFC 9449). */
+  readonly isBound?: boolean;
 }
 
 export interface TokenRequest {
@@ -30,6 +33,8 @@ export interface TokenRequest {
   readonly client: ClientIdentity;
   readonly grant: string;
   readonly parameters: Readonly<Record<string, string | undefined>>;
+  /** Proves that the requester has the key that the tokens are to be bound to; left out for tokens that are not. */
+  readonly prover?: Prover | undefined;
 }
 
 /** The issuer refuses what the request presented, such as a refresh token; repeating the request does not help. */
@@ -44,7 +49,7 @@ export class TokenRefused extends CredentialProblem {
 }
 
 /** @throws {CredentialProblem} */
-export async function requestTokens({ fetch, server, client, grant, parameters }: TokenRequest): Promise<Tokens> {
+export async function requestTokens({ fetch, server, client, grant, parameters, prover }: TokenRequest): Promise<Tokens> {
   const { issuer, token_endpoint: endpoint } = server;
   if (endpoint === undefined || !isTrustworthy(endpoint)) throw new CredentialProblem(`the issuer ${issuer} names no address for tokens`);
   const library = await import('oauth4webapi');
@@ -52,9 +57,20 @@ export async function requestTokens({ fetch, server, client, grant, parameters }
   const answer = await library.genericTokenEndpointRequest(server, { client_id: client.clientId } satisfies Client, await authentication(library, server, client), grant, given, {
     // The address was checked above, and is checked again when it is connected to.
     [library.allowInsecureRequests]: true,
-    [library.customFetch]: (address: string, { method, headers, body }) => fetch(address, { method, headers: { ...headers }, body: String(body) }),
+    [library.customFetch]: (address: string, { method, headers, body }) => withProof(prover, method, address, (proof) => fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) })),
   });
-  return tokensIn(answer, issuer);
+  return tokensIn(answer, issuer, prover !== undefined);
+}
+
+/** Sends a request with a proof, and once more where the issuer wants a nonce in it (RFC 9449, 8). */
+async function withProof(prover: Prover | undefined, method: string, address: string, send: (proof: Readonly<Record<string, string>>) => Promise<Response>): Promise<Response> {
+  if (prover === undefined) return send({});
+  const answer = await send({ dpop: prover.of(method, address) });
+  const nonce = answer.headers.get('dpop-nonce');
+  if (nonce === null) return answer;
+  prover.note(address, nonce);
+  const said = answer.status === 400 || answer.status === 401 ? parsed(await answer.clone().text()) : undefined;
+  return isObject(said) && said['error'] === 'use_dpop_nonce' ? send({ dpop: prover.of(method, address) }) : answer;
 }
 
 /**
@@ -98,7 +114,7 @@ function basic(secret: string): ClientAuth {
 }
 
 /** @throws {CredentialProblem} */
-async function tokensIn(answer: Response, issuer: string): Promise<Tokens> {
+async function tokensIn(answer: Response, issuer: string, canBeBound: boolean): Promise<Tokens> {
   const said = parsed(await answer.text());
   const error = isObject(said) ? said['error'] : undefined;
   if (answer.status !== 200 || error !== undefined) {
@@ -108,9 +124,11 @@ async function tokensIn(answer: Response, issuer: string): Promise<Tokens> {
   const { access_token: accessToken, token_type: type, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
   if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
   // Some issuers leave the type out; a token of another type would have to be sent in another way.
-  if (type !== undefined && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
+  const isBound = canBeBound && typeof type === 'string' && type.toLowerCase() === 'dpop';
+  if (type !== undefined && !isBound && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
   const seconds = Number(life);
   return {
+    ...(isBound ? { isBound } : {}),
     accessToken,
     expiresAt: life !== undefined && Number.isFinite(seconds) && seconds > 0 ? Date.now() + seconds * 1_000 : undefined,
     refreshToken: typeof refreshToken === 'string' && refreshToken !== '' ? refreshToken : undefined,

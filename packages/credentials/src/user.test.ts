@@ -1,4 +1,4 @@
-/** Users' tokens in several processes on one store, at an issuer that takes a refresh token once and ends everything when it comes twice. */
+/** Tokens of users in several processes with one store, and an issuer that accepts a refresh token once and revokes everything at its second use. */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,8 +7,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { UserTokens } from './user.ts';
 import type { Fetch } from './outbound.ts';
 import type { Connection } from './sign-in.ts';
-import { Envelopes, parseVaultKeys, type Place } from './vault/envelope.ts';
+import { Envelopes, type Place } from './vault/envelope.ts';
 import { FileStore } from './vault/file-store.ts';
+import { KeyRing, parseVaultKeys } from './vault/key-ring.ts';
 import { Vault } from './vault/vault.ts';
 
 const place: Place = { purpose: 'connection', server: 'github', principal: 'p_una' };
@@ -21,7 +22,9 @@ class StrictIssuer {
   readonly asked: string[] = [];
   trusted = issuer;
   isRevoked = false;
-  /** What its documents and those of the server are answered with. */
+  /** Runs before a refresh token is answered. */
+  meanwhile: () => Promise<unknown> = () => Promise.resolve();
+  /** The status of its metadata documents and those of the server. */
   status = 200;
   #good = 'refresh-0';
 
@@ -34,6 +37,7 @@ class StrictIssuer {
     if (address !== metadata.token_endpoint) return json(404, {});
     const token = new URLSearchParams(body).get('refresh_token') ?? '';
     this.asked.push(token);
+    await this.meanwhile();
     if (this.isRevoked || token !== this.#good) {
       this.isRevoked = true;
       return json(400, { error: 'invalid_grant', error_description: `the token ${token}` });
@@ -43,7 +47,7 @@ class StrictIssuer {
   };
 }
 
-/** Can be slow to say what it has read. */
+/** A store whose reads can be delayed. */
 class SlowStore extends FileStore {
   held: Promise<void> | undefined;
 
@@ -59,7 +63,7 @@ async function ground(expiresAt: number): Promise<{ readonly strict: StrictIssue
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const store = new SlowStore(join(folder, 'vault.json'));
-  const vault = new Vault(store, new Envelopes(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`])), () => undefined);
+  const vault = new Vault(store, new Envelopes(new KeyRing(parseVaultKeys(['a', 'b'].map((name) => `${name}:${randomBytes(32).toString('base64')}`)))), () => undefined);
   const strict = new StrictIssuer();
   await vault.put(place, issuer, {
     url, issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
@@ -88,6 +92,14 @@ it('a token that is refused before its time is refreshed once by all that meet t
   expect(await Promise.all(replicas.map((each, index) => each.refused(sent[index] ?? {}, invalid)))).toEqual([true, true, true]);
   expect(strict.asked).toEqual(['refresh-0']);
   expect(await replicas[0]?.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it('what was got for a refresh token is kept although the vault takes another key in between: the refresh token before is good no more', async () => {
+  const { strict, vault, replica } = await ground(Date.now());
+  strict.meanwhile = () => vault.rotate('b');
+  expect(await replica().ask()).toEqual({ authorization: 'Bearer access-1' });
+  expect(strict.asked).toEqual(['refresh-0']);
+  expect((await vault.get<Connection>(place))?.value.tokens?.refreshToken).toBe('refresh-1');
 });
 
 it('two requests of one process that are refused at the same time refresh once, and both are worth repeating', async () => {
@@ -143,7 +155,7 @@ it('more rights are asked for once: what was asked for before and is not enough 
   expect(one.wanted).toBeUndefined();
   expect(await one.refused(sent, { ...invalid, error: 'insufficient_scope', scope: 'write' })).toBe(false);
   expect(one.wanted).toMatchObject({ scope: 'write' });
-  // For what is permitted his token is good.
+  // The token stays valid for what it permits.
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-0' });
 });
 

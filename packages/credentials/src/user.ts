@@ -4,13 +4,14 @@
  * A refresh token is used only once: the process that is to use it first writes so into the record, by compare-and-set, and writes the new tokens
  * before using them. Other callers, in this or other processes, wait for that; the watch of the vault wakes them (`changed`).
  */
-import { randomUUID } from 'node:crypto';
+import { randomUUID, type JsonWebKey } from 'node:crypto';
 import type { Challenge } from './challenge.ts';
 import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import { connectionAt, scopeUnion, type Connection } from './sign-in.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
-import { requestTokens, TokenRefused } from './token-request.ts';
+import { Prover } from './proof-of-possession.ts';
+import { requestTokens, TokenRefused, type Tokens } from './token-request.ts';
 import type { Place } from './vault/envelope.ts';
 import type { Kept, Vault } from './vault/vault.ts';
 
@@ -41,6 +42,8 @@ export class UserTokens implements HeaderSource {
   #held: Held | undefined;
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
+  /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
+  #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
   #secrets: readonly string[] = [];
   /** Counts changes of the stored record: what was read before the last change is outdated. */
   #changes = 0;
@@ -70,13 +73,13 @@ export class UserTokens implements HeaderSource {
     this.#changes += 1;
     this.#wake();
     const kept = await this.#kept();
-    const token = kept?.value.tokens?.accessToken;
+    const tokens = kept?.value.tokens;
     const shown = this.#held?.headers['authorization'];
-    if (kept === undefined || token === undefined) {
+    if (kept === undefined || tokens === undefined) {
       if (shown !== undefined) this.#held = undefined;
       return shown === undefined ? 'same' : 'gone';
     }
-    if (shown === bearer(token)) return 'same';
+    if (shown === authorizationOf(tokens)) return 'same';
     const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
     this.#wanted = undefined;
     this.#hold(kept.value);
@@ -99,12 +102,12 @@ export class UserTokens implements HeaderSource {
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) return changes === this.#changes ? this.#want(challenge) : true;
-    if (sent['authorization'] !== bearer(tokens.accessToken)) {
+    if (sent['authorization'] !== authorizationOf(tokens)) {
       this.#hold(kept.value);
       return true;
     }
     if (challenge.error === 'insufficient_scope') {
-      // Scopes that were asked for before and did not suffice are not asked for again.
+      // Scopes that were requested before and were not sufficient are not requested again.
       const all = scopeUnion(kept.value.scope, challenge.scope);
       if (all !== scopeUnion(kept.value.scope)) this.#wanted = challenge;
       return false;
@@ -118,8 +121,24 @@ export class UserTokens implements HeaderSource {
 
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
     const kept = await this.#kept();
-    if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== bearer(kept.value.tokens.accessToken)) return;
+    if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== authorizationOf(kept.value.tokens)) return;
     if (await this.#forget(kept)) this.#want(challenge);
+  }
+
+  prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
+    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
+    return scheme === 'DPoP' && this.#prover !== undefined ? { dpop: this.#prover.of.of(method, address, token) } : undefined;
+  }
+
+  noteNonce(address: string, nonce: string): void {
+    this.#prover?.of.note(address, nonce);
+  }
+
+  /** Keeps one prover for a key, since it remembers nonces. */
+  #noteKey(key: JsonWebKey | undefined): Prover | undefined {
+    if (key === undefined) return undefined;
+    if (this.#prover?.x !== key.x) this.#prover = { of: new Prover(key), x: key.x };
+    return this.#prover?.of;
   }
 
   #want(challenge: Challenge): false {
@@ -145,10 +164,11 @@ export class UserTokens implements HeaderSource {
     return tokens.refreshToken === undefined || isGood(kept.value) ? this.#hold(kept.value) : this.#refresh(kept);
   }
 
-  #hold({ tokens }: Connection): SentHeaders {
+  #hold({ tokens, proofKey }: Connection): SentHeaders {
     if (tokens === undefined) return nobody;
     const { accessToken, refreshToken, expiresAt = Infinity } = tokens;
-    const headers = { authorization: bearer(accessToken) };
+    const headers = { authorization: authorizationOf(tokens) };
+    this.#noteKey(proofKey);
     this.#secrets = [accessToken, refreshToken ?? [], this.#secrets[0] ?? []].flat();
     // Without a refresh token, an expired token is sent all the same: the server then answers what it demands.
     this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginMs };
@@ -178,7 +198,7 @@ export class UserTokens implements HeaderSource {
     const refused = first.value.tokens?.accessToken;
     for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await this.#kept()) {
       const { value, revision } = kept;
-      const { tokens, refreshing, issuer, server, client, resource } = value;
+      const { tokens, refreshing, issuer, server, client, resource, proofKey } = value;
       if (tokens?.accessToken !== refused) return this.#hold(value);
       if (tokens?.refreshToken === undefined) break;
       if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
@@ -188,13 +208,13 @@ export class UserTokens implements HeaderSource {
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
       if (leased === undefined) continue;
       try {
-        const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource } });
+        const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
-        const written = await vault.update(place, issuer, fresh, leased);
+        const written = await this.#write(fresh, leased, by);
         asked('good');
         this.#wake();
         // If the record was changed meanwhile, the user has signed in or out.
-        if (written !== undefined) return this.#hold(fresh);
+        if (written) return this.#hold(fresh);
       } catch (error) {
         const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be refreshed', { cause: error });
         asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
@@ -211,6 +231,20 @@ export class UserTokens implements HeaderSource {
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
+  }
+
+  /**
+   * Stores refreshed tokens: the previous refresh token is good no more. A record that still has the mark of this attempt was only encrypted anew meanwhile (`Vault.rotate`).
+   * @returns false when somebody has changed it.
+   */
+  async #write(fresh: Connection, leased: number, by: string): Promise<boolean> {
+    const { vault, place } = this.#options;
+    for (let revision: number | undefined = leased; revision !== undefined;) {
+      if (await vault.update(place, fresh.issuer, fresh, revision) !== undefined) return true;
+      const now = await this.#kept();
+      revision = now?.value.refreshing?.by === by ? now.revision : undefined;
+    }
+    return false;
   }
 
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */
@@ -239,7 +273,7 @@ export class UserTokens implements HeaderSource {
 
 /** Compares issuers: the server may name one with a slash at its end that the issuer's metadata leave out. */
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '');
-const bearer = (token: string): string => `Bearer ${token}`;
+const authorizationOf = ({ accessToken, isBound }: Tokens): string => `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
 
 function isGood({ tokens }: Connection): boolean {
   return tokens !== undefined && Date.now() < (tokens.expiresAt ?? Infinity) - marginMs;

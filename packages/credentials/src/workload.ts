@@ -7,6 +7,7 @@ import type { Challenge } from './challenge.ts';
 import { discover, type Discovered } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
+import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
 import { requestTokens, type ClientIdentity, type Tokens } from './token-request.ts';
 
 export interface WorkloadOptions {
@@ -47,6 +48,8 @@ export class WorkloadTokens implements HeaderSource {
   #asking: Promise<SentHeaders> | undefined;
   #failure: { readonly problem: CredentialProblem; readonly count: number; readonly until: number } | undefined;
   #secrets: readonly string[];
+  /** Makes proofs for tokens that are bound to a key of this process. */
+  #prover: Prover | undefined;
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
@@ -122,21 +125,33 @@ export class WorkloadTokens implements HeaderSource {
   async #tokens(): Promise<Tokens> {
     const { fetch, url, client, assertion, issuer, scope, namesResource } = this.#options;
     this.#discovered ??= await discover({ fetch, url, issuer, resourceMetadata: this.#challenge?.resourceMetadata });
-    const { server, resource, scopes } = this.#discovered;
+    const { server, resource, scopes, isProofWanted = false } = this.#discovered;
+    const isBound = (isProofWanted || this.#challenge?.isProofWanted === true) && canBind(server);
+    if (isBound) this.#prover ??= new Prover(newProofKey());
     return requestTokens({
       fetch, server, client,
       grant: assertion === undefined ? clientCredentials : jwtBearer,
-      parameters: { scope: scope ?? this.#challenge?.scope ?? scopes, resource: namesResource ? (resource ?? url) : undefined, assertion: assertion?.() },
+      parameters: { scope: scope ?? this.#challenge?.scope ?? scopes, resource: namesResource ? resource : undefined, assertion: assertion?.() },
+      prover: isBound ? this.#prover : undefined,
     });
   }
 
-  #hold({ accessToken, expiresAt }: Tokens): Held {
+  prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
+    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
+    return scheme === 'DPoP' ? { dpop: this.#prover?.of(method, address, token) ?? '' } : undefined;
+  }
+
+  noteNonce(address: string, nonce: string): void {
+    this.#prover?.note(address, nonce);
+  }
+
+  #hold({ accessToken, expiresAt, isBound }: Tokens): Held {
     const now = Date.now();
     const life = (expiresAt ?? now + unknownLifeMs) - now;
     // Requests with the previous token may still be in flight, so it stays a secret.
-    this.#secrets = [...this.#secrets.filter((each) => each === this.#options.client.clientSecret), ...(this.#held === undefined ? [] : [this.#held.headers['authorization']?.slice('Bearer '.length) ?? '']), accessToken];
+    this.#secrets = [...this.#secrets.filter((each) => each === this.#options.client.clientSecret), ...(this.#held === undefined ? [] : [this.#held.headers['authorization']?.split(' ')[1] ?? '']), accessToken];
     return {
-      headers: { authorization: `Bearer ${accessToken}` },
+      headers: { authorization: `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}` },
       renewAt: now + life * (renewAfter - renewSpread * Math.random()),
       until: now + Math.max(life - marginMs, life / 2),
     };

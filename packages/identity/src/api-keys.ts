@@ -1,10 +1,10 @@
 /** API keys as a way for callers to prove who they are. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
-import { hash, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { watch } from 'chokidar';
 import { fault, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
-import { keyIdOf, parseKeys, type KeyRecord } from './key-file.ts';
+import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
 
 /** The issuer of all keys: the gateway itself vouches for the subject of a key. */
 const keyIssuer = 'omnibus:keys';
@@ -17,19 +17,27 @@ export interface ApiKeysObserver {
 }
 
 interface Entry {
-  readonly digest: Buffer;
+  readonly digest: string;
   readonly facts: Facts;
   readonly endpoints: readonly string[] | undefined;
 }
 
 const refusal: Verdict = { fault: fault('auth.invalid', 'this API key is not known, is revoked or has expired') };
-/** The digest that is compared where there is no such key, so that both cases take the same time. */
-const noDigest = Buffer.alloc(32);
+
+/** The valid keys. */
+interface Entries {
+  /** By SHA-256 of the whole key, in hexadecimal digits: looking for one tells nothing of the keys there are, not even by the time it takes. */
+  readonly byDigest: ReadonlyMap<string, Entry>;
+  readonly byId: ReadonlyMap<string, Entry>;
+}
 
 export class ApiKeys {
-  #entries: ReadonlyMap<string, Entry>;
+  #entries: Entries;
   readonly #file: string;
   readonly #observer: ApiKeysObserver;
+  readonly #toolProblem: ToolProblem | undefined;
+  /** The terms of a key as they were when these facts were proven by it. */
+  readonly #terms = new WeakMap<Facts, string>();
   #watcher: ReturnType<typeof watch> | undefined;
 
   /**
@@ -37,38 +45,40 @@ export class ApiKeys {
    * @param file in the form of `key-file.ts`.
    * @throws {Error} in words for the operator when it cannot be read.
    */
-  static async open(file: string, observer: ApiKeysObserver): Promise<ApiKeys> {
-    const keys = new ApiKeys(file, observer);
+  static async open(file: string, observer: ApiKeysObserver, toolProblem?: ToolProblem): Promise<ApiKeys> {
+    const keys = new ApiKeys(file, observer, toolProblem);
     await keys.#follow();
     return keys;
   }
 
-  private constructor(file: string, observer: ApiKeysObserver) {
+  private constructor(file: string, observer: ApiKeysObserver, toolProblem: ToolProblem | undefined) {
     this.#file = file;
+    this.#toolProblem = toolProblem;
     this.#observer = observer;
     this.#entries = this.#read();
   }
 
-  /** Checks a key. @param credential a text that looks like a key. */
-  verify(credential: string, endpoint: EndpointName): Verdict {
-    const entry = this.#entries.get(keyIdOf(credential) ?? '');
-    const isRight = timingSafeEqual(Buffer.from(hash('sha256', credential, 'hex'), 'hex'), entry?.digest ?? noDigest);
-    if (entry === undefined || !isRight || !isGood(entry.facts)) return refusal;
+  /** Checks a key. @param credential a text that looks like a key. @param endpoint undefined at the admin port. */
+  verify(credential: string, endpoint: EndpointName | undefined): Verdict {
+    const entry = this.#entries.byDigest.get(hash('sha256', credential, 'hex'));
+    if (entry === undefined || !isGood(entry.facts)) return refusal;
+    if (endpoint === undefined) return entry.endpoints === undefined && entry.facts.tools === undefined ? entry.facts : { fault: fault('auth.endpoint', 'this API key is good for certain endpoints or tools alone, and not for the admin port') };
     if (entry.endpoints?.includes(endpoint) === false) return { fault: fault('auth.endpoint', 'this API key is not for this endpoint') };
     return entry.facts;
   }
 
-  /** Whether a key that was valid is still valid. */
-  holds({ key, principal }: Facts): boolean {
-    const entry = this.#entries.get(key ?? '');
-    return entry !== undefined && entry.facts.principal === principal && isGood(entry.facts);
+  /** Whether a key that was valid is still valid, for the same endpoints and tools: whoever reads a stream comes back to it on other terms. Other groups count from the next request on. */
+  holds(facts: Facts): boolean {
+    const entry = this.#entries.byId.get(facts.key ?? '');
+    const terms = this.#terms.get(facts);
+    return entry !== undefined && entry.facts.principal === facts.principal && isGood(entry.facts) && (terms === undefined || terms === this.#terms.get(entry.facts));
   }
 
   async close(): Promise<void> {
     await this.#watcher?.close();
   }
 
-  #read(): ReadonlyMap<string, Entry> {
+  #read(): Entries {
     let text: string;
     try {
       text = readFileSync(this.#file, 'utf8');
@@ -77,7 +87,9 @@ export class ApiKeys {
       throw new Error(`the file of API keys ${this.#file} ${isMissing ? 'is not there; make a key with: omnibus keys create --subject NAME' : `cannot be read: ${String(error)}`}`, { cause: error });
     }
     try {
-      return new Map(parseKeys(text).filter(({ revoked }) => revoked === undefined).map((record) => [record.id, entryOf(record)]));
+      const entries = parseKeys(text, this.#toolProblem).filter(({ revoked }) => revoked === undefined).map((record) => ({ id: record.id, entry: entryOf(record) }));
+      for (const { entry: { facts, endpoints } } of entries) this.#terms.set(facts, JSON.stringify([endpoints, facts.tools]));
+      return { byId: new Map(entries.map(({ id, entry }) => [id, entry])), byDigest: new Map(entries.map(({ entry }) => [entry.digest, entry])) };
     } catch (error) {
       throw new Error(`the file of API keys ${this.#file}: ${(error as Error).message}`, { cause: error });
     }
@@ -105,11 +117,14 @@ export class ApiKeys {
 
 const isGood = ({ expiresAt }: Facts): boolean => expiresAt === undefined || Date.now() < expiresAt;
 
-function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, expires }: KeyRecord): Entry {
+function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, tools, expires }: KeyRecord): Entry {
   const name = { issuer: keyIssuer, subject };
   return {
-    digest: Buffer.from(digest, 'hex'),
+    digest,
     endpoints,
-    facts: { ...name, principal: principalOf(name, tenant), tenant, actors: [], groups, scopes: [], client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id },
+    facts: {
+      ...name, principal: principalOf(name, tenant), tenant, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id,
+      ...(tools === undefined ? {} : { tools }),
+    },
   };
 }

@@ -31,7 +31,7 @@ async function write(records: readonly KeyRecord[]): Promise<void> {
 
 async function open(...records: readonly KeyRecord[]): Promise<Authenticator> {
   await write(records);
-  authenticator = await Authenticator.open({ ...none, keysFile: file, warn: (details, text) => warnings.push(`${text} ${JSON.stringify(details)}`) });
+  authenticator = await Authenticator.open({ ...none, keysFile: file, toolProblem: (pattern) => (pattern.startsWith('/') ? 'has no server' : undefined), warn: (details, text) => warnings.push(`${text} ${JSON.stringify(details)}`) });
   return authenticator;
 }
 
@@ -50,6 +50,19 @@ it('a key proves whom it was made for, and keys of one name are one caller', asy
   expect(facts).toMatchObject({ issuer: 'omnibus:keys', subject: 'ann', groups: ['staff'], expiresAt: undefined });
   expect(ask(`bearer ${second.key}`)).toMatchObject({ principal: facts.principal });
   expect((ask(`Bearer ${other.key}`) as Facts).principal).not.toBe(facts.principal);
+});
+
+it('a key for some tools or endpoints alone says so, and opens no admin port; a file with a pattern that means nothing is not taken', async () => {
+  const [narrow, near, wide] = [newKey({ subject: 'ann', groups: [], tools: ['git/get_*', 'prompt:git/*'] }), newKey({ subject: 'ann', groups: [], endpoints: [''] }), newKey({ subject: 'ann', groups: [] })];
+  const opened = await open(narrow.record, near.record, wide.record);
+  const atAdminPort = (key: string): Verdict => opened.authenticate({ headers: { authorization: `Bearer ${key}` }, rawHeaders: [] }, { url: '/reload', endpoint: rootEndpoint, isAdminPort: true, peer: '127.0.0.1', address: () => '127.0.0.1' }) as Verdict;
+  expect(ask(`Bearer ${narrow.key}`)).toMatchObject({ subject: 'ann', tools: ['git/get_*', 'prompt:git/*'], isUnscoped: true });
+  expect(ask(`Bearer ${wide.key}`)).not.toHaveProperty('tools');
+  for (const { key } of [narrow, near]) expect(atAdminPort(key)).toMatchObject({ fault: { reason: 'auth.endpoint' } });
+  expect(atAdminPort(wide.key)).toMatchObject({ subject: 'ann' });
+  await write([{ ...wide.record, tools: ['/get'] }]);
+  await vi.waitFor(() => expect(warnings.join()).toContain('\\"/get\\": has no server'));
+  expect(ask(`Bearer ${narrow.key}`)).toMatchObject({ tools: ['git/get_*', 'prompt:git/*'] });
 });
 
 it('keys of one name in two tenants are two callers', async () => {
@@ -123,6 +136,22 @@ it('the file is followed: a revoked key proves nobody from then on, and who has 
   expect([known.holds(facts), known.holds(ask(`Bearer ${bob.key}`) as Facts)]).toEqual([false, true]);
 });
 
+it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }], ['expiry', { expires: '2020-01-01' }]])('a key whose %s were changed keeps nothing open on its former terms; a note or other groups change nothing', async (_what, changes) => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  const known = await open(record);
+  const facts = ask(`Bearer ${key}`) as Facts;
+  let changed = 0;
+  known.onRevoked(() => {
+    changed += 1;
+  });
+  await write([{ ...record, note: 'of ann', groups: ['other'] }]);
+  await vi.waitFor(() => expect(changed).toBe(1), { timeout: 10_000 });
+  expect(known.holds(facts)).toBe(true);
+  await write([{ ...record, ...changes }]);
+  await vi.waitFor(() => expect(changed).toBe(2), { timeout: 10_000 });
+  expect(known.holds(facts)).toBe(false);
+});
+
 it('a file that cannot be used is said, and the keys from before stay', async () => {
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
@@ -135,4 +164,7 @@ it('a file that is not there or says something else is refused at the start, in 
   await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow('omnibus keys create');
   await writeFile(file, formatKeys([newKey({ subject: 'a', groups: [] }).record].flatMap((record) => [record, record])));
   await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow(/there are two keys/);
+  const { record } = newKey({ subject: 'a', groups: [] });
+  await writeFile(file, formatKeys([record, { ...record, id: 'other' }]));
+  await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow(/keys\.1\.hash: it is the hash of the key .* too/);
 });

@@ -8,7 +8,7 @@ import type { Facts, Verdict } from './facts.ts';
 import { canonical, type Proof } from './issuers/claims.ts';
 import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
 import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
-import { isKey } from './key-file.ts';
+import { isKey, type ToolProblem } from './key-file.ts';
 import { KnownTokens } from './known-tokens.ts';
 import { Tally } from './tally.ts';
 import { OwnTokens, type OwnServer } from './own-tokens.ts';
@@ -27,6 +27,8 @@ interface ResourceOptions {
 export interface AuthenticatorOptions {
   /** The file of API keys. */
   readonly keysFile?: string | undefined;
+  /** Tells what is wrong with the patterns of keys for certain tools. */
+  readonly toolProblem?: ToolProblem | undefined;
   readonly issuers: readonly IssuerOptions[];
   /** Undefined where there are no issuers. */
   readonly resource?: ResourceOptions | undefined;
@@ -45,6 +47,8 @@ export interface Place {
   /** Address of the request, with its query. */
   readonly url: string;
   readonly endpoint: EndpointName;
+  /** It is the admin port, which no API key for certain endpoints or tools is good for. */
+  readonly isAdminPort?: true;
   /** Address of the other end of the connection. */
   readonly peer: string | undefined;
   /** The connection if it speaks TLS, which may have shown a certificate. */
@@ -79,14 +83,14 @@ export class Authenticator {
 
   /** @throws {Error} in words for the operator when a way cannot be used. */
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
-    const { keysFile, warn } = options;
+    const { keysFile, toolProblem, warn } = options;
     const listeners = new Set<() => void>();
     const keys = keysFile === undefined ? undefined : await ApiKeys.open(keysFile, {
       changed: () => {
         for (const listener of listeners) listener();
       },
       rejected: (problem) => warn({ problem }, 'the changed API keys are not taken'),
-    });
+    }, toolProblem);
     return new Authenticator(options, keys, listeners);
   }
 
@@ -108,7 +112,7 @@ export class Authenticator {
   }
 
   /** Authenticates a request. The result is a promise only for a token that was not checked before; it never rejects. */
-  authenticate(request: Request, { url, endpoint, peer, secure, address }: Place): Verdict | Promise<Verdict> {
+  authenticate(request: Request, { url, endpoint, isAdminPort, peer, secure, address }: Place): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return this.tally.count('none', { fault: problem });
     const vouched = this.#proxy?.verify(request, peer);
@@ -120,7 +124,7 @@ export class Authenticator {
       return shown === undefined ? this.tally.count('none', nothing) : this.tally.count('certificate', shown);
     }
     if (typeof credential !== 'string') return this.tally.count('none', credential);
-    if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, endpoint) ?? unknown);
+    if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown);
     const verdict = this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
     return verdict instanceof Promise ? verdict.then((found) => this.tally.count('token', found)) : this.tally.count('token', verdict);
   }
@@ -164,13 +168,13 @@ export class Authenticator {
   }
 
   /** Decides what a valid token permits here and now. */
-  #judge({ facts, audiences, isUnscoped = false }: Proof, endpoint: EndpointName): Verdict {
+  #judge({ facts, audiences }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
     if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user has taken back what it was given for') };
     const { scopes = [] } = this.#options.resource ?? {};
-    if (isUnscoped || scopes.every((scope) => facts.scopes.includes(scope))) return facts;
+    if (facts.isUnscoped === true || scopes.every((scope) => facts.scopes.includes(scope))) return facts;
     return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };
   }
 

@@ -63,7 +63,7 @@ export class ClientCertificates {
     const groups = groupField === undefined ? [] : listOf(names?.[groupFields[groupField]]);
     if (groups.length > maxGroups) return refusal(`it names more than ${maxGroups} groups`);
     const name = { issuer: certificateIssuer, subject };
-    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: certificate.validToDate.getTime(), key: undefined };
+    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: certificate.validToDate.getTime(), key: undefined };
     return facts;
   }
 }

@@ -28,9 +28,11 @@ export function credentialOf({ headers: { authorization }, rawHeaders }: Request
   return token !== '' && !strange.test(token) ? token : { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
 }
 
-const secretParameter = /[?&](?:access_token|token|api_key|apikey)=/i;
+const secretParameters: ReadonlySet<string> = new Set(['access_token', 'token', 'api_key', 'apikey']);
 
 /** A credential in an address ends up in logs and histories, so it is refused (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
 export function queryProblem(url: string): GatewayFault | undefined {
-  return url.includes('?') && secretParameter.test(url) ? fault('auth.query') : undefined;
+  const start = url.indexOf('?');
+  // Names may be percent-encoded.
+  return start >= 0 && [...new URLSearchParams(url.slice(start)).keys()].some((name) => secretParameters.has(name.toLowerCase())) ? fault('auth.query') : undefined;
 }

@@ -198,6 +198,44 @@ it('an opaque token is asked about, once in a while, and is held to the same rul
   expect(issuer.asked.filter((path) => path === '/introspect')).toHaveLength(6);
 });
 
+it.each<[string, (at: number) => object, number | string]>([
+  ['no expiry', () => ({ exp: undefined }), 330],
+  ['no expiry, said', () => ({ exp: null }), 330],
+  ['an expiry as a text', (at) => ({ exp: String(at + 60) }), 90],
+  ['an expiry in milliseconds', (at) => ({ exp: (at + 60) * 1_000 }), 90],
+  ['an expiry in the past', (at) => ({ exp: at - 60 }), 'it has expired'],
+  ['an expiry in the past, as a text', (at) => ({ exp: String(at - 60) }), 'it has expired'],
+  ['an expiry in the past, in milliseconds', (at) => ({ exp: (at - 60) * 1_000 }), 'it has expired'],
+  ['an expiry that is no time', () => ({ exp: 'tomorrow' }), 'its claim "exp" is no time'],
+  ['an expiry before 1970', () => ({ exp: -1 }), 'its claim "exp" is no time'],
+  ['an expiry that is a list', (at) => ({ exp: [at + 60] }), 'its claim "exp" is no time'],
+  ['a beginning in the future, as a text', (at) => ({ nbf: String(at + 60) }), 'it is not valid yet'],
+  ['a beginning in the future, in milliseconds', (at) => ({ nbf: (at + 60) * 1_000 }), 'it is not valid yet'],
+  ['no kind', () => ({ token_type: undefined }), 90],
+  ['the kind Bearer', () => ({ token_type: 'BEARER' }), 90],
+  ['the kind of an access token', () => ({ token_type: 'access_token', token_use: 'access_token' }), 90],
+  ['the kind of a refresh token', () => ({ token_type: 'refresh_token' }), 'says that it is of the kind "refresh_token"'],
+  ['the use of a refresh token', () => ({ token_type: 'Bearer', token_use: 'refresh_token' }), 'says that it is of the kind "refresh_token"'],
+  ['a kind that its holder has to prove', () => ({ token_type: 'DPoP' }), 'says that it is of the kind "DPoP"'],
+  ['a kind that is no text', () => ({ token_type: ['Bearer'] }), 'says that it is of the kind'],
+  ['a key of its holder', () => ({ cnf: { jkt: 'x' } }), 'bound to a key of its holder'],
+])('an opaque token of which its issuer says %s', async (_what, says, expected) => {
+  const at = now();
+  issuer.opaque.set('odd', { active: true, sub: 'ann', aud: audience, exp: at + 60, ...says(at) });
+  const verdict = await ask('odd');
+  if (typeof expected === 'string') {
+    expect(verdict).toMatchObject({ fault: { reason: 'auth.invalid', message: expect.stringContaining(expected) as string } });
+  } else {
+    const seconds = Math.round((((verdict as Facts).expiresAt as number) - at * 1_000) / 1_000);
+    expect([expected, expected + 1]).toContain(seconds);
+  }
+});
+
+it('a signed token that says its expiry in milliseconds is held to it', async () => {
+  expect(await problemOf(await signed({ exp: (now() - 60) * 1_000 }))).toMatch(/^auth\.invalid.*it has expired/);
+  expect(((await ask(await signed({ exp: (now() + 60) * 1_000 }))) as Facts).expiresAt).toBeLessThan(Date.now() + 120_000);
+});
+
 it('unknown tokens that are looked at in one moment are bounded for each address', async () => {
   const verdicts = await Promise.all([...Array.from({ length: 120 }, (_, index) => Promise.resolve(ask(`opaque-${index}`, rootEndpoint, '198.51.100.9'))), Promise.resolve(ask('elsewhere', rootEndpoint, '198.51.100.10'))]);
   const reasons = verdicts.map((verdict) => ('fault' in verdict ? verdict.fault.reason : 'accepted'));

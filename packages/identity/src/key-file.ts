@@ -9,12 +9,13 @@ import { z } from 'zod';
 
 /** The prefix of every key, by which secret scanners recognize it. */
 const prefix = 'omk';
-const keyPattern = /^omk_([A-Za-z0-9]{1,32})_[A-Za-z0-9_-]{43}$/;
 const idBytes = 6;
 const secretBytes = 32;
 /** Bound on the keys of one file, which are all in memory. */
 const maxKeys = 10_000;
 const maxNameBytes = 255;
+/** Bound on the patterns of one key, each of which is tried for each tool of a list. */
+const maxTools = 100;
 
 const date = z.union([z.iso.datetime({ offset: true }), z.iso.date()], { error: 'expected a date such as "2027-01-31" or "2027-01-31T12:00:00Z"' });
 const name = z.string().min(1).refine((text) => Buffer.byteLength(text) <= maxNameBytes, { error: `expected at most ${maxNameBytes} bytes` });
@@ -27,6 +28,7 @@ const record = z.strictObject({
   tenant: name.optional(),
   groups: z.array(name).max(64).default([]),
   endpoints: z.array(z.string().refine((endpoint) => endpoint === '' || isToken(endpoint), { error: 'expected the name of an endpoint, or "" for /mcp itself' })).optional(),
+  tools: z.array(z.string().min(1)).min(1).max(maxTools).optional(),
   created: date.optional(),
   expires: date.optional(),
   revoked: date.optional(),
@@ -35,28 +37,39 @@ const record = z.strictObject({
 
 const file = z.strictObject({ keys: z.array(record).max(maxKeys).default([]) }).superRefine(({ keys }, context) => {
   const ids = new Set<string>();
-  for (const [index, { id }] of keys.entries()) {
+  const hashes = new Map<string, string>();
+  for (const [index, { id, hash: digest }] of keys.entries()) {
     if (ids.has(id)) context.addIssue({ code: 'custom', message: `there are two keys ${id}`, path: ['keys', index, 'id'] });
+    const other = hashes.get(digest);
+    if (other !== undefined) context.addIssue({ code: 'custom', message: `it is the hash of the key ${other} too; one key cannot have two records`, path: ['keys', index, 'hash'] });
     ids.add(id);
+    hashes.set(digest, id);
   }
 });
 
 export type KeyRecord = z.output<typeof record>;
 
-/** @throws {Error} that says what is wrong and where, without any digest. */
-export function parseKeys(text: string): readonly KeyRecord[] {
+/** @returns what is wrong with a pattern for tools, in words. */
+export type ToolProblem = (pattern: string) => string | undefined;
+
+/**
+ * @param toolProblem left out where nobody can tell: a pattern that means nothing permits nothing.
+ * @throws {Error} that says what is wrong and where, without any digest.
+ */
+export function parseKeys(text: string, toolProblem: ToolProblem = () => undefined): readonly KeyRecord[] {
   const parsed = file.safeParse(parse(text) ?? {});
-  if (parsed.success) return parsed.data.keys;
-  throw new Error(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  if (!parsed.success) throw new Error(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  const { keys } = parsed.data;
+  const problems = keys.flatMap(({ id, tools = [] }) => tools.flatMap((pattern) => {
+    const problem = toolProblem(pattern);
+    return problem === undefined ? [] : [`key ${id}: tools: ${JSON.stringify(pattern)}: ${problem}`];
+  }));
+  if (problems.length > 0) throw new Error(problems.join('; '));
+  return keys;
 }
 
 export function formatKeys(keys: readonly KeyRecord[]): string {
   return `# API keys of Omnibus: digests, not the keys. \`omnibus keys\` writes this file; the gateway follows it.\n${stringify({ keys })}`;
-}
-
-/** The id in a text that looks like a key; undefined for any other text. */
-export function keyIdOf(credential: string): string | undefined {
-  return keyPattern.exec(credential)?.[1];
 }
 
 /** Whether a text looks like a key, valid or not. */
@@ -65,7 +78,7 @@ export function isKey(credential: string): boolean {
 }
 
 /** Makes a key and its record. */
-export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'> & Partial<Pick<KeyRecord, 'tenant'>>): { readonly key: string; readonly record: KeyRecord } {
+export function newKey(settings: Pick<KeyRecord, 'subject' | 'groups' | 'endpoints' | 'expires' | 'note'> & Partial<Pick<KeyRecord, 'tenant' | 'tools'>>): { readonly key: string; readonly record: KeyRecord } {
   const id = randomBytes(idBytes).toString('hex');
   const key = `${prefix}_${id}_${randomBytes(secretBytes).toString('base64url')}`;
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as typeof settings;

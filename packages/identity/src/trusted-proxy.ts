@@ -61,7 +61,9 @@ export class TrustedProxy {
     const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
     if (groups.length > maxGroups) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups`) };
     const name = { issuer: proxyIssuer, subject: user };
-    const facts: Facts = { ...name, principal: principalOf(name, tenant as string | undefined), tenant: tenant as string | undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+    const facts: Facts = {
+      ...name, principal: principalOf(name, tenant as string | undefined), tenant: tenant as string | undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: undefined, key: undefined,
+    };
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, facts);
     return facts;

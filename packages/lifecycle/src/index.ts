@@ -7,6 +7,7 @@ export { DeadlineWheel } from './deadline.ts';
 export type { Deadline } from './deadline.ts';
 export { Drain } from './drain.ts';
 export { addressOf, guardedLookup } from './guarded-lookup.ts';
+export { listenProblem } from './listen-problem.ts';
 export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';
 export type { UncaughtKind } from './survive.ts';

@@ -30,6 +30,7 @@ interface Matched {
   readonly denies: readonly Rule[];
   readonly asks: readonly Rule[];
   readonly redacts: readonly Rule[];
+  readonly guards: readonly Rule[];
   readonly allows: readonly Rule[];
 }
 
@@ -75,6 +76,11 @@ export class Rights {
   /** What is redacted in messages about a thing, whether or not it is allowed. */
   redaction(target: Target, circumstances: Circumstances): Redaction | undefined {
     return redactionOf(this.#matched(target), circumstances);
+  }
+
+  /** The ids of guardrails that look at messages about a thing. */
+  guards(target: Target, circumstances: Circumstances): readonly string[] {
+    return this.#matched(target).flatMap(({ guards }) => guards.filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ id }) => id));
   }
 
   decide(target: Target, circumstances: Circumstances): Decision {
@@ -127,15 +133,16 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
   const denies: Rule[] = [];
   const asks: Rule[] = [];
   const redacts: Rule[] = [];
+  const guards: Rule[] = [];
   const allows: Rule[] = [];
   for (const rule of rules) {
-    // A method that no revision knows may do anything: a rule that denies a part of its server denies it.
+    // A method that no revision defines may have any effect: a rule that denies a part of its server denies it.
     const verdict = target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
-    // Nobody can be asked to approve a method that no revision knows: such a rule denies it.
-    (rule.effect === 'allow' ? allows : rule.effect === 'redact' ? redacts : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
+    // A call of a method that no revision defines cannot be shown for approval: such a rule denies it.
+    (rule.effect === 'allow' ? allows : rule.effect === 'redact' ? redacts : rule.effect === 'guard' ? guards : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
   }
-  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, allows };
+  return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, guards, allows };
 }
 
 function redactionOf(halves: readonly Matched[], circumstances: Circumstances): Redaction | undefined {

@@ -29,7 +29,7 @@ export interface AskTerms {
 /** A compiled rule. Settings with `ask` become two: one that allows, and one that asks first, whichever rule allows the call. */
 export interface Rule {
   readonly id: string;
-  readonly effect: 'allow' | 'deny' | 'ask' | 'redact';
+  readonly effect: 'allow' | 'deny' | 'ask' | 'redact' | 'guard';
   /** Only of a rule that redacts. */
   readonly redaction: RedactTerms | undefined;
   /** Only of a rule that asks. */
@@ -48,8 +48,8 @@ export interface Rule {
 }
 
 /** The selectors of a rule, each with its text. Invalid ones are left out. */
-export function selectorsOf({ allow, deny, ask, redact }: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact'>): readonly (Selector & { readonly text: string })[] {
-  return [allow ?? deny ?? ask ?? redact ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
+export function selectorsOf({ allow, deny, ask, redact, guard }: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact' | 'guard'>): readonly (Selector & { readonly text: string })[] {
+  return [allow ?? deny ?? ask ?? redact ?? guard ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
 }
 
 /** Compiles a text under `when`. @throws {Error} with a message for the operator when the text is invalid. */
@@ -59,7 +59,7 @@ export type CompileWhen = (text: string) => (circumstances: Circumstances) => bo
 export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
   const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
-    const rule = compileEffect(settings, index, compileWhen, settings.redact !== undefined ? 'redact' : settings.deny === undefined ? 'allow' : 'deny');
+    const rule = compileEffect(settings, index, compileWhen, settings.guard !== undefined ? 'guard' : settings.redact !== undefined ? 'redact' : settings.deny === undefined ? 'allow' : 'deny');
     return 'problems' in rule || problems.length > 0 ? { problems: [...('problems' in rule ? rule.problems : []), ...problems] } : [rule];
   }
   problems.push(...askProblems(settings, index));
@@ -103,8 +103,8 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
       return undefined;
     }
   };
-  const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, only, args, time, network, when, because } = settings;
-  const effects = Object.entries({ allow, deny, ask, redact }).filter(([, each]) => each !== undefined);
+  const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, guard, only, args, time, network, when, because } = settings;
+  const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
   if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow`, `deny`, `ask` or `redact`, and one of them' });
   const [written = 'allow', what = []] = effects[0] ?? [];
   const texts = [what].flat();
@@ -155,9 +155,9 @@ function conditionOf(conditions: readonly Condition[]): Condition {
   return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
 }
 
-/** For a task that runs, conditions were evaluated when it began: they count as true for a rule that allows, and as false for one that denies or asks. A rule that redacts applies. */
+/** For a task that runs, conditions were evaluated when it began: they count as true for a rule that allows, and as false for one that denies or asks. A rule that redacts, and a guardrail, applies. */
 function once(condition: Condition, effect: Rule['effect']): Condition {
-  return (circumstances) => (circumstances.isBegun === true ? (effect === 'allow' || effect === 'redact' ? 'yes' : 'no') : condition(circumstances));
+  return (circumstances) => (circumstances.isBegun === true ? (effect === 'allow' || effect === 'redact' || effect === 'guard' ? 'yes' : 'no') : condition(circumstances));
 }
 
 /** Wraps a condition so that one that throws gives `unknown`. */

@@ -38,6 +38,8 @@ export interface RuleSettings {
   readonly ask?: string | readonly string[] | undefined;
   /** What is redacted in its results, whatever rule allows it. */
   readonly redact?: string | readonly string[] | undefined;
+  /** What a guardrail is about (`guardrails/guardrails.ts`); it neither allows nor denies anything. */
+  readonly guard?: string | readonly string[] | undefined;
   /** Names of patterns, or patterns of one's own (`redaction/patterns.ts`). */
   readonly patterns?: string | readonly string[] | undefined;
   /** JSON pointers into structured results, in which `*` is any member or item. */
@@ -46,7 +48,7 @@ export interface RuleSettings {
   readonly unreadable?: 'withhold' | 'pass' | undefined;
   /** Who is asked. Default: the approvers where some are named, else the caller. */
   readonly by?: 'caller' | 'approvers' | undefined;
-  /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: whoever has the role. */
+  /** `group:NAME`, `key:SUBJECT` or `ISSUER|SUBJECT`; default: everybody with the role. */
   readonly approvers?: string | readonly string[] | undefined;
   /** Milliseconds within which the approval has to come. */
   readonly expires?: number | undefined;

@@ -1,4 +1,4 @@
-/** What one upstream server offers, as an adapter of it publishes it: the value under the server and the adapter's worker in the catalogue. */
+/** The lists of one server, as one of its adapters publishes them: a value in the catalogue, under the server and the adapter's worker. */
 import type { DefinedKind } from './approved-definitions.ts';
 import { isToken, type ServerName, type WorkerId } from './ids.ts';
 import type { JsonObject } from './json-rpc.ts';
@@ -17,25 +17,25 @@ export interface CatalogLists {
   readonly resourceTemplates: readonly ResourceTemplateEntry[];
 }
 
-/** What a server says of a whole list, besides its entries. */
+/** Members of a server's list besides its entries. */
 export interface ListNotes {
   /** `_meta` of its pages. */
   readonly meta?: JsonObject;
-  /** Members of its pages that no revision known here has. */
+  /** Members of its pages that no known revision defines. */
   readonly more?: JsonObject;
-  /** Milliseconds for which it says that the list can be used. */
+  /** Milliseconds for which the server says that the list can be cached. */
   readonly ttlMs?: number;
-  /** Milliseconds since 1970 at which that began; left out where changes are announced, so that what is known is never older than they are. */
+  /** Time at which that began, in milliseconds since 1970; left out where the server announces changes, so that the list is never outdated. */
   readonly readAt?: number;
-  /** It says that its list is the same for everybody. */
+  /** Whether the server says that the list is the same for everybody. */
   readonly isPublic?: boolean;
 }
 
-/** How a list for some clients differs from what everybody is offered. */
+/** The difference between a list for some clients and the common list. */
 export interface OfferedList {
-  /** Entries that are not in the other, or read differently there. */
+  /** Entries that are not in the common list, or are different there. */
   readonly entries: readonly JsonObject[];
-  /** Names or URIs of entries that are missing. */
+  /** Names or URIs of entries of the common list that are missing. */
   readonly without: readonly string[];
 }
 
@@ -43,65 +43,75 @@ export interface OfferedList {
 export interface CallerOffer {
   /** `offerKey`. */
   readonly key: string;
-  /** Lists that differ; none, where such clients are offered what everybody is. */
+  /** Lists that differ; empty where such clients are offered the common lists. */
   readonly lists: Readonly<Partial<Record<ListKind, OfferedList>>>;
 }
 
-/** What a server says of itself when it is met. */
+/** What a server says about itself in the handshake. */
 export interface ServerIntroduction {
   readonly revision: Revision;
   readonly capabilities: JsonObject;
   readonly instructions: string | undefined;
 }
 
-/** Something a server offers that is kept from clients until its definition is approved. */
+/** An entry that is held back from clients until its definition is approved. */
 export interface HeldEntry {
   readonly kind: DefinedKind;
-  /** The server's own name of it, or URI template. */
+  /** The server's own name of the entry, or its URI template. */
   readonly name: string;
+  /** The guardrail that withholds it; only in records that session workers have processed. */
+  readonly guardrail?: string;
 }
+
+/**
+ * The kinds of problems for which a server cannot be used. `program`: it does not exist or must not be started. `ended`: it has ended. `address`: nothing
+ * answers there. `credentials`: they are missing or refused. `time`: no answer in time. `speech`: the answers are not MCP. `configuration`: it is wrong.
+ */
+export type ServerTrouble = 'program' | 'ended' | 'address' | 'credentials' | 'time' | 'speech' | 'configuration';
 
 export interface CatalogRecord {
   readonly server: ServerName;
-  /** A server that is `down` keeps its last lists, so that a call to one of its tools can say what is wrong. */
+  /** A server that is `down` keeps its last lists, so that a call to one of its tools is answered with the problem. */
   readonly status: 'up' | 'down';
   /** Why it is down, or which of its lists could not be read while it is up, in words for a person. */
   readonly problem?: string;
+  /** The kind of problem because of which it is down, where that is known. */
+  readonly trouble?: ServerTrouble;
   readonly revision?: Revision;
   readonly capabilities: JsonObject;
   readonly instructions?: string;
   readonly lists: CatalogLists;
-  /** For clients that declared capabilities, as far as such clients came. */
+  /** Offers to clients that declared certain capabilities, for those sets that clients have declared so far. */
   readonly offers?: readonly CallerOffer[];
-  /** It is called with credentials of each user, and offers each what is his: by `ownerKey`, the key of an entry of `offers`. */
+  /** For a server that is called with each user's own credentials: by `ownerKey`, the key of that user's entry in `offers`. */
   readonly owners?: Readonly<Record<string, string>>;
-  /** Nothing is shown to whom the server does not know. */
+  /** Whether the server shows its lists only to users who have signed in. */
   readonly wantsSignIn?: boolean;
   readonly notes?: Readonly<Partial<Record<ListKind, ListNotes>>>;
   /** Lists that could not be read, or not to their end. */
   readonly unread?: readonly ListKind[];
-  /** Entries the server offers that are in no list because they do not fit. */
+  /** Number of entries that are in no list because they exceed the bounds. */
   readonly leftOut?: number;
-  /** What is in no list because its definition is not as it was approved. */
+  /** Entries that are in no list because their definitions differ from the approved ones. */
   readonly held?: readonly HeldEntry[];
-  /** The adapter's worker has left in order: the record counts only while nobody else has one. */
+  /** Set when the adapter's worker has left in an orderly way: the record counts only while no other worker has one. */
   readonly hasLeft?: boolean;
-  /** When the server last announced a change, per list; it grows with each: announcements are passed on even when the list reads the same afterwards. */
+  /** Per list, a number that grows with each change that the server announces; announcements are passed on even if the list is the same afterwards. */
   readonly announcements: Readonly<Record<ChangeKind, number>>;
 }
 
 export const noLists: CatalogLists = { tools: [], prompts: [], resources: [], resourceTemplates: [] };
 export const noAnnouncements: Readonly<Record<ChangeKind, number>> = { tools: 0, prompts: 0, resources: 0 };
 
-/** Stands in no name. */
+/** A character that no name contains. */
 const separator = '=';
 
-/** The key of a record: each worker writes its own, so that one that cannot reach a server does not speak for the others. */
+/** The key of a record. Each worker writes its own, so that a worker that cannot reach a server does not replace the records of others. */
 export function catalogKey(server: ServerName, worker: WorkerId): string {
   return `${server}${separator}${worker}`;
 }
 
-/** @returns undefined for a key that is not ours, as of another version of the gateway. */
+/** @returns undefined for a key of another form, as of another version of the gateway. */
 export function parseCatalogKey(key: string): { readonly server: ServerName; readonly worker: WorkerId } | undefined {
   const [server, worker, ...more] = key.split(separator);
   if (server === undefined || worker === undefined || more.length > 0 || !isToken(server) || !isToken(worker)) return undefined;

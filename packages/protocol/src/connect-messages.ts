@@ -1,52 +1,64 @@
-/** What edges and backend workers say to each other while a user signs in for a server: the edge has the pages, the backend the secrets. */
+/** Messages between edges and backend workers during the sign-in of a user for a server. The edge serves the pages, and the backend keeps the secrets. */
 import type { Who } from './exchange.ts';
 import type { Principal, ServerName } from './ids.ts';
 
-/** The tool that says where users of a server sign in. */
+/** Name of the tool that gives the address of the sign-in for a server. */
 export const signInName = 'connect';
 
 export type ConnectCommand =
-  /** What is a ticket about? */
+  /** Asks what a ticket is for. */
   | { readonly kind: 'look'; readonly ticket: string }
   /**
-   * The user whose ticket it is goes on.
-   * @property browser a secret that his browser keeps meanwhile.
-   * @property isProven the browser has shown whose it is; else what it brings is kept aside until the caller has said a code that it is shown.
+   * The user of a ticket begins the sign-in.
+   * @property browser a secret that the user's browser keeps as a cookie.
+   * @property isProven whether the browser has proven to be the user's; otherwise the tokens are used only after the caller has given the code that the browser shows.
    */
   | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string; readonly isProven: boolean }
-  /** The issuer has sent him back. @property query of the address he came back to. */
+  /** The issuer has redirected the user back. @property query of the redirect. */
   | { readonly kind: 'finish'; readonly browser: string; readonly query: string }
-  /** What users have connected: of one of them, or of all. */
+  /** Lists connections, of one user or of all. */
   | { readonly kind: 'list'; readonly principal?: Principal }
-  /** Ends what a user has connected, here and at its issuer. */
-  | { readonly kind: 'revoke'; readonly server: ServerName; readonly principal: Principal };
+  /** Revokes a connection of a user, here and at its issuer. */
+  | { readonly kind: 'revoke'; readonly server: ServerName; readonly principal: Principal }
+  /**
+   * Ends all connections of a removed user, here and at the issuers.
+   * @property issuer of the user's identity; left out where only the name is known, which then must be that of one user.
+   * @property principal of the user, by which connections that cannot be decrypted are found; those of agents of the user are found by the name.
+   * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user who had the name earlier.
+   */
+  | { readonly kind: 'forget'; readonly subject: string; readonly issuer?: string; readonly principal?: Principal; readonly before?: number };
 
-/** What a user has connected to a server, less what is secret. */
+/** A connection of a user to a server, without secrets. */
 export interface ConnectionRow {
   readonly server: ServerName;
   readonly host: string;
   readonly principal: Principal;
-  /** Whose it is, for people; left out where nobody need be known. */
+  /** Name of the user; left out where callers are not authenticated. */
   readonly owner?: string;
   readonly issuer: string;
   readonly scope?: string;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** `signed-out`: its tokens were refused, and the user is asked to sign in again. */
-  readonly state: 'connected' | 'signed-out';
+  /**
+   * `signed-out`: its tokens were refused, and the user is asked to sign in again. `unreadable`: a key of the vault is missing, so little is known of the
+   * connection.
+   */
+  readonly state: 'connected' | 'signed-out' | 'unreadable';
 }
 
 export type ConnectReply =
-  /** @property host of the server. @property who is asked, where that was proven. */
+  /** @property host of the server. @property who identity of the user whom the ticket was given to, where it was proven. */
   | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly principal: Principal; readonly who?: Who }
   | { readonly kind: 'leave'; readonly address: string }
-  /** @property code that the caller has to say before it is taken. */
+  /** @property code that the caller has to give before the tokens are used. */
   | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }
-  /** Used, over, or never there. */
+  /** There is no such ticket or sign-in: it was used, has expired, or never existed. */
   | { readonly kind: 'gone' }
   /** @property problem for the user. */
   | { readonly kind: 'failed'; readonly problem: string }
-  /** @property total of how many these are the first. */
+  /** The first connections. @property total number of all. */
   | { readonly kind: 'connections'; readonly connections: readonly ConnectionRow[]; readonly total: number }
-  /** @property isRevoked whether the issuer has taken the tokens back; undefined where it has no address for that. */
-  | { readonly kind: 'revoked'; readonly isRevoked?: boolean };
+  /** @property isRevoked whether the issuer has revoked the tokens; undefined where it has no revocation endpoint. */
+  | { readonly kind: 'revoked'; readonly isRevoked?: boolean; readonly wasUnreadable?: boolean }
+  /** @property notRevoked number of those connections that no issuer has revoked. */
+  | { readonly kind: 'forgotten'; readonly count: number; readonly notRevoked: number };

@@ -1,10 +1,13 @@
 /**
- * The one table of what the gateway itself answers when it refuses or fails. Three families stay apart: an upstream's own
- * error is passed on as it is, a gateway error stands in this table, and anything else is a bug and becomes `internal.error`.
+ * The table of all errors that the gateway itself answers. There are three families: an error of an upstream server is passed on unchanged, an error of
+ * the gateway has a row in this table, and any other error is a bug and becomes `internal.error`.
  */
 import type { JsonRpcErrorObject } from './json-rpc.ts';
 
-/** `same`: the identical request may be sent again. `unknown-outcome`: it may have been executed, so look before repeating. */
+/**
+ * `same`: the identical request may be sent again. `unknown-outcome`: the request may have been executed, which has to be found out before it is
+ * repeated.
+ */
 type Retry = 'never' | 'same' | 'unknown-outcome';
 
 interface ErrorRow {
@@ -60,8 +63,8 @@ export const errorTable = {
   'origin.forbidden': row(-32600, 403, 'never', 'The Origin header is not on the allow-list.'),
   'auth.required': row(-32600, 401, 'never', 'The endpoint serves known callers only: send Authorization: Bearer with a token or an API key, or show a client certificate where the gateway takes those. WWW-Authenticate says where a token is issued.'),
   'auth.invalid': row(-32600, 401, 'never', 'The token, API key or certificate is not accepted: it is unknown, has expired, or is meant for another service. The message says which.'),
-  'auth.endpoint': row(-32600, 403, 'never', 'The API key is valid, but not for this endpoint.'),
-  'auth.scope': row(-32600, 403, 'never', 'The token is valid but lacks a scope; data.requiredScopes names all scopes that it must have.'),
+  'auth.endpoint': row(-32600, 403, 'never', 'The API key is valid, but not for this endpoint, or not for the admin port.'),
+  'auth.scope': row(-32600, 403, 'never', 'The token is valid but lacks a scope that this request needs; data.requiredScopes and the challenge name all that it needs. Sign in again with these.'),
   'auth.unavailable': row(-32603, 503, 'same', 'The token cannot be checked now: its issuer does not answer, or too many unknown tokens are being checked.'),
   'caller.unproven': row(-32603, 500, 'never', 'A process of the gateway got a request without a valid signature of an edge that says who the caller is. All edges and session workers need the same sealing key and the same `auth`.'),
   'auth.query': row(-32600, 400, 'never', 'The address contains a token or an API key. Replace it by a new one, since addresses end up in logs, and send that in the Authorization header.'),
@@ -80,6 +83,9 @@ export const errorTable = {
   'limit.quota': row(-32603, 200, 'same', 'A daily or monthly quota of limits.rules is used up, or the store of quotas does not answer: data.limit names the rule, data.retryAfterMs says when to try again. The request was not executed.'),
   'call.blocked': row(-32603, 200, 'never', 'An administrator of the gateway has blocked the tool or server (`omnibus blocks`). Calls that were running were cancelled.'),
   'policy.denied': row(-32600, 200, 'never', 'A rule under `access` does not permit this; data.rule names the rule, and data.because says why, or whom to ask.'),
+  'guardrail.denied': row(-32600, 200, 'never', 'A guardrail has found something in the message that may not be passed on; data.guardrail names it, and data.because says why, where it does. The request was not executed.'),
+  'guardrail.withheld': row(-32603, 200, 'never', 'The server has answered, and a guardrail does not let the answer pass, or could not look at it; data.guardrail names it. The request was executed.'),
+  'guardrail.unavailable': row(-32603, 200, 'same', 'Whoever a guardrail asks about messages did not answer in time, or with something that is no answer; data.guardrail names the guardrail. The request was not executed.'),
   'approval.refused': row(-32600, 200, 'never', 'A rule under `access` demands an approval of this call, and the user or the approver refused it; data.rule names the rule. The request was not executed.'),
   'approval.expired': row(-32600, 200, 'same', 'A rule under `access` demands an approval of this call, and nobody gave it in time; data.rule names the rule. The request was not executed.'),
   'approval.void': row(-32600, 200, 'same', 'The rules or the arguments that a profile fixes have changed since the call was shown for approval, so the approval does not count. The request was not executed.'),
@@ -131,12 +137,12 @@ export function httpStatusOf(reason: ErrorReason): number {
   return rowOf(reason).httpStatus;
 }
 
-/** The row of a reason. A reason that only a newer version of the gateway knows may come over the bus; nothing is known of its outcome, so it is treated as a bug is. */
+/** The row of a reason. For a reason of a newer version of the gateway, whose outcome is unknown, it is the row of a bug. */
 function rowOf(reason: ErrorReason): ErrorRow {
   return Object.hasOwn(errorTable, reason) ? errorTable[reason] : errorTable['internal.error'];
 }
 
-/** Carries a fault up through code that throws. Anything else that is thrown is a bug. */
+/** Carries a fault up through code that throws. Any other thrown error is a bug. */
 export class GatewayError extends Error {
   readonly fault: GatewayFault;
 

@@ -1,27 +1,34 @@
-/** What is known of a caller once it is proven, as it goes from the edge to those who decide. */
+/** The proven facts about a caller, as the edge passes them to the code that decides about access. */
 import type { Principal } from './ids.ts';
 
-/** What names somebody: exact texts, compared as they are. */
+/** The identity of a user or program: exact texts, compared as they are. */
 export interface Subject {
-  /** Who vouches: the address of a token's issuer, or a word of our own for other ways. */
+  /** The party that vouches for the name: the issuer of a token, or a constant of ours for other kinds of authentication. */
   readonly issuer: string;
-  /** The name the issuer knows the caller by, never an e-mail address, which changes hands. */
+  /** The caller's name at the issuer. Never an e-mail address, which may be given to another person. */
   readonly subject: string;
 }
 
 export interface Facts extends Subject {
   readonly principal: Principal;
   readonly tenant: string | undefined;
-  /** Who acts for the subject, the one that sent the request first (RFC 8693, 4.1). */
+  /** The parties that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
   readonly actors: readonly Subject[];
   readonly groups: readonly string[];
   readonly scopes: readonly string[];
   /** The program that the token was given to. */
   readonly client: string | undefined;
-  /** Milliseconds since 1970 from which on the proof is none; undefined for one without an end. */
+  /** Time in milliseconds since 1970 at which the proof expires; undefined for one that does not. */
   readonly expiresAt: number | undefined;
-  /** The API key that proved it. */
+  /** The id of the API key that was the proof. */
   readonly key: string | undefined;
-  /** What the user has allowed, and may take back: of tokens of our own authorization server. */
+  /**
+   * The tools that the key may use, as patterns of rules (`server/tool`); everything else is hidden from its holder. Left out of a key without this
+   * restriction.
+   */
+  readonly tools?: readonly string[] | undefined;
+  /** Set for callers for whom no scopes can be requested; left out for tokens whose issuer grants scopes. */
+  readonly isUnscoped?: true;
+  /** The id of the user's consent, which the user may withdraw; only in tokens of our own authorization server. */
   readonly grant?: string | undefined;
 }

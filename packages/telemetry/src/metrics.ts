@@ -69,6 +69,9 @@ export class Metrics extends Instruments {
   /** Messages to approvers that were given up. */
   readonly approvalsUntold = this.counter('omnibus_approvals_untold_total', 'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.', []);
   readonly #ruleRefusals = this.counter('omnibus_policy_refusals_total', 'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.', ['outcome', 'rule']);
+  readonly #guarded = this.counter('omnibus_guardrail_decisions_total', 'Messages in which a guardrail has found something, by guardrail, by what it looked at (requests, results, questions, lists) and what became of the message: denied, changed, labelled, failed (it could not look), or only recorded.', ['guardrail', 'stage', 'action']);
+  readonly #guardrailSeconds = this.histogram('omnibus_guardrail_check_seconds', 'Time that a check by a webhook or a tool takes, waiting for a place included, by guardrail.', ['guardrail']);
+  readonly guardrailChecks = this.gauge('omnibus_guardrail_checks', 'Checks by webhooks and tools at this worker, by guardrail: running (its `concurrency`), or waiting (four times as many at most).', ['guardrail', 'state']);
   readonly slowReaders = this.counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
   readonly #collectors: (() => void)[] = [];
 
@@ -118,6 +121,16 @@ export class Metrics extends Instruments {
   /** @param rule by the id that the configuration gives it. */
   refusedByRule(outcome: 'denied' | 'hidden' | 'recorded', rule: string): void {
     this.#ruleRefusals.inc({ outcome, rule });
+  }
+
+  /** @param guardrail by the id that the configuration gives it. */
+  guarded(guardrail: string, stage: string, action: string): void {
+    this.#guarded.inc({ guardrail, stage, action });
+  }
+
+  /** @param guardrail by the id that the configuration gives it. */
+  guardrailTimer(guardrail: string): { observe(seconds: number): void } {
+    return this.#guardrailSeconds.labels({ guardrail });
   }
 
   dropped(reason: DropReason): void {

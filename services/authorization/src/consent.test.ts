@@ -1,4 +1,4 @@
-/** What the page says that a user is asked to allow, and how often a password may be guessed there. */
+/** The text of the consent page, and the bounds on guessing passwords. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -31,7 +31,7 @@ beforeEach(async () => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const authorization: AuthorizationServer = await AuthorizationServer.open({
     publicUrl: url, bus, registration: 'open', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
-    scopes: ['mcp'], moreScopes: ['mcp:admin'], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
+    scopes: ['mcp'], moreScopes: [{ name: 'mcp:admin', isAnnounced: false, administers: true }, { name: 'files:write', isAnnounced: true, administers: false, description: 'change <files>' }], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
     clients: [], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
   });
   return async () => {
@@ -74,9 +74,9 @@ async function post(path: string, body: URLSearchParams | string): Promise<Reado
   return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).json() as Promise<Readonly<Record<string, string>>>;
 }
 
-/** A program begins, and its user goes on until he is asked for his password, or to allow it. */
-async function begin(client: string, browser: Browser): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
-  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', new URLSearchParams({ client_id: client, scope: 'mcp mcp:admin' }));
+/** Begins the sign-in of a program, up to the page where the user enters a password or consents. */
+async function begin(client: string, browser: Browser, scope = 'mcp mcp:admin'): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
+  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', new URLSearchParams({ client_id: client, scope }));
   const typed = await browser.submit(await browser.open('/device'), '/device', { user_code: code });
   return { page: await browser.submit(typed, '/device'), typed, device };
 }
@@ -95,6 +95,27 @@ it('whoever has allowed a client to administer the gateway is told so again, eac
   expect(page.text).toContain('<code>mcp:admin</code>');
   await browser.submit(page, '/consent');
   expect(await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))).toMatchObject({ scope: 'mcp mcp:admin' });
+});
+
+it('a scope that certain tools need is announced, shown in words to whom it is asked of, and given to who asks; another one is not', async () => {
+  const { scopes_supported: supported } = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json() as { readonly scopes_supported: readonly string[] };
+  expect(supported).toEqual(expect.arrayContaining(['mcp', 'files:write']));
+  expect(supported).not.toContain('mcp:admin');
+  const [client, browser] = [await registered(), new Browser()];
+  const tokenFor = async (scope: string, shown: (page: Page) => void): Promise<unknown> => {
+    const { page, device } = await begin(client, browser, scope);
+    const asked = page.text.includes('type="password"') ? await browser.submit(page, '/login', { name: 'ann', password }) : page;
+    shown(asked);
+    await browser.submit(asked, '/consent');
+    return (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['scope'];
+  };
+  expect(await tokenFor('mcp', ({ text }) => expect(text).not.toContain('files:write'))).toBe('mcp');
+  expect(await tokenFor('files:write nobody:knows', ({ text }) => {
+    expect(text).toContain('<code>files:write</code> (change &#60;files&#62;)');
+    expect(text).not.toContain('nobody:knows');
+    expect(text).not.toContain('permission to administer');
+  })).toBe('mcp files:write');
+  expect(await tokenFor('mcp', ({ text }) => expect(text).not.toContain('files:write'))).toBe('mcp');
 });
 
 it('an address that has no attempts left takes none from a user who is elsewhere', async () => {

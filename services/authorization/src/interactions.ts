@@ -27,7 +27,7 @@ export class Interactions {
   /** @param uid of the sign-in, from the path. @param action the part of the path after it. @throws {Unwanted} */
   async serve(exchange: Exchange, uid: string, action: string | undefined, query: URLSearchParams): Promise<void> {
     const { request, response } = exchange;
-    // The cookie decides whose sign-in this is; browsers send it to this path only.
+    // The cookie identifies the sign-in; browsers send it to this path only.
     const details = await this.#options.provider().interactionDetails(request, response);
     if (details.uid !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
     if (request.method === 'GET' && action === undefined) return this.#show(exchange, details);
@@ -96,7 +96,7 @@ export class Interactions {
 
   async #federated({ request, response, address }: Exchange, { uid, prompt, params }: Details, query: URLSearchParams): Promise<void> {
     const { upstream, people, provider } = this.#options;
-    // With a state that was given to somebody else, this browser would be signed in as that person.
+    // With a state that was given to another person, this browser would be signed in as that person.
     if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
     try {
       const person = await upstream.finish(query);
@@ -109,7 +109,7 @@ export class Interactions {
     }
   }
 
-  /** @throws errors that are not the provider's. */
+  /** @throws {Error} any error that is not a failed sign-in at the provider. */
   #refuse(response: Exchange['response'], error: unknown, address: string): void {
     if (!(error instanceof SignInProblem)) throw error;
     this.#options.metrics.callers.signedIn('provider', 'refused');
@@ -126,7 +126,7 @@ export class Interactions {
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     const name = (form.get('name') ?? '').trim().slice(0, maxNameCharacters);
     const password = form.get('password') ?? '';
-    // Attempts of an address that has none left do not count against the user, and push nobody out of the table.
+    // Attempts from an address that has none left do not count against the user, and create no entry in the table of users.
     const wait = this.#byAddress.take(address) || this.#byUser.take(name);
     if (wait > 0) {
       metrics.callers.signedIn('password', 'throttled');
@@ -159,16 +159,16 @@ export class Interactions {
     const client = await provider().Client.find(clientId);
     const person = users()?.find(subject) ?? await people.find(subject);
     const tenant = person !== undefined && 'tenant' in person ? person.tenant : undefined;
-    // The library names as missing only what was not allowed before; tokens get everything that was asked for.
+    // The library reports as missing only what was not allowed before; tokens get everything that was requested.
     const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
     const { scope = '' } = params;
-    const asksFor = (typeof scope === 'string' ? scope : '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.includes(scope));
+    const asksFor = (typeof scope === 'string' ? scope : '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.some(({ name }) => name === scope));
     const wanted = [...new Set([...asksFor, ...Object.values(missing).flat()])];
     const resources = [...new Set([...[params['resource'] ?? []].flat().map(String), ...Object.keys(missing)])];
     sendPage(response, 200, consentPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
       redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
-      person: person?.name ?? subject, scopes: wanted, administers: wanted.some((scope) => moreScopes.includes(scope)),
+      person: person?.name ?? subject, scopes: wanted.map((name) => moreScopes.find((more) => more.name === name) ?? { name, isAnnounced: true, administers: false }),
       resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })), formTargets: targetsOf(redirectUri),
     }));
   }
@@ -196,7 +196,7 @@ export class Interactions {
   }
 }
 
-/** The origins that the answer to a form may redirect to: browsers apply a page's policy to redirects of its forms. */
+/** The origins that the answer to a form may redirect to: browsers apply the content security policy of a page to redirects of its forms too. */
 function targetsOf(redirectUri: string): readonly string[] {
   if (!URL.canParse(redirectUri)) return [];
   const { origin, protocol } = new URL(redirectUri);

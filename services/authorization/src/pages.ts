@@ -1,10 +1,11 @@
 /**
- * The pages of the authorization server: plain HTML without scripts, which cannot be framed, and which say in words what is allowed to whom. Everything
- * that comes from others is escaped and shown as text.
+ * The pages of the authorization server: plain HTML without scripts, which cannot be framed, and which state what is allowed to which program. All text
+ * from outside is escaped.
  */
 import type { ServerResponse } from 'node:http';
 import { hash } from 'node:crypto';
 import type { Allowed } from './people.ts';
+import type { FurtherScope } from './settings.ts';
 
 const style = `
 :root{color-scheme:light dark}*{box-sizing:border-box}
@@ -47,7 +48,7 @@ function pageHeaders(formTargets: readonly string[]): Readonly<Record<string, st
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
-    'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', // A form of ours says where it comes from, and nobody else is told.
+    'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', // A form of ours sends its origin; no other site learns the address of the page.
     'referrer-policy': 'same-origin', 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin',
   };
 }
@@ -59,7 +60,7 @@ export interface SignInPage {
   readonly action: string;
   readonly formToken: string;
   readonly clientName: string;
-  /** Whether there is a file of users. */
+  /** Whether a file of users is configured. */
   readonly hasUsers: boolean;
   /** Host of the OpenID provider; undefined where there is none. */
   readonly upstreamHost: string | undefined;
@@ -88,27 +89,25 @@ export interface ConsentPage {
   readonly isOnThisComputer: boolean;
   readonly isAddress: boolean;
   readonly person: string;
-  readonly scopes: readonly string[];
-  /** Whether the scopes include the one for administering the gateway. */
-  readonly administers: boolean;
+  readonly scopes: readonly FurtherScope[];
   /** For each address, the servers that it gives access to. */
   readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];
   readonly formTargets: readonly string[];
 }
 
-export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, administers, resources, formTargets }: ConsentPage): Page {
+export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, formTargets }: ConsentPage): Page {
   const who = clientName ?? clientId;
   const where = resources.map(({ address, servers }) => `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`).join('');
   const rows: readonly (readonly [string, string])[] = [
     ['Signed in as', escaped(person)],
     [isAddress ? 'Described at' : 'Client id', escaped(clientId)],
-    ['May', scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')],
+    ['May', scopes.map(({ name, description }) => `<code>${escaped(name)}</code>${description === undefined ? '' : ` (${escaped(description)})`}`).join(' ')],
   ];
   return {
     title: `Allow ${who} to act for you?`, formTargets,
     body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
 ${isOnThisComputer ? '<p class="note">This is a program on this computer. Any program here can claim this name, so continue only if you have just started it yourself.</p>' : ''}
-${administers ? '<p class="note">It asks for permission to administer the gateway in your name: its keys, its users and its configuration.</p>' : ''}
+${scopes.some(({ administers }) => administers) ? '<p class="note">It asks for permission to administer the gateway in your name: its keys, its users and its configuration.</p>' : ''}
 <dl>${rows.map(([name, value]) => `<dt>${name}</dt><dd>${value}</dd>`).join('')}</dl>
 <h2>It gets access to</h2><ul>${where}</ul>
 <div class="actions"><form method="post" action="${escaped(action)}/consent">${hidden('token', formToken)}<button class="main" type="submit">Allow</button></form>

@@ -1,4 +1,4 @@
-/** The authorization server: serves its addresses, and tells edges what they need to verify its tokens. */
+/** The authorization server: serves its addresses, and gives edges what they need to verify its tokens. */
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
@@ -30,6 +30,8 @@ export interface AuthorizationServerOptions extends Rules {
   /** The sealing keys of the gateway; undefined for a gateway of one process without any. */
   readonly sealingKeys: readonly [Buffer, ...Buffer[]] | undefined;
   readonly usersFile: string | undefined;
+  /** Called with users who were removed from the file. */
+  readonly removed?: ((subject: string) => void) | undefined;
   readonly signIn: SignInOptions | undefined;
   readonly refreshGraceMs: number;
   /** The servers that an address gives users of a tenant access to. @returns undefined for an address that is not of this gateway. */
@@ -45,7 +47,7 @@ export class AuthorizationServer {
   readonly #revocations: Revocations;
   readonly #people: People;
   readonly #site: Site;
-  /** Documents of clients that are not remembered: whoever names one has the gateway ask somebody else for it. */
+  /** Bound for each address on fetches of metadata documents of unknown clients, since each makes the gateway send a request to another host. */
   readonly #fetches = new TokenBuckets({ burst: 20, everyMs: 3_000, maxNames: 10_000 });
   #keys: SigningKeys | undefined;
   #users: Users | undefined;
@@ -91,17 +93,18 @@ export class AuthorizationServer {
       const provider = new library.default(publicUrl, settingsOf({
         rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
         mayFetch: (address) => this.#fetches.take(address) === 0,
-        audienceOf: (resource) => (serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
+        // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
+        audienceOf: (resource) => (/[?#]/.test(resource) || serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
         personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
       }));
-      // The addresses of the server follow from `publicUrl`: the library reads them from headers, which we set, whatever the client has sent.
+      // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
       provider.proxy = true;
       provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
       provider.on('grant.error', (_ctx, { error }) => {
         if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();
       });
       provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
-      // Errors outside the library's own answers; without a listener they would be written to stderr as they are.
+      // Errors outside the library's own answers; without a listener the library would print them to stderr.
       (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
         if (error.expose !== true) log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request');
       });
@@ -114,10 +117,13 @@ export class AuthorizationServer {
     });
   }
 
-  async #open({ bus, usersFile, log }: AuthorizationServerOptions): Promise<void> {
+  async #open({ bus, usersFile, log, removed }: AuthorizationServerOptions): Promise<void> {
     this.#users = usersFile === undefined ? undefined : await Users.open(usersFile, {
       left: (names) => {
-        for (const name of names) this.#takeBack(name);
+        for (const name of names) {
+          this.#takeBack(name);
+          if (this.#users?.find(name) === undefined) removed?.(name);
+        }
       },
       rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
     });
@@ -127,6 +133,11 @@ export class AuthorizationServer {
     this.#renewing = setInterval(() => {
       keys.renew().then(() => this.#rebuild(), (error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
     }, renewMs).unref();
+  }
+
+  /** A user of the file. */
+  userOfFile(subject: string): { readonly created?: string | undefined } | undefined {
+    return this.#users?.find(subject);
   }
 
   get issuer(): string {
@@ -153,17 +164,17 @@ export class AuthorizationServer {
     return this.#site.handles(path);
   }
 
-  /** Serves a request to such a path. Never throws. @param address under which its client is counted. */
+  /** Serves a request to such a path. Never throws. @param address under which the client is counted. */
   handle(request: IncomingMessage, response: ServerResponse, address: string): void {
     if (this.#handle !== undefined) this.#site.handle({ request, response, address }, this.#handle);
   }
 
-  /** Whose browser a request comes from, to any page of the gateway; undefined where nobody is signed in there. */
+  /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
   userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
     return this.#site.userOf(request, response);
   }
 
-  /** Where a user signs in, and is sent back from to `/connect/back` with that state. */
+  /** The address at which a user signs in; afterwards the browser is redirected to `/connect/back` with that state. */
   signInAddress(state: string): string {
     return this.#site.signInAddress(state);
   }
@@ -188,7 +199,7 @@ export class AuthorizationServer {
   }
 
   /**
-   * Who a user is, according to the file or to what the provider said last.
+   * The current data of a user, according to the file or to the last answer of the provider.
    * @param isAsked whether the provider is asked now.
    * @param signedInAt when the user signed in with a browser, in seconds since 1970.
    */
@@ -201,7 +212,7 @@ export class AuthorizationServer {
     if (!isAsked) return person;
     if (await this.#upstream.lasts(person)) return await this.#people.find(subject);
     await this.#people.takeBack(subject);
-    // Unless he has come in again meanwhile.
+    // A new sign-in that was made meanwhile is kept.
     const { refreshToken, endsAt } = person.upstream;
     await this.#people.change(subject, (now) => (now.upstream?.refreshToken === refreshToken && now.upstream?.endsAt === endsAt ? { ...now, upstream: undefined } : undefined));
     return undefined;

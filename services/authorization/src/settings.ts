@@ -1,4 +1,4 @@
-/** The settings of oidc-provider. Lines that look like details are there because some client or some rule failed without them. */
+/** The settings of oidc-provider. Those that look unnecessary are needed by some client or by the specification. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
 import type { JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
@@ -12,15 +12,24 @@ import type { SigningKey } from './signing-keys.ts';
 
 /** The client id of the account page, which signs users in like any client. */
 export const accountClient = 'omnibus-account';
-/** Where users come back to who have signed in here to sign in for a server behind the gateway. */
+/** The path to which users return who have signed in to the gateway in order to sign in for an upstream server. */
 export const connectBack = '/connect/back';
+
+/** A scope that clients get only when they request it. */
+export interface FurtherScope {
+  readonly name: string;
+  /** Whether the metadata list it. The scope for administration is not listed. */
+  readonly isAnnounced: boolean;
+  readonly administers: boolean;
+  /** What it permits, in words that users are shown. */
+  readonly description?: string | undefined;
+}
 
 export interface Rules {
   readonly publicUrl: string;
-  /** Scopes that clients are told of and that tokens get. */
+  /** Scopes that are announced to clients and that tokens get. */
   readonly scopes: readonly string[];
-  /** Scopes that clients are not told of and get only when they ask, such as the one for administering the gateway. */
-  readonly moreScopes: readonly string[];
+  readonly moreScopes: readonly FurtherScope[];
   readonly accessTokenMs: number;
   readonly signInMs: number;
   readonly registration: 'open' | 'token' | 'off';
@@ -37,13 +46,13 @@ export interface Parts {
   readonly people: People;
   readonly adapter: NonNullable<Configuration['adapter']>;
   readonly policy: typeof policies;
-  /** The library's error for an address that no token can be for. */
+  /** The library's error for an address that tokens cannot be issued for. */
   readonly errors: typeof providerErrors;
-  /** Whether another document may be fetched for a client. @param address what the client is counted under. */
+  /** Whether another metadata document may be fetched for a client. @param address under which the client is counted. */
   readonly mayFetch: (address: string) => boolean;
-  /** The audience that a resource stands for; undefined for one that is none of ours. */
+  /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
-  /** Whoever a token or session is of; undefined when it is somebody no more. With `isAsked` his provider is asked whether he is. */
+  /** The user of a token or session; undefined for a user who no longer exists. With `isAsked` the provider is asked for it. */
   readonly personOf: (subject: string, isAsked: boolean, signedInAt?: number) => Promise<Person | undefined>;
 }
 
@@ -59,18 +68,18 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     adapter,
     jwks: { keys: keys.map(({ jwk }) => jwk) as NonNullable<Configuration['jwks']>['keys'][number][] },
     clients: [ownClient(publicUrl), ...rules.clients.map(listedClient)] as NonNullable<Configuration['clients']>[number][],
-    // The default is RS256, and none of our keys is an RSA key.
+    // The library's default is RS256, and none of our keys is an RSA key.
     clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'client_secret_basic' },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
-    scopes: ['openid', 'offline_access', ...scopes],
+    scopes: ['openid', 'offline_access', ...new Set([...scopes, ...moreScopes.filter(({ isAnnounced }) => isAnnounced).map(({ name }) => name)])],
     claims: { openid: ['sub', 'name', 'groups'] },
     discovery: { service_documentation: `${publicUrl}/account` } as NonNullable<Configuration['discovery']>,
     pkce: { required: () => true },
     features: {
       devInteractions: { enabled: false }, userinfo: { enabled: false }, pushedAuthorizationRequests: { enabled: false }, rpInitiatedLogout: { enabled: false },
-      // Binding tokens to keys is off, since edges would have to check the binding with each request.
+      // Binding tokens to keys is off, since edges would have to check the binding of each request.
       dPoP: { enabled: false },
       registration: { enabled: rules.registration !== 'off', issueRegistrationAccessToken: false, ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}) },
       deviceFlow: deviceFeature(),
@@ -83,13 +92,13 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       },
       resourceIndicators: {
         enabled: true,
-        // Clients of 2025-03-26 name no resource: they mean the address of all servers.
+        // Clients of 2025-03-26 send no resource: they mean the address of all servers.
         defaultResource: (_ctx, _client, oneOf) => (oneOf === undefined ? `${publicUrl}/mcp` : [oneOf].flat()[0] as string),
         useGrantedResource: () => true,
         getResourceServerInfo(_ctx, resource) {
           const audience = audienceOf(resource);
           if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
-          return { scope: [...scopes, ...moreScopes].join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
+          return { scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
         },
       },
     } as NonNullable<Configuration['features']>,
@@ -104,7 +113,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     },
     rotateRefreshToken: true,
     issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token') && client.clientId !== accountClient,
-    // Signing out of a page does not end the access of programs; users withdraw that by name.
+    // Signing out of the account page does not end the access of programs; users withdraw that separately.
     expiresWithSession: () => false,
     cookies: {
       keys: [...secrets.cookieKeys],
@@ -114,7 +123,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
     async findAccount(ctx, subject, token) {
-      // Without a token it is the session of a browser, which lasts no longer than that at the provider either.
+      // Without a token this is the session of a browser, which lasts no longer than that at the provider.
       const person = await personOf(subject, token === undefined || token.kind === 'RefreshToken', token === undefined ? ctx.oidc.session?.loginTs : undefined);
       return person === undefined ? undefined : accountOf(person);
     },
@@ -156,13 +165,13 @@ function listedClient({ id, name, secret, redirectUris }: Rules['clients'][numbe
   return { ...described.metadata, client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) };
 }
 
-/** A sign-in to the account page gives no consent to anything. */
+/** The consent for a client, if it is of the signed-in user. A sign-in to the account page needs no consent. */
 async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaContextWithOIDC['oidc']['provider']['Grant']> | undefined> {
   const { client, session, provider, result, account } = ctx.oidc;
   if (client === undefined) return undefined;
   const grantId = (result?.['consent'] as { readonly grantId?: string } | undefined)?.grantId ?? session?.grantIdFor(client.clientId);
   const found = grantId === undefined ? undefined : await provider.Grant.find(grantId);
-  // The consent is of another user of this browser.
+  // Otherwise the consent is of another user of this browser.
   if (found !== undefined && found.accountId === account?.accountId) return found;
   if (client.clientId !== accountClient || account === undefined) return undefined;
   const grant = new provider.Grant({ clientId: accountClient, accountId: account.accountId });

@@ -14,17 +14,22 @@ import type { People, Person } from './people.ts';
 import { describeClient } from './registration.ts';
 import type { Secrets } from './secrets.ts';
 import type { SignInRecords } from './sign-in-records.ts';
-import { accountClient } from './settings.ts';
+import { accountClient, type FurtherScope } from './settings.ts';
 import type { Upstream } from './upstream.ts';
 import type { Users } from './users.ts';
 
+/**
+ * Bound on the request of a client for a sign-in, in characters. All of it is kept until the user has answered, and strangers can send it; the longest
+ * known requests, of clients with metadata documents and a long state, have two thousand.
+ */
+const maxAskedCharacters = 8_192;
 /** Bound on addresses and on users whose attempts are remembered. */
 const maxNames = 10_000;
 
 export interface SiteOptions {
   readonly publicUrl: string;
   readonly scopes: readonly string[];
-  readonly moreScopes: readonly string[];
+  readonly moreScopes: readonly FurtherScope[];
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly records: SignInRecords;
@@ -32,9 +37,9 @@ export interface SiteOptions {
   readonly people: People;
   readonly upstream: Upstream | undefined;
   readonly users: () => Users | undefined;
-  /** Who has signed in, if he is a user still, as his provider says now. */
+  /** The signed-in user, if the user still exists, with current data of the provider. */
   readonly personOf: (subject: string, signedInAt: number | undefined) => Promise<Person | undefined>;
-  /** As it is now: keys that change make another. */
+  /** The current provider; it is replaced when keys change. */
   readonly provider: () => Provider;
   readonly serversAt: (resource: string, tenant: string | undefined) => readonly string[] | undefined;
 }
@@ -55,9 +60,9 @@ export class Site {
   readonly #options: SiteOptions;
   readonly #interactions: Interactions;
   readonly #account: Account;
-  /** Bound for each address on what strangers begin: a sign-in is kept for ten minutes, and a client for months. */
+  /** Bound for each address on what strangers can cause to be stored: a sign-in is kept for ten minutes, and a client for months. */
   readonly #begun = new TokenBuckets({ burst: 60, everyMs: 1_000, maxNames });
-  /** Bound for each address on typed codes, which could be guessed: among 25 thousand million, nobody finds a valid one in its ten minutes. */
+  /** Bound for each address on typed codes, against guessing: a code is one of 25 thousand million and is valid for ten minutes. */
   readonly #typed = new TokenBuckets({ burst: 30, everyMs: 5_000, maxNames });
   readonly #polls = new DevicePolls();
   readonly #registered = new TokenBuckets({ burst: 30, everyMs: 10_000, maxNames });
@@ -78,7 +83,7 @@ export class Site {
     this.#serve(exchange, library).catch((error: unknown) => this.#failed(exchange, error));
   }
 
-  /** Whose browser a request comes from, to any page of the gateway; undefined where nobody is signed in there. */
+  /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
   userOf(request: IncomingMessage, response: ServerResponse): ReturnType<Account['userOf']> {
     this.#place(request);
     return this.#account.userOf(request, response);
@@ -88,7 +93,7 @@ export class Site {
     return this.#account.signInAddress(state);
   }
 
-  /** Where the gateway is, is for its configuration to say, and not for a request. */
+  /** Overwrites the headers that name the gateway's address, which the configuration decides and not the request. */
   #place({ headers }: IncomingMessage): void {
     const { protocol: scheme, host } = new URL(this.#options.publicUrl);
     Object.assign(headers, { 'x-forwarded-proto': scheme.slice(0, -1), 'x-forwarded-host': host, host });
@@ -98,7 +103,7 @@ export class Site {
     const { request, response, address } = exchange;
     const { publicUrl } = this.#options;
     this.#place(request);
-    // The page for codes shows where a program asked from.
+    // The page for device codes shows the address of the program.
     request.headers['x-forwarded-for'] = address;
     const url = new URL(request.url ?? '/', publicUrl);
     response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
@@ -110,10 +115,11 @@ export class Site {
     if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
     if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
-    // The library begins what is asked for by HEAD as well, and with a slash at the end.
+    // The library also accepts HEAD, and a slash at the end of the path.
     if (url.pathname.replace(/\/$/, '') === '/authorize') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
+      if ((request.url ?? '').length > maxAskedCharacters) throw new Unwanted(414, `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`);
       request.url = this.#withScopes(url);
     }
     await library(request, response);
@@ -126,7 +132,7 @@ export class Site {
     const wait = isPage || isPosted ? (isPage && isPosted ? this.#typed : this.#begun).take(address) : 0;
     if (wait > 0) throw new TooMany(wait);
     if (url.pathname !== devicePaths.authorization) {
-      // The library fails over a form whose page was never opened, or long ago.
+      // The library throws an error for a form whose page was never opened, or was opened too long ago.
       if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
         response.writeHead(303, { 'location': devicePaths.page, 'cache-control': 'no-store' }).end();
         return;
@@ -135,12 +141,14 @@ export class Site {
       return library(request, response);
     }
     if (!isPosted) return library(request, response);
-    const form = withAudiences(new URLSearchParams(await readText(request)));
+    const text = await readText(request);
+    if (text.length > maxAskedCharacters) throw new Unwanted(413, `the form is longer than ${maxAskedCharacters} characters`);
+    const form = withAudiences(new URLSearchParams(text));
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
   }
 
-  /** Whether the browser has one of ours that is kept. */
+  /** Whether the browser has a cookie of a session that exists. */
   async #hasSession({ request, response }: Exchange): Promise<boolean> {
     const { Session } = this.#options.provider();
     const session = await Session.get(this.#options.provider().createContext(request, response) as unknown as SessionContext);
@@ -154,7 +162,7 @@ export class Site {
     sendJson(response, 400, { error: 'slow_down', error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom' });
   }
 
-  /** Adds the scopes that every token must have here to a request without scopes, or with others only. */
+  /** Adds the scopes that every token must have to a request that has none of them. */
   #withScopes(url: URL): string {
     withAudiences(url.searchParams);
     if (url.searchParams.get('client_id') !== accountClient) url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
@@ -162,13 +170,13 @@ export class Site {
   }
 
   #scopesFor(wanted: string | null): string {
-    const asked = (wanted ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.includes(scope));
+    const asked = (wanted ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.some(({ name }) => name === scope));
     return [...new Set([...this.#options.scopes, ...asked])].join(' ');
   }
 
   async #register({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const { method } = request;
-    // A web page may register itself; without a user's consent that is worth nothing.
+    // Web pages may register as clients; without the consent of a user, a registration gives no access.
     response.setHeader('access-control-allow-origin', '*');
     if (method === 'OPTIONS') {
       response.setHeader('access-control-allow-methods', 'POST');
@@ -200,10 +208,13 @@ export class Site {
     const status = error instanceof Unwanted ? error.status : isExpired ? 400 : 500;
     if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server failed while serving a request');
     const words = error instanceof Unwanted ? error.message : isExpired ? 'this sign-in has ended, or was begun in another browser' : 'an error occurred in the gateway';
-    if (request.url?.startsWith('/register') === true || request.url?.startsWith('/token') === true) sendJson(response, status, { error: status === 500 ? 'server_error' : 'invalid_request', error_description: words });
+    if (forPrograms.test(request.url ?? '')) sendJson(response, status, { error: status === 500 ? 'server_error' : 'invalid_request', error_description: words });
     else sendPage(response, status, wordsPage('This did not work', words, 'Go back to the program that sent you here, and begin again.'));
   }
 }
+
+/** Addresses that programs request, and browsers do not show. */
+const forPrograms = /^\/(?:register|token|revoke|device_authorization)(?:[/?]|$)/;
 
 class TooMany extends Unwanted {
   readonly seconds: number;

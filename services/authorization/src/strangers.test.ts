@@ -1,4 +1,4 @@
-/** What somebody who is nobody's user can do to the authorization server: little, and no more of it than others leave room for. */
+/** What somebody without an account can do to the authorization server: little, and within bounds that leave room for others. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -51,6 +51,28 @@ it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);
   address = '198.51.100.2';
   expect((await ask(path, { method })).status).toBeLessThan(400);
+});
+
+it('an address or form that is longer than any program needs is refused in words, and nothing of it is kept', async () => {
+  const before = await keysOf('short');
+  const long = `${authorize}&state=${'x'.repeat(8_192)}`;
+  for (const method of ['GET', 'HEAD']) expect((await ask(long, { method })).status).toBe(414);
+  expect(await (await ask(long)).text()).toContain('longer than 8192 characters');
+  const answer = await ask('/device_authorization', { method: 'POST', body: new URLSearchParams({ client_id: 'listed', scope: 'mcp', more: 'x'.repeat(8_192) }) });
+  expect([answer.status, await answer.json()]).toEqual([413, { error: 'invalid_request', error_description: 'the form is longer than 8192 characters' }]);
+  expect(await keysOf('short')).toBe(before);
+  expect((await ask(`${authorize}&state=${'x'.repeat(7_500)}`)).status).toBe(303);
+  // Parameters in a body would not be bounded.
+  expect((await ask('/authorize', { method: 'POST', body: new URLSearchParams(authorize.split('?')[1]) })).status).toBe(404);
+});
+
+it('where it is, no header says', async () => {
+  const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/evil', 'x-forwarded-for': '10.0.0.1', 'forwarded': 'host=evil.example;proto=https', 'x-original-url': '/evil', 'x-forwarded-port': '666' };
+  for (const path of ['/.well-known/oauth-authorization-server', authorize, '/device']) {
+    const answer = await ask(path, { headers });
+    expect(`${JSON.stringify([...answer.headers])}${await answer.text()}`, path).not.toMatch(/evil|666/);
+  }
+  expect(await (await ask('/.well-known/oauth-authorization-server', { headers })).json()).toMatchObject({ issuer: url, authorization_endpoint: `${url}/authorize` });
 });
 
 it('what is kept of those who are not signed in stands with what ends soon, and pushes no user out', async () => {

@@ -33,7 +33,7 @@ type Said = { readonly result: JsonObject } | { readonly error: JsonObject } | '
 
 export interface ServerScript {
   /** What a message is answered; undefined: as a decent server with sessions would. */
-  readonly says?: (message: HeardByServer, response: ServerResponse) => Said | Promise<Said>;
+  readonly says?: (message: HeardByServer, response: ServerResponse, request: IncomingMessage) => Said | Promise<Said>;
   /** The standing stream; default: 405. */
   readonly get?: (response: ServerResponse, request: IncomingMessage) => void;
   readonly capabilities?: JsonObject;
@@ -159,7 +159,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     const message = JSON.parse(Buffer.concat(chunks).toString()) as { readonly id?: JsonRpcId; readonly method: string; readonly params?: JsonObject };
     const heard: HeardByServer = { ...message, session: request.headers['mcp-session-id'] as string | undefined, revision: request.headers['mcp-protocol-version'] as string | undefined, authorization: request.headers.authorization };
     this.heard.add(heard);
-    const said = (await says?.(heard, response)) ?? this.usual(message.method, capabilities);
+    const said = (await says?.(heard, response, request)) ?? this.usual(message.method, capabilities);
     if (said === 'silence' || response.writableEnded) return;
     if (message.id === undefined) response.writeHead(202).end();
     else {

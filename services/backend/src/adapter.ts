@@ -93,7 +93,7 @@ export class Adapter {
     const factory = new ConnectionFactory(options, (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined);
     this.#connection = factory.base({
       ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
-      lost: (problem) => this.#guard(this.#catalog.lost(problem).then(this.#settled)),
+      lost: (problem, trouble) => this.#guard(this.#catalog.lost(problem, trouble).then(this.#settled)),
       notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
       askedUnnamed: () => undefined,
       strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
@@ -147,7 +147,7 @@ export class Adapter {
   async credentialsChanged(principal: Principal): Promise<void> {
     const { credentials } = this.#options;
     const change = await credentials?.users?.changed(principal);
-    if (change === 'new' && credentials?.users?.areSeveral === false) this.#connection.meetAgain('a user has signed in', true);
+    if (change === 'new' && credentials?.users?.areSeveral === false) this.#connection.reconnect('a user has signed in', true);
     if (credentials?.users?.areSeveral !== true) return;
     // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
     if (change === 'new') this.#pool.renewFor(principal, 'its user has signed in');

@@ -24,7 +24,7 @@ export interface BackendOptions {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly users: UserOptions;
-  /** Tells those who watch calls; left out, nobody can. */
+  /** Reports calls to watchers; left out where nobody can watch. */
   readonly tap?: Tap | undefined;
 }
 
@@ -35,6 +35,8 @@ export interface ServerLoad {
   readonly waiting: number;
   readonly connections: number;
   readonly lastWords: string | undefined;
+  /** Number of times that it sent something that is no message. */
+  readonly strays: number;
 }
 
 /** One configured server. */
@@ -135,15 +137,18 @@ export class Backend {
 
   /** The load of each server, for administrators. */
   get loads(): readonly ServerLoad[] {
-    return [...this.#served.values()].map(({ adapter }) => ({ record: adapter.record, ...adapter.load, lastWords: this.#means.diaryOf(adapter.record.server).lastWords }));
+    return [...this.#served.values()].map(({ adapter }) => {
+      const { lastWords, strays } = this.#means.diaryOf(adapter.record.server);
+      return { record: adapter.record, ...adapter.load, lastWords, strays };
+    });
   }
 
-  /** What became of a server lately; undefined when it is not served here. */
+  /** The last events of a server's connections; undefined when it is not served here. */
   diaryOf(name: string): ReturnType<SharedMeans['diaryOf']>['lines'] | undefined {
     return this.#served.has(name) ? this.#means.diaryOf(name).lines : undefined;
   }
 
-  /** Users who have to sign in before a server shows them what it has, of those who came. */
+  /** Number of users so far who have to sign in before a server shows them its lists. */
   waitingFor(server: ServerName): number {
     return this.#served.get(server)?.adapter.waiting ?? 0;
   }
@@ -153,15 +158,12 @@ export class Backend {
     return this.#definitions.shown;
   }
 
-  /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
+  /** Approves definitions of a server as they are now, by their digests. */
   async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
     await this.#definitions.approve(server, digests);
   }
 
-  /**
-   * Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force: what the adapters before
-   * have begun goes on beside it.
-   */
+  /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
   apply(config: Config): Promise<void> {
     this.#applying = this.#applying.then(() => this.#apply(config)).catch((error: unknown) => {
       this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
@@ -250,7 +252,7 @@ export class Backend {
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
   }
 
-  /** A server is not connected to while that is missing: neither in nobody's name nor without a look at what was approved. It alone is down then. */
+  /** Opens the credentials and approved definitions that a server needs. While they cannot be opened, this server is not connected to, and the others are not affected. */
   async #prepare(server: ServerName, config: ServerConfig): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'signIns' | 'definitions'>> {
     const { log, wheel } = this.#options;
     try {

@@ -1,8 +1,8 @@
-/** The frame around every view: where one is, what there is, and whether all is well. */
+/** The frame around every view: header with the state of the gateway, navigation, and the sign-in. */
 import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import { isStranger, signIn } from './api/ask.ts';
+import { needsSignIn, signIn } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
 import { Dialog, Heading, Problem } from './parts/basics.tsx';
 import { State } from './parts/state.tsx';
@@ -13,7 +13,7 @@ import { later } from './parts/later.tsx';
 import { Overview } from './views/overview.tsx';
 import { Servers } from './views/servers.tsx';
 
-/** What one sees first comes at once, the rest when it is asked for. */
+/** The views by name. The first two are part of the page; the others are loaded when they are opened. */
 const shown: Readonly<Record<string, ComponentType>> = {
   overview: Overview,
   servers: Servers,
@@ -44,7 +44,7 @@ export function App() {
         {views.map(({ name, title: words, key }) => <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>{words}</a>)}
         <button type="button" class="plain" onClick={() => { isHelpShown.value = true; }}>Keys <kbd>?</kbd></button>
       </nav>
-      <main>{isStranger.value ? <Stranger problem={overview.problem} /> : View === undefined ? <Elsewhere /> : <View />}</main>
+      <main>{needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}</main>
       {isHelpShown.value && <Help />}
     </>
   );
@@ -55,7 +55,7 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
   return (
     <header>
       <strong class="brand">Omnibus</strong>
-      {problem !== undefined ? <State tone="bad" shape="✗" word={isStranger.value ? 'who is asking?' : 'no answer'} />
+      {problem !== undefined ? <State tone="bad" shape="✗" word={needsSignIn.value ? 'who is asking?' : 'no answer'} />
       : value === undefined ? <State tone="off" shape="?" word="asking" />
       : needs === 0 ? <State tone="good" shape="●" word="all is well" />
       : <a href={hrefOf('overview')}><State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} /></a>}
@@ -64,8 +64,8 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
   );
 }
 
-/** The gateway wants to know who asks. */
-function Stranger({ problem }: { readonly problem: Live<OverviewAnswer>['problem'] }) {
+/** Asks the user for an API key or access token. */
+function SignIn({ problem }: { readonly problem: Live<OverviewAnswer>['problem'] }) {
   const [token, setToken] = useState('');
   const go = (event: Event): void => {
     event.preventDefault();
@@ -85,7 +85,7 @@ function Stranger({ problem }: { readonly problem: Live<OverviewAnswer>['problem
   );
 }
 
-function Elsewhere() {
+function NotFound() {
   return <><Heading>Not here</Heading><p>This page has no such view. <a href={hrefOf('overview')}>Go to the overview</a></p></>;
 }
 

@@ -3,14 +3,14 @@ import { rowsOf } from './result/rows.ts';
 import { stretchesOf } from './views/waterfall.ts';
 import { bytes, duration, plain } from './words.ts';
 
-describe('texts of others', () => {
-  it('show what would deceive, and keep what joins letters', () => {
+describe('texts from elsewhere', () => {
+  it('show deceptive characters as code points, and keep joiners of letters', () => {
     expect(plain('a\u202Eb\u0007c\u{E0041}\r\nd\te')).toBe('a⟨U+202E⟩b⟨U+0007⟩c⟨U+E0041⟩\nd\te');
     expect(plain('👩‍👧 می‌خواهم')).toBe('👩‍👧 می‌خواهم');
   });
 });
 
-it('numbers are said in the unit that fits', () => {
+it('numbers are shown in the unit that fits', () => {
   expect([0.2, 84, 1_240, 12_400, 240_000, 7_300_000, 400_000_000].map(duration)).toEqual(['< 1 ms', '84 ms', '1.2 s', '12 s', '4 min', '2 h', '5 d']);
   expect([12, 1_300, 2_500_000].map(bytes)).toEqual(['12 B', '1.3 kB', '2.5 MB']);
 });
@@ -21,7 +21,7 @@ it('a list of flat objects is a table, and nothing else is', () => {
   for (const other of [[], [1], [{ a: { b: 1 } }], { a: 1 }, 'x', [Object.fromEntries(Array.from({ length: 13 }, (_, index) => [`c${index}`, 1]))]]) expect(rowsOf(other)).toBeUndefined();
 });
 
-it('the time of a call is put together from what its processes say, also where their clocks differ', () => {
+it('the periods of a call are computed from the events of its processes, even if their clocks differ', () => {
   const event = (from: 'edge' | 'session' | 'backend', what: string, at: number, more = {}) => ({ tag: 't', process: `${from}-1`, from, what, at, ...more });
   const { stretches, total } = stretchesOf([
     event('edge', 'arrived', 1_000), event('edge', 'answered', 1_100), event('session', 'routed', 500), event('session', 'settled', 590, { outcome: 'result' }),

@@ -7,10 +7,10 @@ import type { Audit } from '@omnibus/audit';
 import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type GatewayFault, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
-import { welcome, type Guest, type GuestOptions } from './http/guest.ts';
+import { connectGuest, type Guest, type GuestOptions } from './http/guest.ts';
 import { Boundary } from './requests/boundary.ts';
 import { ByteBudget } from './bounds/byte-budget.ts';
 import { ClientAddresses } from './callers/client-address.ts';
@@ -19,19 +19,20 @@ import type { Gate } from './http/arrival.ts';
 import type { Site } from './http/site.ts';
 import { Gatekeeper } from './callers/gatekeeper.ts';
 import { Router } from './http/router.ts';
-import { ResourceMetadata } from './callers/resource-metadata.ts';
+import { ScopesOfEndpoints } from './callers/endpoint-scopes.ts';
+import { ResourceMetadata, type EndpointScopes } from './callers/resource-metadata.ts';
 import { createClientServer } from './http/server.ts';
 import { maxOpenFiles } from './bounds/open-files.ts';
 import { OpeningRate } from './bounds/opening-rate.ts';
 import { EdgeRecords } from './requests/records.ts';
 import type { RequestMeter } from './requests/request-meter.ts';
 import { Delivery } from './delivery/delivery.ts';
-import { Tenures } from './callers/tenures.ts';
+import { CredentialLifetimes } from './callers/credential-lifetimes.ts';
 import { Unread } from './bounds/unread.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
 
-/** An answer that was written is with its client by then, or with the network between them. */
+/** Milliseconds for answers that were written to leave this machine before connections are closed. */
 const flushMs = 50;
 
 export interface EdgeOptions {
@@ -41,22 +42,24 @@ export interface EdgeOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly meter: RequestMeter;
-  /** Undefined where clients speak without TLS. */
+  /** Undefined where clients connect without TLS. */
   readonly tls?: TlsFiles | undefined;
-  /** Undefined where callers need not be known. */
+  /** Undefined where callers are not authenticated. */
   readonly authenticator?: Authenticator | undefined;
-  /** Undefined where callers need not be known: nobody can be told from anybody else. */
+  /** Undefined where callers are not authenticated, and so cannot be told apart. */
   readonly blocks?: Blocks | undefined;
-  /** Our own authorization server; undefined where there is none. */
+  /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
   readonly site?: Site | undefined;
-  /** Sign what is said of callers on the bus; undefined in one process, where nobody else is on it. */
+  /** Signs the facts about callers on the bus; undefined in a gateway of one process, where nobody else is on it. */
   readonly proofs?: Proofs | undefined;
-  /** Undefined where nothing is put on record. */
+  /** Undefined where no audit is configured. */
   readonly audit?: Audit | undefined;
 }
 
 export class Edge {
   readonly #options: EdgeOptions;
+  /** As it is now. */
+  #config: Config;
   readonly #server: Server;
   readonly #delivery: Delivery;
   readonly #router: Router;
@@ -66,7 +69,7 @@ export class Edge {
   readonly #port: number;
   #streams: Journal<StreamEntry> | undefined;
   #endTls: (() => Promise<void>) | undefined;
-  /** Connections over TLS: the server's own list lacks those that are in the middle of their handshake. */
+  /** Connections over TLS, since the server's own list lacks those that are still in their handshake. */
   readonly #sockets = new Set<Socket>();
   readonly #gate: Gate;
   readonly #gatekeeper: Gatekeeper | undefined;
@@ -75,19 +78,21 @@ export class Edge {
   constructor(options: EdgeOptions) {
     this.#options = options;
     const { config, bus, wheel, log, metrics, meter, authenticator, site } = options;
+    this.#config = config;
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
     const isLoopback = loopbackNames.includes(hostname);
     const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
-    const gate = gateOf(options);
+    const scopes = new ScopesOfEndpoints(() => this.#config);
+    const gate = gateOf(options, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
     this.#gate = gate;
     const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request));
     this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
-    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, metadata: metadataOf(config), refused: records?.strange });
+    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, scopes, metadata: metadataOf(config, scopes), refused: records?.strange });
     this.#gatekeeper = gatekeeper;
-    authenticator?.onRevoked(() => gate.tenures.review());
-    options.blocks?.onChanged(() => gate.tenures.review());
+    authenticator?.onRevoked(() => gate.credentialLifetimes.review());
+    options.blocks?.onChanged(() => gate.credentialLifetimes.review());
     const endpoints = new Endpoints(config, bus.isShared);
     this.#endpoints = endpoints;
     this.#router = new Router({
@@ -115,9 +120,9 @@ export class Edge {
   }
 
   /**
-   * Begins to listen.
+   * Starts listening.
    * @returns the address of the endpoint, such as `http://127.0.0.1:7300/mcp`, or with https where it speaks TLS.
-   * @throws {Error} naming the address when it is taken.
+   * @throws {Error} that names the address, and says why it cannot be used.
    */
   async start(): Promise<string> {
     const { bus } = this.#options;
@@ -128,13 +133,12 @@ export class Edge {
     try {
       await once(this.#server, 'listening');
     } catch (error) {
-      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      throw new Error(isTaken ? `${this.#options.config.listen} is in use; choose another address with --listen` : String(error), { cause: error });
+      throw new Error(listenProblem(error, this.#options.config.listen, '--listen'), { cause: error });
     }
     return `${this.#options.tls === undefined ? 'http' : 'https'}://${this.#host}:${(this.#server.address() as AddressInfo).port}/mcp`;
   }
 
-  /** What its signs of life name it. */
+  /** The name of this edge in its signs of life. */
   get worker(): WorkerId {
     return this.#delivery.self;
   }
@@ -163,22 +167,23 @@ export class Edge {
     });
   }
 
-  /** Lets a client of this process in, such as the page of whoever runs it. @returns why not, where it is not let in. */
-  welcome(options: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
+  /** Connects a client within this process, such as the operator's console. @returns the fault if it is refused. */
+  connectGuest(options: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
     const { bus, meter } = this.#options;
-    return welcome({ bus, meter, delivery: this.#delivery, gate: this.#gate, gatekeeper: this.#gatekeeper, endpoints: this.#endpoints }, options);
+    return connectGuest({ bus, meter, delivery: this.#delivery, gate: this.#gate, gatekeeper: this.#gatekeeper, endpoints: this.#endpoints }, options);
   }
 
-  /** Follows a changed configuration: of what an edge has of it, only endpoints and rules change without a restart. */
+  /** Applies a changed configuration. At an edge, only endpoints and rules change without a restart. */
   apply(config: Config): void {
+    this.#config = config;
     this.#endpoints.apply(config);
     this.#gate.rules.askForNetworks = askForNetworks(config);
   }
 
   /**
-   * Serves on, but sends clients away: whoever asked something opens the next connection elsewhere, and no request meets a
-   * connection that was just closed. Resolves after `timeouts.leave`, when nobody waits for an answer any more.
-   * @param limitMs how long after that answers are waited for at most.
+   * Goes on serving, but closes each connection after its next response, so that clients connect elsewhere and no request meets a connection
+   * that was just closed. Resolves after `timeouts.leave`, once no request waits for its answer.
+   * @param limitMs milliseconds for which answers are awaited after that at most.
    */
   async leave(limitMs: number): Promise<void> {
     this.#isLeaving = true;
@@ -192,7 +197,7 @@ export class Edge {
     }
   }
 
-  /** Refuses new sessions and connections; what runs goes on. */
+  /** Refuses new sessions and connections; open ones go on. */
   drain(): void {
     this.#router.drain();
     this.#webSockets.drain();
@@ -211,16 +216,16 @@ export class Edge {
   }
 }
 
-/** Undefined where nobody gives tokens. */
-function metadataOf({ auth, publicUrl }: Config): ResourceMetadata | undefined {
+/** The protected resource metadata; undefined where no issuer of tokens is configured. */
+function metadataOf({ auth, publicUrl }: Config, scopes: EndpointScopes): ResourceMetadata | undefined {
   if (auth === undefined || auth === 'none' || publicUrl === undefined) return undefined;
   const issuers = [...(auth.server === undefined ? [] : [publicUrl]), ...auth.issuers.map(({ issuer }) => issuer)];
-  return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes: auth.scopes });
+  return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes });
 }
 
 const askForNetworks = ({ access }: Config): boolean => access?.rules.some(({ network }) => network !== undefined) === true;
 
-function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions): Gate {
+function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions, challenge: NonNullable<Gate['challenge']>): Gate {
   const { listen, limits, security } = config;
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
@@ -228,9 +233,10 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
-    tenures: new Tenures(wheel, (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined),
+    credentialLifetimes: new CredentialLifetimes(wheel, (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },
+    challenge: authenticator === undefined ? undefined : challenge,
     metrics,
     limits,
   };

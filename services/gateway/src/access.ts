@@ -1,8 +1,9 @@
-/** The rules of a configuration, compiled, or what is wrong with them; and what of them can never mean anything. */
+/** Compiles the access rules of a configuration, and reports rules that are wrong or can have no effect. */
 import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
-import { compile, selectorsOf, type Policy } from '@omnibus/policy';
+import { compile, selectorProblem, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
+import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
-/** @throws {Error} in words when the rules mean nothing. @returns undefined where there are none. */
+/** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that says, for the operator, what is wrong with which rule. */
 export async function compileAccess({ access }: Config): Promise<Policy | undefined> {
   if (access === undefined) return undefined;
   const compiled = await compile(access);
@@ -10,10 +11,11 @@ export async function compileAccess({ access }: Config): Promise<Policy | undefi
   throw new Error(compiled.problems.map(({ path, message }) => `access.${path.join('.')}: ${message}`).join('\n'));
 }
 
-/** What is wrong with the rules, each with its place in the file. */
+/** Errors in the rules under `access` and in guardrails, each with its place in the configuration file. */
 export async function accessProblems(config: Config, problemAt: ProblemAt): Promise<readonly string[]> {
   const { access } = config;
-  if (access === undefined) return [];
+  const others = [...stepUpProblems(config).map(({ path, message }) => formatProblem(problemAt(path, message))), ...await guardrailProblems(config, problemAt)];
+  if (access === undefined) return others;
   const compiled = await compile(access);
   const problems = 'problems' in compiled ? [...compiled.problems] : [];
   for (const [index, rule] of access.rules.entries()) {
@@ -23,18 +25,27 @@ export async function accessProblems(config: Config, problemAt: ProblemAt): Prom
       problems.push({ path: ['rules', index, 'only'], message: `nobody vouches for what tools of ${about.join(', ')} say of themselves, so this allows nothing; set \`hints: believe\` at the server if you do` });
     }
   }
-  return problems.map(({ path, message }) => formatProblem(problemAt(['access', ...path], message)));
+  return [...problems.map(({ path, message }) => formatProblem(problemAt(['access', ...path], message))), ...others];
 }
 
-/** What is right, and probably not meant. */
+/** Errors in the patterns of `auth.stepUp`, which are written like those of rules. */
+function stepUpProblems({ auth }: Config): readonly RuleProblem[] {
+  return auth === undefined || auth === 'none' ? [] : auth.stepUp.flatMap(({ for: what }, index) => what.flatMap((text, at) => {
+    const message = selectorProblem(text);
+    return message === undefined ? [] : [{ path: ['auth', 'stepUp', index, 'for', at], message: `${JSON.stringify(text)}: ${message}` }];
+  }));
+}
+
+/** Warnings about rules and guardrails that are valid, but probably not what was meant. */
 export function accessWarnings(config: Config): readonly string[] {
   const { access, auth } = config;
-  if (access === undefined) return [];
+  const ofGuardrails = guardrailWarnings(config);
+  if (access === undefined) return ofGuardrails;
   const servers = enabledServerNames(config);
   const issuers = auth === undefined || auth === 'none' ? [] : auth.issuers;
   const haveTenants = issuers.some(({ tenant }) => tenant !== undefined);
   const isDiscovering = config.discovery.kubernetes.enabled;
-  return access.rules.flatMap((rule, index) => {
+  const ofRules = access.rules.flatMap((rule, index) => {
     const name = `rule ${JSON.stringify(rule.id ?? `#${index + 1}`)}`;
     const unmatched = isDiscovering ? [] : selectorsOf(rule).filter(({ mayCover }) => !servers.some((server) => mayCover(server))).map(({ text }) => JSON.stringify(text));
     const unbelieved = rule.only === undefined ? [] : servers.filter((server) => config.mcpServers[server]?.hints !== 'believe' && selectorsOf(rule).some(({ mayCover }) => mayCover(server)));
@@ -46,6 +57,7 @@ export function accessWarnings(config: Config): readonly string[] {
       ...(auth === undefined || auth === 'none' ? namesSomebody(rule.who) ? [`${name} names callers, and nothing says how they are known (auth)`] : [] : []),
     ];
   });
+  return [...ofRules, ...ofGuardrails];
 }
 
 const enabledServerNames = (config: Config): readonly string[] => [...enabledServers(config).keys()];

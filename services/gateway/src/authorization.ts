@@ -1,14 +1,15 @@
-/** The authorization server of the gateway's own, as the configuration says. Its libraries are loaded only where there is one. */
+/** Opens the gateway's own authorization server as configured in `auth.server`. `@omnibus/authorization` is loaded only where one is configured. */
 import { resolve } from 'node:path';
-import type { AuthorizationServer } from '@omnibus/authorization';
+import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
 import { hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
+import { compileSelector } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from './sealing-key.ts';
 
 interface AuthorizationOptions {
-  /** The configuration as it is now. */
+  /** The configuration in force, which a reload changes. */
   readonly config: () => Config;
   readonly baseFolder: string;
   readonly bus: Bus;
@@ -16,26 +17,28 @@ interface AuthorizationOptions {
   readonly metrics: Metrics;
   readonly sealingKeys: SealingKeys | undefined;
   readonly audit: Audit | undefined;
+  /** Called with users who are not in the file of users any more. */
+  readonly removed: (subject: string) => void;
 }
 
-/** What each token can be for, where the configuration names no scopes: the use of the gateway. */
+/** The scope of access tokens where the configuration names none. */
 const useScope = 'mcp';
-/** Addresses of endpoints, and what may be left out of them. */
+/** Paths of endpoints; without a name, that of all servers. */
 const fronts = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?\/?$/;
 
 /**
- * @returns undefined where there is none.
+ * @returns undefined where none is configured.
  * @throws {Error} in words for the operator.
  */
-export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys, audit }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
+export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys, audit, removed }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
   const { server, scopes } = auth;
   const library = await import('@omnibus/authorization');
   return library.AuthorizationServer.open({
-    publicUrl, bus, log, metrics, sealingKeys, audit,
+    publicUrl, bus, log, metrics, sealingKeys, audit, removed,
     scopes: scopes.length === 0 ? [useScope] : scopes,
-    moreScopes: auth.admin === undefined || auth.admin.scope === false ? [] : [auth.admin.scope],
+    moreScopes: furtherScopes(config()),
     accessTokenMs: server.accessTokenLife, signInMs: server.signInLife, refreshGraceMs: server.refreshGrace,
     registration: server.registration, registrationToken: server.registrationToken, clients: server.clients,
     clientDocuments: server.clientDocuments, documentHosts: server.documentHosts,
@@ -45,7 +48,19 @@ export async function openAuthorization({ config, baseFolder, bus, log, metrics,
   });
 }
 
-/** The servers behind an address of the gateway, as there are for users of a tenant; undefined for one that is no address of it. */
+/** Scopes that not every token has: for administering the gateway, and those of `auth.stepUp`. One that is about what other tenants have only is not announced. */
+function furtherScopes(config: Config): readonly FurtherScope[] {
+  const { auth } = config;
+  if (auth === undefined || auth === 'none') return [];
+  const everybodys = serversFor(config, undefined);
+  const isForEverybody = ({ for: what, endpoints }: (typeof auth.stepUp)[number]): boolean => !hasTenants(config)
+    || endpoints.some((name) => hasEndpoint(config, name, undefined)) || what.some((text) => everybodys.some((server) => compileSelector(text).mayCover(server)));
+  const known = new Map(auth.stepUp.filter(({ scope }) => !auth.scopes.includes(scope)).map((each) => [each.scope, { name: each.scope, isAnnounced: isForEverybody(each), administers: false, description: each.description }]));
+  const { admin } = auth;
+  return [...known.values(), ...(admin === undefined || admin.scope === false ? [] : [{ name: admin.scope, isAnnounced: false, administers: true }])];
+}
+
+/** The servers that users of a tenant have at an address of the gateway. @returns undefined where `resource` is not an address of the gateway. */
 function serversAt(resource: string, publicUrl: string, config: Config, tenant: string | undefined): readonly string[] | undefined {
   if (!URL.canParse(resource)) return undefined;
   const { origin, pathname, search, hash } = new URL(resource);
@@ -56,7 +71,7 @@ function serversAt(resource: string, publicUrl: string, config: Config, tenant: 
   const name = match[1];
   if (name === undefined) return all;
   if (!hasEndpoint(config, name, tenant)) {
-    // Of servers that are found elsewhere an edge knows nothing but their names, from addresses; and whether a name is another tenant's is told nobody.
+    // An edge does not know which servers are found in Kubernetes, and nobody is told whether another tenant has a server of this name: the name in the address is accepted.
     return config.discovery.kubernetes.enabled || hasTenants(config) ? [name] : undefined;
   }
   const profile = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;

@@ -8,17 +8,17 @@ import { addConnections } from './cli/connections.ts';
 import { addFiles } from './cli/files.ts';
 import { addRunning } from './cli/running.ts';
 import { addUse } from './cli/use.ts';
+import { addUsers } from './cli/users.ts';
+import { addVault } from './cli/vault.ts';
 import { addWatching } from './cli/watching.ts';
 import type { CreateOptions, KeysOptions } from './commands/keys.ts';
 import type { ServeOptions } from './commands/serve.ts';
-import type { AskOptions, RecoverOptions } from './commands/administer.ts';
+import type { ActOptions, RecoverOptions } from './commands/administer.ts';
 import type { ExposeOptions } from './commands/expose.ts';
-import type { BlockOptions, ShowOptions, UsageOptions } from './commands/metering.ts';
+import type { BlockOptions, UsageOptions } from './commands/metering.ts';
 import type { DoctorOptions } from './commands/doctor.ts';
-import type { StatusOptions } from './commands/status.ts';
 import type { LoginOptions, TokenOptions } from './commands/login.ts';
 import type { StdioOptions } from './commands/stdio.ts';
-import type { AddOptions, UsersOptions } from './commands/users.ts';
 
 /** The command line. Commands are loaded when they run, so that help and version come at once. */
 export function createProgram(): Command {
@@ -36,6 +36,9 @@ export function createProgram(): Command {
     .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
     .addOption(new Option('-r, --role <role>', 'which part of the gateway this process is').choices(['all', 'edge', 'session', 'backend']).default('all'))
+    .option('-y, --yes', 'start what servers start without asking, and agree to it')
+    .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
+    .option('--no-input', 'never ask, even on a terminal')
     .action(async (options: ServeOptions) => {
       const { serve } = await import('./commands/serve.ts');
       await serve(options);
@@ -45,6 +48,7 @@ export function createProgram(): Command {
     .description('serve one client on stdin and stdout, for desktop clients that start their servers')
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+    .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
     .option('--connect <url>', 'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp')
     .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value"')
     .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
@@ -65,17 +69,6 @@ export function createProgram(): Command {
       await doctor(options);
     });
 
-  program.command('status')
-    .description('show the state of running processes of a gateway')
-    .option('-a, --admin <host:port...>', 'admin addresses of the processes, https://host:port where they speak TLS', ['127.0.0.1:7301'])
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON')
-    .action(async (options: StatusOptions) => {
-      const { status } = await import('./commands/status.ts');
-      await status(options);
-    });
-
   addAdmin(program);
 
   program.command('check')
@@ -91,9 +84,10 @@ export function createProgram(): Command {
     .description('rename options in a configuration that an earlier version or another program calls differently')
     .argument('<file>', 'the configuration')
     .option('--write', 'change the file, instead of printing the changed text')
-    .action(async (file: string, options: { readonly write?: boolean }) => {
+    .option('--json', 'print JSON')
+    .action(async (file: string, options: { readonly write?: boolean; readonly json?: boolean }) => {
       const { migrate } = await import('./commands/migrate.ts');
-      migrate(file, options);
+      await migrate(file, options);
     });
 
   program.command('nats-permissions')
@@ -101,7 +95,7 @@ export function createProgram(): Command {
     .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
     .action(async (options: { readonly config?: string }) => {
       const { printPermissions } = await import('./commands/permissions.ts');
-      printPermissions(options);
+      await printPermissions(options);
     });
 
   addPod(program);
@@ -113,6 +107,7 @@ export function createProgram(): Command {
   addRunning(program);
   addWatching(program);
   addConnections(program);
+  addVault(program);
   addKeys(program);
   addUsers(program);
   addAudit(program);
@@ -137,18 +132,19 @@ function addPod(program: Command): void {
     .argument('<folder>', 'the folder; loader, lib, node and app are created in it')
     .action(async (folder: string) => {
       const { copyProgram } = await import('./commands/copy.ts');
-      copyProgram(folder);
+      await copyProgram(folder);
     });
 }
 
 function addAdmin(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301');
+    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
+    .option('--json', 'print JSON');
 
   command('reload', 'make a running gateway read its configuration again')
     .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
     .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .action(async (options: AskOptions) => {
+    .action(async (options: ActOptions) => {
       const { reload } = await import('./commands/administer.ts');
       await reload(options);
     });
@@ -171,14 +167,13 @@ function addAdmin(program: Command): void {
   ask(command('unblock', 'end a block'))
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
-    .action(async (kind: string, name: string, options: AskOptions) => {
+    .action(async (kind: string, name: string, options: ActOptions) => {
       const { unblock } = await import('./commands/metering.ts');
       await unblock(kind, name, options);
     });
 
   ask(command('blocks', 'show who and what is blocked'))
-    .option('--json', 'print JSON')
-    .action(async (options: ShowOptions) => {
+    .action(async (options: ActOptions) => {
       const { showBlocks } = await import('./commands/metering.ts');
       await showBlocks(options);
     });
@@ -186,7 +181,6 @@ function addAdmin(program: Command): void {
   ask(command('usage', 'show what known callers have used'))
     .option('--days <number>', 'how many days of UTC, today included; 62 at most', '1')
     .addOption(new Option('--by <what>', 'what each row sums up').choices(['caller', 'team', 'tool', 'tenant', 'server']).default('caller'))
-    .option('--json', 'print JSON')
     .action(async (options: UsageOptions) => {
       const { showUsage } = await import('./commands/metering.ts');
       await showUsage(options);
@@ -204,68 +198,41 @@ function addKeys(program: Command): void {
   const keys = program.command('keys').description('make, list and revoke API keys of callers (docs/identity.md)');
   const command = (words: string, description: string): Command => keys.command(words).description(description)
     .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml in this folder)')
-    .option('-f, --file <file>', 'the file of keys itself');
+    .option('-f, --file <file>', 'the file of keys itself')
+    .option('--json', 'print JSON');
 
   command('create', 'make an API key and print it; it is never shown again')
     .requiredOption('-s, --subject <name>', 'the caller that the key belongs to; all keys of one subject are one caller')
     .option('-t, --tenant <name>', 'tenant of the caller; the same subject in another tenant is another caller')
     .option('-g, --group <name...>', 'groups of the caller')
     .option('-e, --endpoint <name...>', 'servers and profiles that the key is good for, "/mcp" for the endpoint of all servers (default: every endpoint)')
+    .option('-T, --tool <pattern...>', 'tools that the key is good for, as in rules: "github/get_*", a server for all it has, "prompt:server/name", "resource:server/uri" (default: all that the rules allow)')
     .option('-x, --expires <when>', 'when the key expires: days such as 90d, or a date (default: never)')
     .option('-n, --note <text>', 'a note for people')
     .action(async (options: CreateOptions) => {
       const { createKey } = await import('./commands/keys.ts');
-      createKey(options);
+      await createKey(options);
     });
 
   command('list', 'list the API keys: whose they are, and whether they are valid, expired or revoked')
-    .option('--json', 'print JSON')
-    .action(async (options: KeysOptions & { readonly json?: boolean }) => {
+    .action(async (options: KeysOptions) => {
       const { listKeys } = await import('./commands/keys.ts');
-      listKeys(options);
+      await listKeys(options);
     });
 
   command('revoke', 'revoke an API key')
     .argument('<id>', 'the part between the two "_" of the key')
     .action(async (id: string, options: KeysOptions) => {
       const { revokeKey } = await import('./commands/keys.ts');
-      revokeKey(id, options);
-    });
-}
-
-function addUsers(program: Command): void {
-  const users = program.command('users').description('add, list and remove users of the gateway\'s own authorization server (docs/identity.md)');
-  const command = (words: string, description: string): Command => users.command(words).description(description)
-    .option('-c, --config <file>', 'configuration that names the file of users (default: omnibus.yaml in this folder)')
-    .option('-f, --file <file>', 'the file of users itself');
-
-  command('add', 'add a user, or change the password of one; the password is asked for, or read from stdin')
-    .argument('<name>', 'the name that the user signs in with')
-    .option('-g, --group <name...>', 'groups of the user')
-    .action(async (name: string, options: AddOptions) => {
-      const { addUser } = await import('./commands/users.ts');
-      await addUser(name, options);
-    });
-
-  command('list', 'list the users')
-    .option('--json', 'print JSON')
-    .action(async (options: UsersOptions & { readonly json?: boolean }) => {
-      const { listUsers } = await import('./commands/users.ts');
-      await listUsers(options);
-    });
-
-  command('remove', 'remove a user')
-    .argument('<name>', 'the name that the user signs in with')
-    .action(async (name: string, options: UsersOptions) => {
-      const { removeUser } = await import('./commands/users.ts');
-      await removeUser(name, options);
+      await revokeKey(id, options);
     });
 }
 
 function addLogin(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
     .argument('<url>', 'address of the gateway, such as https://mcp.example.com/mcp')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)');
+    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
+    .option('--json', 'print JSON');
 
   command('login', 'sign in to a gateway with your browser')
     .option('--client-id <id>', 'client id, where a client was registered by hand')
@@ -285,8 +252,7 @@ function addLogin(program: Command): void {
     });
 
   command('whoami', 'show who you are at a gateway')
-    .option('--json', 'print JSON')
-    .action(async (url: string, options: TokenOptions & { readonly json?: boolean }) => {
+    .action(async (url: string, options: TokenOptions) => {
       const { whoAmI } = await import('./commands/login.ts');
       await whoAmI(url, options);
     });

@@ -1,5 +1,5 @@
 /**
- * The whole program, top to bottom: which parts a role has, in which order they start and stop. A process loads the parts of its
+ * Composes one process of the gateway: the parts of its role, and the order in which they start and stop. A process loads the parts of its
  * role and no others.
  */
 import type { Audit, AuditTrail } from '@omnibus/audit';
@@ -13,6 +13,9 @@ import type { ServersHere } from './discovery/kubernetes.ts';
 import type { openAdminAuthenticator } from './identity.ts';
 import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';
+import { compileGuards } from './guards.ts';
+import type { GoneUsers } from './connect/gone-users.ts';
+import type { Vaults } from './vault.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
@@ -30,17 +33,17 @@ export type Role = 'all' | 'edge' | 'session' | 'backend';
 
 export interface GatewayOptions {
   readonly config: Config;
-  /** The folder relative paths of the configuration start from. */
+  /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly role: Role;
-  /** False for a gateway without ports of its own, whose one client is served by other means. */
+  /** False for a gateway that opens no ports: its one client is served over streams, or it has none. */
   readonly isServing: boolean;
   readonly log: Logger;
-  /** Keys that all edges and session workers share; left out, this process is the only one. */
+  /** Keys that all edges and session workers share; undefined where this process is the only one. */
   readonly sealingKeys?: SealingKeys | undefined;
-  /** Reads the configuration again. @returns what is wrong with it. */
+  /** Reads the configuration again and applies it. @returns what is wrong with it. */
   readonly reload?: () => Promise<readonly string[]>;
-  /** What became of the configuration; left out where nobody is shown it. */
+  /** Versions of the configuration and whether they were applied; left out where nobody is shown them. */
   readonly history?: ConfigHistory;
 }
 
@@ -50,15 +53,15 @@ export interface Gateway {
   readonly metrics: Metrics;
   readonly tracing: Tracing | undefined;
   readonly faults: Faults;
-  /** Undefined where nothing is recorded. */
+  /** Undefined where no audit is configured. */
   readonly audit: Audit | undefined;
   /** `http://host:port/mcp`; undefined for a role without an edge. */
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
   readonly adminAddress: string | undefined;
-  /** What the servers offer that this process is connected to. */
+  /** State and lists of the servers that this process connects to. */
   records(): readonly CatalogRecord[];
-  /** The servers this process is connected to; undefined in one without the role backend. */
+  /** The servers that this process connects to; undefined in one without the role backend. */
   readonly servers: ServersHere | undefined;
   /** Resolves when every server is up or has failed its first attempt. */
   settled(): Promise<void>;
@@ -66,12 +69,12 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** Between two measurements of the bus. */
+/** Milliseconds between two measurements of the round trip to NATS. */
 const measureMs = 5_000;
-/** Between two looks at what is said as a number. */
+/** Milliseconds between two flushes of faults that were counted instead of logged one by one. */
 const flushMs = 5_000;
 
-/** Starts everything; whoever looks at the admin port meanwhile is told what is waited for. */
+/** Starts all parts of the role. The admin port opens first, and its readiness says what the start waits for. @throws {Error} in words for the operator, after stopping what was started. */
 export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, history = new ConfigHistory('', undefined), reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
@@ -114,19 +117,23 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     ...(backend === undefined ? {} : {
       servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn }) => (
         {
-          server, status: is, ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision, ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
+          server, status: is, ...unreadableAt(vaults, server), ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision,
+          ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
           tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length, held: held.length,
         })),
     }),
   });
   let authenticator: Authenticator | undefined;
   let closeRevocations = (): void => undefined;
+  let goneUsers: GoneUsers | undefined;
   let blocks: Blocks | undefined;
+  /** Opened when the first server is used at which users sign in themselves. */
+  let vaults: Vaults | undefined;
   let audit: AuditTrail | undefined;
   const admin = isServing ? await openAdmin({
     config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, edgeBus: () => (has('edge') ? bus : undefined), metrics, notReady, status,
     running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
-    api: { process: self, wheel, history, failures, tapDesk, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge },
+    api: { process: self, wheel, history, failures, tapDesk, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge, vaults: () => vaults },
     edge: () => edge,
     audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
   }) : undefined;
@@ -143,7 +150,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);
   const parts = { bus, wheel, metrics, config, tracing, audit, tap, failures };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
-  // As the process was started: these options need a restart, whatever the configuration says meanwhile.
+  // Of the configuration at the start: a change of these options needs a restart.
   const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
   const isForOne = isForOneUser(config);
   let authorization: AuthorizationServer | undefined;
@@ -153,28 +160,30 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {
         base, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
-        openVaults: async () => (await import('./vault.ts')).openVaults({ config, baseFolder, bus: opened, log }),
+        openVaults: async () => (vaults ??= await (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log, metrics })),
       };
       backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }) });
     }
     if (has('session')) {
       const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
-      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), log: log.child({ role: 'session' }) });
+      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), guardrails: await compileGuards(config), log: log.child({ role: 'session' }) });
     }
     if (has('edge') && isServing) {
-      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openSites }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts')]);
+      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openGoneUsers, openSites }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts')]);
       const edgeLog = log.child({ role: 'edge' });
-      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog });
+      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog, removed: (subject) => void goneUsers?.removed(subject) });
+      goneUsers = openGoneUsers({ authorization, bus: opened, log: edgeLog, config: () => current });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
       const site = openSites({ authorization, authenticator, bus, log: edgeLog, base, isForOne });
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site });
     }
-    // Where there is no edge, nobody but whoever administers the process is to be known.
+    // Without an edge, only callers of the admin port are authenticated.
     if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
     const { tally } = authenticator ?? {};
     metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callers.asked(way, outcome, count)));
     await sessions?.start();
     await backend?.start();
+    void goneUsers?.look();
     endpoint = await edge?.start();
     await admin?.join(opened);
   } catch (error) {
@@ -203,17 +212,19 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     servers: backend,
     settled: () => settled,
     async apply(changed) {
-      // Before anything is changed: what means nothing is not applied in part.
-      const policy = sessions === undefined ? undefined : await compileAccess(changed);
+      // Compiled before anything changes, so that a configuration with wrong rules is not applied in part.
+      const [policy, guardrails] = sessions === undefined ? [] : [await compileAccess(changed), await compileGuards(changed)];
       current = changed;
-      sessions?.apply(changed, policy);
+      sessions?.apply(changed, policy, guardrails);
       edge?.apply(changed);
+      await vaults?.apply(changed);
       await backend?.apply(changed);
     },
     async stop() {
       isStopping = true;
-      // Where sessions are in the same process, it is they that wait for what runs: both after each other would take longer than a stop may.
+      // In a process that has sessions too, these wait for running calls: if the edge waited as well, the stop would take longer than it may.
       if (config.timeouts.leave > 0 || role === 'edge') await edge?.leave(role === 'edge' ? config.timeouts.drain : 0);
+      goneUsers?.stop();
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();
@@ -221,6 +232,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       closeRevocations();
       await authorization?.close();
       await backend?.stop();
+      vaults?.stop();
       blocks?.close();
       stopMeasuring();
       stopFlushing();
@@ -232,7 +244,13 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   };
 }
 
-/** @returns undefined where NATS does not let this process have them, as one with the permissions of an older version. */
+/** The connections of users to a server that need a key that the vault does not have. */
+function unreadableAt(vaults: Vaults | undefined, server: string): { readonly unreadable?: number } {
+  const count = vaults?.lost.filter(({ place }) => place.purpose === 'connection' && place.server === server).length ?? 0;
+  return count === 0 ? {} : { unreadable: count };
+}
+
+/** @returns undefined where NATS refuses it, as with the permissions of an older version. */
 async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
   try {
     return await Blocks.open(bus);
@@ -242,7 +260,7 @@ async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
   }
 }
 
-/** What a process without an edge is to do is done whether or not anybody can be known at its admin port; nobody is then. */
+/** Opens authentication for the admin port. If that fails, the process serves all the same, and nobody is authenticated at its admin port. */
 async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'> & { readonly bus: Bus }): ReturnType<typeof openAdminAuthenticator> {
   try {
     const { openAdminAuthenticator: open } = await import('./identity.ts');
@@ -253,7 +271,7 @@ async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder
   }
 }
 
-/** @returns what ends it. */
+/** Keeps the metrics of the bus up to date. @returns a function that ends this. */
 function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => void {
   metrics.beforeScrape(() => {
     metrics.busConnected.set(bus.connected ? 1 : 0);
@@ -264,7 +282,7 @@ function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => voi
   }) : () => undefined;
 }
 
-/** Runs something now and every so often. @returns what ends it. */
+/** Calls `run` now and every `everyMs`. @returns a function that ends this. */
 function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => void {
   let next: Deadline | undefined;
   const again = (): void => {

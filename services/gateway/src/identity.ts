@@ -1,22 +1,23 @@
-/** How callers are known, as the configuration says. */
+/** Opens the authentication of callers as configured in `auth`. */
 import { resolve } from 'node:path';
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Authenticator, type OwnServer } from '@omnibus/identity';
+import { selectorProblem } from '@omnibus/policy';
 import type { Logger } from '@omnibus/telemetry';
 
 interface IdentityOptions {
   readonly config: Config;
-  /** The folder relative paths of the configuration start from. */
+  /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   readonly log: Logger;
-  /** Our own authorization server; undefined where there is none. */
+  /** The gateway's own authorization server; undefined where there is none. */
   readonly own: OwnServer | undefined;
 }
 
 /**
- * @returns undefined where callers need not be known.
- * @throws {Error} in words for the operator when a way cannot be used.
+ * @returns undefined where callers are not authenticated.
+ * @throws {Error} in words for the operator when a configured way of authentication cannot be used.
  */
 export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log, own }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
@@ -27,16 +28,17 @@ export async function openAuthenticator({ config: { auth, publicUrl }, baseFolde
     own,
     certificates: auth.clientCertificates,
     kubernetes: auth.kubernetes === undefined ? undefined : { ...auth.kubernetes, caFile: resolve(baseFolder, auth.kubernetes.caFile), tokenFile: resolve(baseFolder, auth.kubernetes.tokenFile) },
+    toolProblem: selectorProblem,
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
   });
 }
 
 /**
- * The same for a process without an edge, where whoever administers it is to be known. The keys of our own authorization server are asked for there
- * as those of any other issuer; what is taken back stands in a bucket that is followed.
- * @returns what it opened besides, to be closed with it.
- * @throws {Error} in words for the operator when a way cannot be used.
+ * Opens the authentication of the admin port in a process without an edge. It fetches the keys of the gateway's own authorization server as those of
+ * any other issuer, and learns of revoked tokens from a bucket that it watches.
+ * @returns the authenticator, and `close` for the watch that was opened with it.
+ * @throws {Error} in words for the operator when a configured way of authentication cannot be used.
  */
 export async function openAdminAuthenticator({ bus, ...options }: Omit<IdentityOptions, 'own'> & { readonly bus: Bus }): Promise<{ readonly authenticator: Authenticator | undefined; readonly close: () => void }> {
   const { auth, publicUrl } = options.config;

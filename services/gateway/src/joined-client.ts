@@ -1,6 +1,6 @@
 /**
- * One client on stdin and stdout joined to a gateway that runs elsewhere: its messages go out as they are, under its own
- * ids, over Streamable HTTP. The gateway it joins does the rest.
+ * Connects one client on stdin and stdout to a running gateway: its messages are passed on unchanged, with the client's own ids, over
+ * Streamable HTTP.
  */
 import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
@@ -12,13 +12,13 @@ export interface JoinOptions {
   /** `http://host:port/mcp[/<endpoint>]` */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The `Authorization` of each request, of a user who is signed in. */
+  /** The value of the `Authorization` header for the next request, where the user is signed in. */
   readonly authorization?: (() => string | Promise<string>) | undefined;
-  /** Hears that the gateway did not take it. */
+  /** Called when the gateway has refused that value with 401. */
   readonly refused?: (() => void) | undefined;
   readonly input: Readable;
   readonly output: Writable;
-  /** @param isFatal nothing can be said to the gateway any more. */
+  /** @param isFatal whether the connection to the gateway has ended for good. */
   readonly onProblem: (problem: string, isFatal: boolean) => void;
 }
 
@@ -27,7 +27,7 @@ const openTimeoutMs = 10_000;
 /** Serves until the input ends, or the gateway cannot be reached any more. */
 export async function serveJoinedClient({ url, headers, authorization, refused, input, output, onProblem }: JoinOptions): Promise<void> {
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
-  // A token is another one from time to time.
+  // The token changes from time to time, so it is asked for with each request.
   const dispatcher = authorization === undefined ? agent
     : agent.compose((dispatch) => (options, handler) => {
       const said = authorization();
@@ -38,20 +38,20 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     });
   const writeText = (text: string): void => {
     if (output.destroyed) return;
-    // A client that reads nothing any more is as good as gone.
+    // A client that has stopped reading is treated as gone.
     if (output.writableLength > defaultLimits.maxBufferedBytes) input.destroy();
     else output.write(`${text}\n`);
   };
   const write = (message: unknown): void => writeText(JSON.stringify(message));
-  const refuse = (id: JsonRpcId, problem: string): void => writeText(errorText(id, toErrorObject(fault('gateway.unavailable', problem))));
+  const refuse = (id: JsonRpcId, problem: string, failure: RequestFailure): void => writeText(errorText(id, toErrorObject(fault('gateway.unavailable', problem, failure.kind === 'refused' ? { httpStatus: failure.httpStatus } : { isSent: failure.kind !== 'not-sent' }))));
   let initializeId: JsonRpcId | undefined;
-  /** Of the session, once it has one. */
+  /** Revision of the session, once there is one. */
   let revision: LegacyRevision | undefined;
   const refuseMessage = (gatewayFault: GatewayFault, id?: JsonRpcId): void => {
     const hasNull = id === undefined && revision !== undefined && !featuresOf(revision).idlessErrors;
     writeText(errorText(hasNull ? null : id, toErrorObject(gatewayFault)));
   };
-  /** What tools want repeated in headers, as far as the client has listed them (2026-07-28). */
+  /** Input schemas of the tools that the client has listed, which say which arguments are repeated in headers (2026-07-28). */
   const schemas = new Map<string, JsonObject>();
   const listIds = new Set<string | number>();
   const learn = (value: JsonObject): void => {
@@ -78,10 +78,10 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     },
     requestFailed(id, failure) {
       if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
-      refuse(id, describe(failure, url));
+      refuse(id, describe(failure, url), failure);
     },
     sessionGone: () => lost(`the gateway at ${url} has ended the session`),
-    // The gateway says to its session itself what was missed.
+    // The gateway itself tells its session what was missed.
     missed: () => undefined,
     lost,
     dropped: (_kind, problem) => onProblem(printable(problem), false),
@@ -91,14 +91,14 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     if (!('method' in message) || !('id' in message)) {
       const cancelled = 'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
       if (initializeId !== undefined) transport.send(message);
-      // Without a session, closing the response cancels; with one, nothing follows what was cancelled.
+      // Without a session, closing the response is what cancels; with one, no response to a cancelled request is awaited any more.
       if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId))) transport.abandon(cancelled);
       return;
     }
     if (message.method === 'initialize') initializeId = message.id;
     if (claimedRevision(message.params) === undefined) {
       if (initializeId === undefined) {
-        // Over HTTP there is no session to ask it in; ping may come first (lifecycle, Initialization).
+        // `ping` may come before `initialize` (lifecycle, Initialization), and over HTTP there is no session yet to send it in: it is answered here.
         if (message.method === 'ping') writeText(resultText(message.id, '{}'));
         else refuseMessage(fault('session.missing', 'send initialize first'), message.id);
         return;
@@ -109,7 +109,7 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     if (message.method === 'tools/list') listIds.add(idKey(message.id));
     transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
   };
-  /** Entry by entry, where the revision has batches at all: answers come as they are there. */
+  /** Forwards the entries of a batch one by one, if the revision has batches; each answer is written when it arrives. */
   const forwardBatch = (batch: Extract<ParsedBody, { kind: 'batch' }>): void => {
     const messages = batch.messages.map(({ message }) => message);
     const isTaken = (revision === undefined || featuresOf(revision).batching) && messages.every((message) => !('params' in message) || claimedRevision(message.params) === undefined);
@@ -143,10 +143,10 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
   await agent.destroy();
 }
 
-/** In the words of the gateway, where it says any: they say which issuer, audience or scope it expects. */
+/** The problem for the client, with the message of the gateway where there is one: it names the issuer, audience or scope that is expected. */
 function describe(failure: RequestFailure, url: string): string {
   const said = failure.kind === 'refused' && failure.error !== undefined ? printable(failure.error.message) : undefined;
-  // It is the user of this program who can mend that.
+  // The user of this program can correct that, so the message says how.
   if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${said ?? failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
   return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${said ?? failure.problem}`;
 }

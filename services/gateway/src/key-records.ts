@@ -1,15 +1,18 @@
-/** What commands and the admin port do with the file of API keys. What is thrown is said in words for the operator. */
+/** Reads and changes the file of API keys, for commands and the admin port. Errors have messages for the operator. */
 import { existsSync, readFileSync } from 'node:fs';
 import { formatKeys, newKey, parseKeys, type KeyRecord } from '@omnibus/identity';
+import { selectorProblem } from '@omnibus/policy';
 import { rewrite } from './rewrite.ts';
 
-/** What a new key is to be. */
+/** Properties of a new key. */
 export interface NewKey {
   readonly subject: string;
   readonly tenant?: string | undefined;
   readonly groups: readonly string[];
-  /** `/mcp` is the endpoint of all servers. Default: every endpoint. */
+  /** Endpoints that the key is good for; `/mcp` is that of all servers. Default: every endpoint. */
   readonly endpoints?: readonly string[] | undefined;
+  /** Patterns as in rules, such as `github/get_*`. Default: everything that the rules permit. */
+  readonly tools?: readonly string[] | undefined;
   /** A number of days such as `90d`, or a date. */
   readonly expires?: string | undefined;
   readonly note?: string | undefined;
@@ -17,27 +20,27 @@ export interface NewKey {
 
 const dayMs = 86_400_000;
 
-/** @throws {Error} */
+/** @throws {Error} where the file is missing, or is not a file of keys. */
 export function readKeys(file: string): readonly KeyRecord[] {
   try {
-    return parseKeys(readFileSync(file, 'utf8'));
+    return parseKeys(readFileSync(file, 'utf8'), selectorProblem);
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
     throw new Error(isMissing ? `there is no ${file}; make a key with: omnibus keys create --subject NAME` : `${file}: ${(error as Error).message}`, { cause: error });
   }
 }
 
-/** @throws {Error} */
-export function addKey(file: string, { subject, tenant, groups, endpoints, expires, note }: NewKey): { readonly id: string; readonly key: string } {
+/** Makes a key and adds its digest to the file. @returns the key itself, which is stored nowhere. @throws {Error} where `expires` is neither, or the file cannot be written. */
+export function addKey(file: string, { subject, tenant, groups, endpoints, tools, expires, note }: NewKey): { readonly id: string; readonly key: string } {
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
-  // `/mcp` itself has no name.
-  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), expires: until, note });
+  // The endpoint of all servers has the empty name.
+  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), tools: tools === undefined ? undefined : [...tools], expires: until, note });
   change(file, (keys) => [...keys, record]);
   return { id: record.id, key };
 }
 
-/** A revoked key stays in the file, so that its id is never given again and the list shows what became of it. @throws {Error} */
+/** Marks a key as revoked. It stays in the file, so that its id is never used again and the list shows that it was revoked. @throws {Error} where there is no such key. */
 export function revokeKeyIn(file: string, id: string): void {
   const now = new Date().toISOString();
   change(file, (keys) => {
@@ -46,17 +49,17 @@ export function revokeKeyIn(file: string, id: string): void {
   });
 }
 
-/** Changes the file of keys, which nobody else changes meanwhile. */
+/** Changes the file of keys under its lock. @throws {Error} where that is not possible. */
 function change(file: string, make: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): void {
   const problem = rewrite(file, () => {
     const text = formatKeys(make(existsSync(file) ? readKeys(file) : []));
-    parseKeys(text); // What the gateway would not take is not written.
+    parseKeys(text, selectorProblem); // Throws for what the gateway would refuse, before it is written.
     return { text };
   });
   if (problem !== undefined) throw new Error(problem);
 }
 
-/** @returns undefined when it is neither. */
+/** @returns ISO 8601; undefined when the text is neither a number of days nor a date. */
 function dateOf(text: string): string | undefined {
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   if (days !== undefined) return new Date(Date.now() + Number(days) * dayMs).toISOString();

@@ -1,15 +1,15 @@
-/** How a command ends: what it answers on stdout, what is wrong in words or as JSON, and the exit status. */
+/** How commands end: the answer on stdout, a problem as text or JSON, and the exit status. */
 import { GatewayError, isObject, printable } from '@omnibus/protocol';
 import { exits, type Exit } from './exit-codes.ts';
 
-/** What ends a command, and is said to whoever gave it. */
+/** The reason why a command failed, with its exit status and what the user can do. */
 export class CommandProblem extends Error {
   readonly exit: Exit;
   readonly advice: string | undefined;
-  /** Word of `docs/errors.md`, where a gateway said it. */
+  /** Reason from `docs/errors.md`, where the error is one of a gateway. */
   readonly reason: string | undefined;
   readonly retry: string | undefined;
-  /** Of the error of JSON-RPC, where it is one. */
+  /** Member `data` of the JSON-RPC error, where it is one. */
   readonly data: unknown;
 
   constructor(exit: Exit, message: string, more: { readonly data?: unknown; readonly advice?: string | undefined; readonly reason?: string | undefined; readonly retry?: string | undefined } = {}) {
@@ -22,31 +22,39 @@ export class CommandProblem extends Error {
   }
 }
 
-/** Time for what is still to be said when a command has failed. */
+/** Milliseconds that a failed command has to send what is pending, such as a cancellation. */
 const farewellMs = 1_000;
 
-/** Runs a command to its end. What it throws is said, as JSON on stdout where that was asked for, else on stderr. */
+/** Runs a command and sets the exit status. An error it throws is printed, with `json` as JSON on stdout, else on stderr. */
 export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | undefined>): Promise<void> {
-  // Whoever reads may have read enough.
+  // The reader of a pipe may close it early, as `head` does; that is no failure.
   process.stdout.on('error', () => process.exit(exits.done.code));
   try {
     process.exitCode = exits[(await work()) ?? 'done'].code;
   } catch (error) {
     const problem = error instanceof CommandProblem ? error : new CommandProblem('other', error instanceof GatewayError || error instanceof Error ? error.message : String(error));
     process.exitCode = exits[problem.exit].code;
-    // What was cancelled is told so, and not waited for.
+    // Cancellations are still sent, but their answers are not awaited.
     setTimeout(() => process.exit(), farewellMs).unref();
     if (json === true) answer(`${JSON.stringify({ reason: problem.reason ?? problem.exit, problem: problem.message, advice: problem.advice, retry: problem.retry }, null, 2)}\n`);
-    else process.stderr.write(`omnibus: ${printable(problem.message, 2_000)}${problem.advice === undefined ? '' : `\n    ${problem.advice}`}\n`);
+    else process.stderr.write(`${linesOf(problem.message).map((line) => `omnibus: ${line}\n`).join('')}${problem.advice === undefined ? '' : `    ${problem.advice}\n`}`);
   }
 }
 
-/** What a server says where a text is expected. */
+/** The lines of a message, each without control characters; a configuration has a line for each of its mistakes. */
+function linesOf(message: string): string[] {
+  return message.split('\n', maxLines).map((line) => printable(line, 2_000));
+}
+
+/** Bound on the lines of one message: nobody reads more mistakes at once. */
+const maxLines = 200;
+
+/** A value of a server as text: a string as it is, anything else as JSON. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** stdout is for the answer alone. */
+/** Writes to stdout, which carries the answer of a command and nothing else. */
 export function answer(text: string): void {
   process.stdout.write(text);
 }
@@ -55,20 +63,27 @@ export function answerJson(value: unknown): void {
   answer(`${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Everything besides the answer: progress, notices, questions. */
+/** The answer as JSON where that was asked for, else in words, which end with a line break. */
+export function answerEither(json: boolean | undefined, value: unknown, words: string): void {
+  if (json === true) answerJson(value);
+  else answer(words);
+}
+
+/** Writes a line to stderr: progress, notices, questions, and everything else besides the answer. */
 export function notice(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
-/** What a JSON-RPC error of a gateway or server means for whoever gave a command. */
+/** The problem, with its exit status, that a JSON-RPC error of a gateway or server means for a command. */
 export function problemOf(error: { readonly code: number; readonly message: string; readonly data?: unknown }): CommandProblem {
-  const { reason, retry } = isObject(error.data) ? (error.data as { readonly reason?: string; readonly retry?: string }) : {};
-  return new CommandProblem(exitOf(reason ?? '', error.code, error.message), error.message, { reason, retry, data: error.data });
+  const { reason, retry, httpStatus } = isObject(error.data) ? (error.data as { readonly reason?: string; readonly retry?: string; readonly httpStatus?: number }) : {};
+  return new CommandProblem(exitOf(reason ?? '', error.code, httpStatus), error.message, { reason, retry, data: error.data });
 }
 
-function exitOf(reason: string, code: number, message: string): Exit {
+function exitOf(reason: string, code: number, httpStatus: number | undefined): Exit {
   if (/^(tool|prompt|resource|task)\.(unknown|ambiguous)$/.test(reason) || reason === 'http.path_unknown' || (reason === '' && code === -32_002)) return 'unknown';
-  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || /serves known callers only|wants to know who asks|\b40[13]\b/.test(message)) return 'forbidden';
+  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || httpStatus === 401 || httpStatus === 403) return 'forbidden';
+  if (httpStatus === 404) return 'unknown';
   if (reason.endsWith('.timeout')) return 'timeout';
   if (/^(upstream\.(busy|connections)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(reason)) return 'busy';
   if (reason === 'upstream.unavailable' || reason === 'gateway.unavailable' || reason === 'upstream.refused') return 'unreachable';

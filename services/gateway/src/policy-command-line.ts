@@ -1,4 +1,4 @@
-/** The commands that look at rules before they are used. */
+/** The commands that test access rules before they are used. */
 import type { Command } from 'commander';
 import type { ExplainOptions, PolicyOptions } from './commands/policy.ts';
 
@@ -8,6 +8,7 @@ export function addPolicy(program: Command): void {
   policy.command('test').description('decide test cases by the rules, and compare with the expected outcomes')
     .argument('<file>', 'YAML with cases: { as, call, args, at, from, expect, rule }')
     .option('-c, --config <file>', 'configuration with the rules (default: the one that the file names, else omnibus.yaml in this folder)')
+    .option('--json', 'print JSON')
     .action(async (file: string, options: PolicyOptions) => {
       const { testPolicy } = await import('./commands/policy.ts');
       await testPolicy(file, options);
@@ -21,6 +22,7 @@ export function addPolicy(program: Command): void {
     .option('--at <time>', 'when, such as 2026-11-23T08:00:00Z (default: now)')
     .option('--from <address>', 'the address of the client')
     .option('--hint <name...>', 'a hint of the tool, such as readOnlyHint')
+    .option('--json', 'print JSON')
     .action(async (who: string, what: string, options: ExplainOptions) => {
       const { explainPolicy } = await import('./commands/policy.ts');
       await explainPolicy(who, what, options);
@@ -30,7 +32,8 @@ export function addPolicy(program: Command): void {
     .argument('<old>', 'the present configuration')
     .argument('<new>', 'the new configuration')
     .option('--names <file>', 'file with one "server/tool" on each line, to compare in addition to the tools that rules name')
-    .action(async (before: string, after: string, options: { readonly names?: string }) => {
+    .option('--json', 'print JSON')
+    .action(async (before: string, after: string, options: { readonly names?: string; readonly json?: boolean }) => {
       const { diffPolicies } = await import('./commands/policy.ts');
       await diffPolicies(before, after, options);
     });

@@ -1,14 +1,15 @@
-/** Whether the programs that servers are started by are there. */
+/** Checks whether the programs that start servers exist. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { enabledServers, type Config } from '@omnibus/config';
 
-/** Names that people mistype, and others that are there under another name. */
+/** Common misspellings of programs, and programs that are often installed under another name. */
 const likely: Readonly<Record<string, string>> = { nxp: 'npx', npxx: 'npx', uxv: 'uvx', uvxx: 'uvx', ndoe: 'node', nodejs: 'node', python: 'python3', pyhton: 'python3', dokcer: 'docker' };
 
-/** Of servers whose program cannot be found, as far as can be told without starting it. */
+/** The servers whose program cannot be found, as far as that can be told without starting it. */
 export function missingPrograms(config: Config, baseFolder: string): { readonly server: string; readonly problem: string }[] {
-  return [...enabledServers(config)].flatMap(([server, { command, cwd, problem }]) => {
+  return [...enabledServers(config)].flatMap(([server, { command, cwd, problem, sandbox }]) => {
+    if (sandbox !== undefined && !isThere('bwrap', baseFolder)) return [{ server, problem: 'its sandbox needs bubblewrap: the program bwrap on the PATH (Debian: apt-get install bubblewrap)' }];
     if (command === undefined || problem !== undefined || isThere(command, resolve(baseFolder, cwd ?? '.'))) return [];
     const other = likely[command];
     const advice = other === undefined ? 'install it, or write its whole path' : `did you mean "${other}"?`;
@@ -16,7 +17,7 @@ export function missingPrograms(config: Config, baseFolder: string): { readonly 
   });
 }
 
-/** Whether a program would be found, started from a folder. */
+/** Whether a program would be found when it is started in a folder. */
 function isThere(command: string, folder: string): boolean {
   if (isAbsolute(command) || /[/\\]/.test(command)) return isProgram(resolve(folder, command));
   const endings = process.platform === 'win32' ? ['', ...(process.env['PATHEXT'] ?? '.EXE;.CMD;.BAT').split(';')] : [''];

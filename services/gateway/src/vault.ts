@@ -1,30 +1,50 @@
-/** Where is kept what users have connected to servers: on the bus for several processes, in a file for one. Its keys are never where it is. */
-import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+/** Opens the vault, which stores the tokens of users for servers: on the bus for several processes, in a file for one. Its keys are never stored in it. */
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { vaultBuckets, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Envelopes, FileStore, parseVaultKeys, Vault, type VaultStore } from '@omnibus/credentials';
-import type { Logger } from '@omnibus/telemetry';
+import { Envelopes, FileStore, KeyRing, parseVaultKeys, Vault, type Lost, type Resealed, type Survey, type VaultKeys, type VaultStore } from '@omnibus/credentials';
+import type { Logger, Metrics } from '@omnibus/telemetry';
+import { OwnKeys } from './vault-own-keys.ts';
+
+/** The state of the vault in one process, for the operator who rotates keys. */
+export interface VaultReport extends Survey {
+  /** Whether the gateway has made its keys itself, and will make the next one too. */
+  readonly makesKeys: boolean;
+}
 
 export interface Vaults {
   readonly connections: Vault;
-  /** Tickets, and sign-ins on their way. */
+  /** Short-lived records: tickets of sign-ins, and pending sign-ins. */
   readonly passing: Vault;
+  report(): Promise<VaultReport>;
+  /**
+   * Encrypts everything under a key, in all processes.
+   * @param id of the key; left out where the gateway makes its keys itself.
+   * @throws {Error} in words for the operator.
+   */
+  rotate(id: string | undefined): Promise<Resealed & { readonly key: string }>;
+  /** The records that no key can decrypt. */
+  readonly lost: readonly Lost[];
+  /** Applies the keys of a changed configuration. */
+  apply(config: Config): Promise<void>;
+  stop(): void;
 }
 
-interface VaultOptions {
+export interface VaultOptions {
   readonly config: Config;
   readonly baseFolder: string;
   readonly bus: Bus;
   readonly log: Logger;
+  readonly metrics: Metrics;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openVaults({ config, baseFolder, bus, log }: VaultOptions): Promise<Vaults> {
+export async function openVaults({ config, baseFolder, bus, log, metrics }: VaultOptions): Promise<Vaults> {
   const file = fileOf(config, baseFolder);
-  const envelopes = new Envelopes(parseVaultKeys(keysOf(config, bus.isShared ? undefined : file)));
+  const own = hasKeys(config) || bus.isShared ? undefined : new OwnKeys(file);
+  const ring = new KeyRing(own?.open() ?? keysOf(config), own === undefined ? undefined : () => own.read());
+  const envelopes = new Envelopes(ring);
   const said = new Set<string>();
   const unreadable = (key: string): void => {
     if (said.size >= 1_000 || said.has(key)) return;
@@ -33,24 +53,57 @@ export async function openVaults({ config, baseFolder, bus, log }: VaultOptions)
   };
   const store: VaultStore = bus.isShared ? await bus.keyValue<string>(vaultBuckets.connections) : new FileStore(file);
   const connections = new Vault(store, envelopes, unreadable);
-  const { renewed, lost } = await connections.rotate();
-  if (renewed > 0) log.info({ renewed }, 'what users have connected is under the newest key of the vault now');
-  if (lost > 0) log.warn({ lost }, 'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back');
-  return { connections, passing: new Vault(await bus.keyValue<string>(vaultBuckets.passing), envelopes, unreadable) };
+  const say = ({ renewed, lost }: Resealed): void => {
+    if (renewed > 0) log.info({ renewed, key: ring.sealing.id }, 'what users have connected is encrypted under another key of the vault now');
+    if (lost > 0) log.warn({ lost, missing: missingOf(connections.lost) }, 'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back');
+    if (ring.newest.id !== ring.sealing.id) log.info({ key: ring.newest.id, current: ring.sealing.id }, 'the vault has a new key, which nothing is encrypted under: omnibus vault rotate');
+  };
+  const following = await connections.follow({ resealed: say, failed: (error) => log.error({ err: error }, 'the vault could not be encrypted anew') });
+  metrics.beforeScrape(() => metrics.upstream.vaultUnreadable(connections.lost.filter(({ place }) => place.purpose === 'connection').map(({ place }) => place.server)));
+  return {
+    connections,
+    passing: new Vault(await bus.keyValue<string>(vaultBuckets.passing), envelopes, unreadable),
+    report: async () => ({ ...await connections.survey(), makesKeys: own !== undefined }),
+    rotate: (id) => (own === undefined || id !== undefined ? turnTo(connections, id ?? ring.newest.id) : own.rotate(ring, connections)),
+    get lost() {
+      return connections.lost;
+    },
+    async apply(changed) {
+      if (own !== undefined || !hasKeys(changed)) return;
+      say(await connections.takeKeys(keysOf(changed)));
+    },
+    stop: () => following.close(),
+  };
 }
 
-function fileOf({ vault }: Config, baseFolder: string): string {
+async function turnTo(connections: Vault, key: string): Promise<Resealed & { readonly key: string }> {
+  return { ...await connections.rotate(key), key };
+}
+
+export function fileOf({ vault }: Config, baseFolder: string): string {
   return vault?.file === undefined ? join(process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'omnibus', 'vault.json') : resolve(baseFolder, vault.file);
 }
 
-/** @param file of a gateway of one process, which makes itself a key beside it where there is none. */
-function keysOf({ vault }: Config, file: string | undefined): readonly string[] {
-  if (vault !== undefined && vault.keys.length > 0) return vault.keys;
-  if (file === undefined) throw new Error('several processes keep what users connect on the bus, sealed: set vault.keys to ["2026a:${VAULT_KEY}"], the same for all backend workers; make one with: openssl rand -base64 32');
-  const path = file.replace(/(\.json)?$/, '.key');
-  if (!existsSync(path)) {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(path, `own:${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+function hasKeys({ vault }: Config): boolean {
+  return vault !== undefined && vault.keys.length > 0;
+}
+
+function keysOf(config: Config): VaultKeys {
+  if (!hasKeys(config)) throw new Error('several processes keep what users connect on the bus, sealed: set vault.keys to ["2026a:${VAULT_KEY}"], the same for all backend workers; make one with: openssl rand -base64 32');
+  return parseVaultKeys(config.vault?.keys ?? []);
+}
+
+/** What is wrong with the keys of a changed configuration. */
+export function vaultProblems(config: Config): readonly string[] {
+  try {
+    if (hasKeys(config)) keysOf(config);
+    return [];
+  } catch (error) {
+    return [`vault.keys: ${(error as Error).message}`];
   }
-  return readFileSync(path, 'utf8').split('\n').filter((line) => line.trim() !== '');
+}
+
+/** Names of the keys that are missing. */
+export function missingOf(lost: readonly Lost[]): readonly string[] {
+  return [...new Set(lost.flatMap(({ key }) => key ?? []))].toSorted();
 }

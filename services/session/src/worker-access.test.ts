@@ -1,5 +1,5 @@
 /** What callers see and may by rules, in every revision: a session worker on a bus in memory, with two known callers. */
-import { clientMethods, isCarriedMethod, latestModernRevision, legacyRevisions, methodRow, noAnnouncements, noLists, parseServerName, type Caller, type CatalogRecord, type JsonObject, type Revision } from '@omnibus/protocol';
+import { clientMethods, isCarriedMethod, latestModernRevision, legacyRevisions, methodRow, noAnnouncements, noLists, parseServerName, serverKey, type Caller, type CatalogRecord, type JsonObject, type Revision } from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callerOf as knownCaller, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
@@ -10,7 +10,7 @@ const capabilities = { tools: {}, prompts: {}, resources: { subscribe: true }, c
 /** What a server has: the same names everywhere, so that nothing but the server tells them apart. */
 function recordOf(server: string, more: Partial<CatalogRecord> = {}): Partial<CatalogRecord> {
   return {
-    capabilities, instructions: `the ${server} server`,
+    revision: '2025-11-25', capabilities, instructions: `the ${server} server`,
     lists: {
       ...noLists, tools: ['get', 'delete', 'refund'].map((name) => ({ name, inputSchema: schema })), prompts: [{ name: 'ask' }],
       resources: [{ uri: `${server}://listed`, name: 'listed' }, { uri: 'both://same', name: 'same' }], resourceTemplates: [{ uriTemplate: `${server}://one/{id}`, name: 'one' }],
@@ -165,7 +165,7 @@ describe.each(['2025-11-25', latestModernRevision] as const)('in %s', (revision)
 
   it('nothing that nobody has a name for goes to a server of which a caller may not use everything', async () => {
     const { ask } = await worker.open(revision, {}, ann);
-    const answers = [await ask('x/unheard', { _meta: { 'omnibus.dev/server': 'shut' } }), await ask('x/unheard', { _meta: { 'omnibus.dev/server': 'none' } }), await ask('x/unheard', { _meta: { 'omnibus.dev/server': 'open' } })];
+    const answers = [await ask('x/unheard', { _meta: { [serverKey]: 'shut' } }), await ask('x/unheard', { _meta: { [serverKey]: 'none' } }), await ask('x/unheard', { _meta: { [serverKey]: 'open' } })];
     expect(new Set(answers.map((answer) => words(answer, 'x')))).toHaveProperty('size', 1);
     expect(worker.reached).toEqual([]);
   });

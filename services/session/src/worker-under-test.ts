@@ -9,7 +9,7 @@ import {
   type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type Facts, type JsonObject, type JsonRpcNotification,
   type JsonRpcRequest, type PostedMessage, type Principal, type Revision, type ServerNotice, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
 } from '@omnibus/protocol';
-import { compile, type Policy } from '@omnibus/policy';
+import { compile, compileGuardrails, type Guardrails, type Policy } from '@omnibus/policy';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker } from './worker.ts';
 
@@ -70,10 +70,10 @@ export class WorkerUnderTest {
    */
   static async start(servers: readonly string[], settings: object = {}, audit?: Audit): Promise<WorkerUnderTest> {
     const made = new WorkerUnderTest();
-    const { config, policy } = await settingsOf(servers, settings);
+    const { config, policy, guardrails } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.worker = await SessionWorker.create({ config, policy, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined, audit });
+    made.worker = await SessionWorker.create({ config, policy, guardrails, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined, audit });
     await made.worker.start();
     for (const server of servers.map(parseServerName)) {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
@@ -90,8 +90,8 @@ export class WorkerUnderTest {
   }
 
   async apply(servers: readonly string[], settings: object): Promise<void> {
-    const { config, policy } = await settingsOf(servers, settings);
-    this.worker?.apply(config, policy);
+    const { config, policy, guardrails } = await settingsOf(servers, settings);
+    this.worker?.apply(config, policy, guardrails);
   }
 
   /** What servers say outside calls. */
@@ -118,7 +118,7 @@ export class WorkerUnderTest {
     let by = given;
     const ask = async (method: string, params: JsonObject = {}): Promise<Message> => {
       this.#count += 1;
-      const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { [metaKeys.clientCapabilities]: capabilities } } };
+      const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), [metaKeys.clientCapabilities]: capabilities } } };
       const frame = await first(this.bus, subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller: by, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined });
       if (frame.kind === 'refused') return { error: toErrorObject(frame.fault) as NonNullable<Message['error']> };
       return frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : { error: { code: 0, message: JSON.stringify(frame) } };
@@ -191,11 +191,15 @@ function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, requ
 }
 
 /** A configuration with servers at addresses nobody connects to, and its rules. */
-async function settingsOf(servers: readonly string[], settings: object): Promise<{ readonly config: Config; readonly policy: Policy | undefined }> {
+async function settingsOf(servers: readonly string[], settings: object): Promise<{ readonly config: Config; readonly policy: Policy | undefined; readonly guardrails: Guardrails | undefined }> {
   const text = JSON.stringify({ mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])), ...settings });
   const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const compiled = loaded.config.access === undefined ? { policy: undefined } : await compile(loaded.config.access);
   if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
-  return { config: loaded.config, policy: compiled.policy };
+  const { guardrails } = loaded.config;
+  // A schema of a test wants types of members, and nothing else.
+  const guards = guardrails.length === 0 ? undefined : await compileGuardrails(guardrails, (schema, value) => Object.entries(schema['properties'] as Record<string, { readonly type: string }>).flatMap(([name, { type }]) => (typeof (value as JsonObject)[name] === type ? [] : [`${name} is no ${type}`])).at(0));
+  if (guards !== undefined && 'problems' in guards) throw new Error(JSON.stringify(guards.problems));
+  return { config: loaded.config, policy: compiled.policy, guardrails: guards?.guardrails };
 }

@@ -1,18 +1,20 @@
-/** One session worker: what it is made of, what it subscribes to, and in which order it begins and ends. */
+/** One session worker: its parts, its subscriptions on the bus, and the order in which they start and stop. */
 import { catalogBucket, Heartbeat, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Policy } from '@omnibus/policy';
+import type { Guardrails, Policy } from '@omnibus/policy';
 import {
   idSequence, newWorkerId, whoOf, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
   type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
 } from '@omnibus/protocol';
 import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
+import { CredentialLimits } from './call/credential-limits.ts';
 import { ExchangeWatch } from './call/exchange-watch.ts';
+import { OutsideChecks } from './call/guardrails/outside.ts';
 import { callRecords, type Recorded } from './call/records.ts';
-import { tellingOf } from './call/telling.ts';
+import { callReportsOf } from './call/call-reports.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
@@ -43,16 +45,18 @@ export interface SessionWorkerOptions extends Recorded {
   readonly tracing: Tracing | undefined;
   /** The sealer that all workers of this gateway share. Default: one with a key of its own, for a single worker. */
   readonly sealer?: Sealer | undefined;
-  /** Checks the edges' signatures of who a caller is; undefined in one process, where nobody else is on the bus. */
+  /** Verifies the edges' signatures of callers' identities; undefined in a gateway of one process, where nobody else is on the bus. */
   readonly proofs?: Proofs | undefined;
-  /** The rules of `access`, compiled; left out where there are none. */
+  /** The compiled rules of `access`; left out where there are none. */
   readonly policy?: Policy | undefined;
-  /** Tells those who watch calls; left out, nobody can. */
+  /** The guardrails, compiled; left out where there are none. */
+  readonly guardrails?: Guardrails | undefined;
+  /** Reports calls to watchers; left out where nobody can watch. */
   readonly tap?: Tap | undefined;
   readonly failures?: Failures | undefined;
 }
 
-/** What is opened before the worker is made. */
+/** Parts that are opened, asynchronously, before the worker is constructed. */
 interface Opened {
   readonly worker: WorkerId;
   readonly stored: KeyValue<SessionRecord>;
@@ -61,13 +65,14 @@ interface Opened {
 }
 
 export class SessionWorker {
-  /** For whoever runs the gateway. */
+  /** Information and operations for operators. */
   readonly desk: Desk;
   readonly #options: SessionWorkerOptions;
   readonly #worker: WorkerId;
   readonly #metering: Metering;
   readonly #records: SessionRecords;
   readonly #access: AccessRules;
+  readonly #checks: OutsideChecks;
   readonly #views: Views;
   readonly #sessions: Sessions;
   readonly #adoption: Adoption;
@@ -104,8 +109,6 @@ export class SessionWorker {
     this.#options = options;
     this.#config = options.config;
     this.#settings = new ServerSettings(options.config);
-    this.#access = new AccessRules({ log, metrics, proofs: options.proofs });
-    this.#access.set(options.config, options.policy);
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
     this.#records = new SessionRecords({ records: stored, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#sessions.lose(key) });
@@ -119,6 +122,10 @@ export class SessionWorker {
       reaching: (server, workers) => this.#views.reaching(server, workers),
       keptFor: (server, context) => this.#settings.keptFor(server, context),
     });
+    const nextExchangeId = idSequence<ExchangeId>(worker);
+    this.#checks = new OutsideChecks({ wheel, metrics, tools: { bus, wheel, metrics, adapters: this.#watch, nextExchangeId } });
+    this.#access = new AccessRules({ log, metrics, proofs: options.proofs, limits: new CredentialLimits(options.config), outside: this.#checks });
+    this.#access.set(options.config, options.policy, options.guardrails);
     this.#interest = new Interest({
       bus, wheel,
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
@@ -134,13 +141,13 @@ export class SessionWorker {
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
       bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, approvals: metering.approvals, records: callRecords({ ...options, isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin' }),
-      telling: tellingOf(options),
+      reports: callReportsOf(options),
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,
       sessionWorkers: this.#peers.workers,
       drainMs: () => this.#config.timeouts.drain,
-      nextExchangeId: idSequence<ExchangeId>(worker),
+      nextExchangeId,
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
@@ -166,7 +173,7 @@ export class SessionWorker {
   #makeViews(): Views {
     const { config, wheel, log } = this.#options;
     return new Views(new Endpoints(config), {
-      wheel,
+      wheel, guarded: (record) => this.#access.guarded(record),
       announce: (place, changesFor) => {
         for (const { session } of this.#sessions.held.values()) if (this.#placeOf(session.caller) === place) session.listsChanged(changesFor(session.declared, this.#access.of(session.sight.asking)?.sight));
         this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#access.of(caller)?.sight));
@@ -257,14 +264,15 @@ export class SessionWorker {
   /**
    * Applies a changed configuration to existing and new sessions.
    * @param policy the compiled rules of the configuration; undefined where it has none.
+   * @param guardrails the same of its guardrails.
    */
-  apply(config: Config, policy?: Policy): void {
+  apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
     // Only callers whose visible lists differ under the changed rules are told of a change.
     const seen = this.#access.isOther(config, policy) ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view })) : [];
     this.#config = config;
     this.#settings.apply(config);
     this.#metering.apply(config);
-    this.#access.set(config, policy);
+    this.#access.set(config, policy, guardrails);
     this.#views.redefine(new Endpoints(config));
     for (const { sight, listsChanged, before } of seen) if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }
@@ -278,6 +286,7 @@ export class SessionWorker {
     this.#edges.stop();
     await this.#offers.stop();
     await Promise.all([this.#stateless, this.#sessions].map((part) => part.stop(this.#config.timeouts.drain)));
+    this.#checks.stop();
     if (this.#options.bus.isShared) {
       await this.#commands?.drain();
       this.#heart.stop();

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { Chain } from '../chain.ts';
 import { readCheckpointKey, type Checkpoint } from '../checkpoint.ts';
 import { kindsOf, verify } from '../trail-under-test.ts';
+import { sha256 } from '../sha256.ts';
 import { Verifier, type VerifyResult } from './verify.ts';
 
 /** Lines of a writer that ended. */
@@ -78,4 +79,16 @@ it('takes it for what it is when old records were removed and that is on record'
   const closed = chain.seal('"event.name":"audit.closed"');
   expect(verify([...old.slice(4), retired, closed]).findings).toEqual([expect.objectContaining({ weight: 'gap', kind: 'retired' })]);
   expect(kindsOf(verify([...old.slice(6), retired, closed]))).toEqual(['missing']);
+});
+
+it('a record with a number that somebody made up is named, and takes no longer to be than others', () => {
+  const lines = linesOf('writer', 10);
+  const madeUp = (seq: number): string => {
+    const body = `{"event.name":"mcp.call","omnibus.chain":{"writer":"writer","seq":${seq},"prev":"${headOf(lines, 10)}"}}`;
+    return `${body.slice(0, -1)},"hash":"${sha256(headOf(lines, 10) + body)}"}`;
+  };
+  for (const seq of [2 ** 32, Number.MAX_SAFE_INTEGER]) {
+    expect(verify([...lines, madeUp(seq)]).findings).toContainEqual(expect.objectContaining({ weight: 'harm', kind: 'missing', text: `records 11 to ${seq - 1} of writer are not there` }));
+  }
+  for (const seq of [0, -1]) expect(kindsOf(verify([...lines, madeUp(seq)]))).toEqual(['unreadable']);
 });

@@ -23,7 +23,7 @@ export interface VerifyResult {
 /** What is known of one writer's chain. */
 interface Known {
   /** Hashes of records by number; the first record has number 1. */
-  readonly hashes: (string | undefined)[];
+  readonly hashes: Map<number, string>;
   readonly prevs: Map<number, string>;
   last: number;
   isClosed: boolean;
@@ -75,19 +75,19 @@ export class Verifier {
     const { writer, seq, prev, hash, isGenuine, record } = link;
     let known = this.#known.get(writer);
     if (known === undefined) {
-      known = { hashes: [], prevs: new Map(), last: 0, isClosed: false, lastPlace: place, lastTime: '', retired: undefined };
+      known = { hashes: new Map(), prevs: new Map(), last: 0, isClosed: false, lastPlace: place, lastTime: '', retired: undefined };
       this.#known.set(writer, known);
     }
     if (!isGenuine) this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} is not as it was written`);
-    const before = known.hashes[seq];
+    const before = known.hashes.get(seq);
     if (before !== undefined) {
       // A sink that was given a record twice has it twice.
       if (before !== hash) this.#find('harm', 'fork', writer, `${place}: there is another record ${seq} of ${writer}`);
       return;
     }
     if (seq < known.last) this.#find('harm', 'reordered', writer, `${place}: record ${seq} of ${writer} stands after record ${known.last}`);
-    known.hashes[seq] = hash;
-    const linked = known.hashes[seq - 1];
+    known.hashes.set(seq, hash);
+    const linked = known.hashes.get(seq - 1);
     if (linked === undefined) known.prevs.set(seq, prev);
     else if (linked !== prev && isGenuine) this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} does not follow the record ${seq - 1} that is there`);
     if (seq < known.last) return;
@@ -107,17 +107,14 @@ export class Verifier {
     if (name === 'audit.retired') this.#retired.push({ writer: said('omnibus.writer'), seq: Number(said('omnibus.seq')), hash: said('omnibus.hash') });
   }
 
-  #finish(writer: string, { hashes, prevs, last, isClosed, lastPlace, lastTime, retired }: Known): void {
-    let missingFrom: number | undefined;
-    for (let seq = 1; seq <= last; seq += 1) {
-      if (hashes[seq] === undefined) {
-        missingFrom ??= seq;
-        continue;
-      }
+  #finish(writer: string, { hashes, prevs, isClosed, last, lastPlace, lastTime, retired }: Known): void {
+    let previous = 0;
+    // Only numbers that are there are looked at: whoever can add a record can give it any.
+    for (const seq of [...hashes.keys()].sort((one, other) => one - other)) {
       const before = prevs.get(seq);
-      if (missingFrom !== undefined) this.#missing(writer, missingFrom, seq - 1, before, retired);
-      else if (before !== undefined && before !== (seq === 1 ? genesis : hashes[seq - 1])) this.#find('harm', 'edited', writer, `record ${seq} of ${writer} does not follow the record before it`);
-      missingFrom = undefined;
+      if (seq > previous + 1) this.#missing(writer, previous + 1, seq - 1, before, retired);
+      else if (before !== undefined && before !== (seq === 1 ? genesis : hashes.get(seq - 1))) this.#find('harm', 'edited', writer, `record ${seq} of ${writer} does not follow the record before it`);
+      previous = seq;
     }
     if (!isClosed) this.#find('open', 'unclosed', writer, `${lastPlace}: ${writer} never said that it ends: it runs still, or was killed, and what came in the quarter of a second after record ${last} (${lastTime}) is not there`);
   }
@@ -137,7 +134,7 @@ export class Verifier {
     }
     const known = this.#known.get(writer);
     const isRetired = (known?.retired?.seq ?? this.#retired.findLast((head) => head.writer === writer)?.seq ?? 0) >= seq;
-    const found = known?.hashes[seq];
+    const found = known?.hashes.get(seq);
     if (found === hash || (found === undefined && isRetired)) return;
     if (known === undefined) this.#find('harm', 'lost', writer, `of ${writer} there is nothing, and it had ${seq} records at ${time}`);
     else if (seq > known.last) this.#find('harm', 'cut', writer, `${known.lastPlace}: ${writer} ends with record ${known.last}, and it had ${seq} at ${time}`);

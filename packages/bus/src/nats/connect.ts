@@ -2,21 +2,22 @@ import { AuthorizationError, connect, TimeoutError, UserAuthenticationExpiredErr
 import { BusError } from '../errors.ts';
 import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 import { loginOptions, parseNatsAddresses, type NatsLogin } from './login.ts';
+import { checkLoginFiles, LoginFileError } from './login-files.ts';
 
 export interface NatsOptions {
   /** `nats://host:port` or `tls://host:port`, several separated by commas; with `user:password@` or `token@` before the host. */
   readonly servers: string;
-  /** How to log in; left out where the addresses tell it, or NATS asks for nothing. */
+  /** How to log in; left out where the addresses contain the login, or NATS demands none. */
   readonly login?: NatsLogin;
-  /** Default: the prefix `omnibus`, and the JetStream that is there. */
+  /** Default: the prefix `omnibus`, and the JetStream of the connected server. */
   readonly place?: NatsPlace;
   /** Shown in NATS' own monitoring. */
   readonly clientName: string;
   /** Subject under which answers come in, so that permissions can tell roles apart. Default: `_INBOX`. */
   readonly inboxPrefix?: string;
-  /** Milliseconds to wait for the first connection before giving up; Infinity for ever. */
+  /** Milliseconds to wait for the first connection before giving up; Infinity for no bound. */
   readonly connectTimeoutMs: number;
-  /** Called now and then while there is no connection. */
+  /** Called from time to time while there is no connection. */
   readonly waiting?: (problem: string) => void;
 }
 
@@ -24,13 +25,13 @@ const retryMs = 500;
 const sayMs = 5_000;
 /** Milliseconds of one attempt: enough for several round trips to a NATS on another continent. */
 const attemptMs = 5_000;
-/** A connection that passes nothing on is found out within three of these. */
+/** Interval of pings; a dead connection is noticed within three of them. */
 const pingMs = 2_000;
 
 /**
- * Connects, waiting a while for a NATS that is still starting, or does not know us yet; later it reconnects for ever.
- * @throws {BusError} `refused` for addresses or a login that cannot be meant; `timeout` naming the addresses, and never a secret, when
- *   there is no NATS, it does not let us in, or cannot prove who it is.
+ * Connects, and waits for a while when NATS is still starting or does not accept the login yet; after that it reconnects without end.
+ * @throws {BusError} `refused` for addresses or a login that cannot be right; `timeout` when NATS is not reachable, refuses the login, or has a
+ * certificate that is not trusted. The message names the addresses and contains no secret.
  */
 export async function connectNats({ servers: given, login = {}, place = usualPlace, clientName, inboxPrefix, connectTimeoutMs, waiting }: NatsOptions): Promise<NatsConnection> {
   const addresses = parseNatsAddresses(given);
@@ -39,6 +40,7 @@ export async function connectNats({ servers: given, login = {}, place = usualPla
   let saidAt = -Infinity;
   for (;;) {
     try {
+      checkLoginFiles(login);
       return await connect({
         ...options,
         servers: [...addresses.servers],
@@ -65,17 +67,25 @@ export async function connectNats({ servers: given, login = {}, place = usualPla
   }
 }
 
-/** Codes of Node's TLS for a certificate that does not prove what it should. */
+/** Error codes of Node's TLS for a certificate that is not trusted. */
 const distrusted = /^(CERT_|ERR_TLS_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH)/;
+
+/** Those codes that mean that the authority which signed the certificate is unknown. */
+const unknownSigner = /^(DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** Node's errors may end with advice for programs that are started with options of Node. */
+function withoutNodesAdvice(reason: string): string {
+  return reason.replace(/; if the root CA is installed locally.*$/, '');
+}
 
 function problemOf(servers: string, error: unknown, isTls: boolean): string {
   const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof LoginFileError) return `the login at NATS (${servers}) cannot be made: ${reason}`;
   if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError) return `NATS at ${servers} does not let this process in: ${reason}`;
   if (/does not support 'tls'/.test(reason)) return `NATS at ${servers} offers no TLS, which its address or its settings here ask for`;
   const code = codeOf(error);
-  if (code !== undefined && distrusted.test(code)) return `the certificate of NATS at ${servers} is not trusted (${code}): ${reason}`;
-  if (code === 'ENOENT' || code === 'EACCES') return `a file that the login at NATS needs cannot be read: ${reason}`;
-  // With TLS 1.3 a client learns of a certificate that it should have shown by a connection that ends.
+  if (code !== undefined && distrusted.test(code)) return `the certificate of NATS at ${servers} is not trusted (${code}): ${withoutNodesAdvice(reason)}${unknownSigner.test(code) ? '; nats.tls.caFile names its authority' : ''}`;
+  // With TLS 1.3, a client that should have shown a certificate notices it only because the connection ends.
   const hint = isTls && error instanceof TimeoutError ? '; does it want a certificate of this process?' : '';
   return `no NATS server answers at ${servers}: ${reason}${hint}`;
 }

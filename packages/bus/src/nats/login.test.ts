@@ -1,4 +1,4 @@
-/** Every way a NATS of a company may want to know who we are, and to show who it is. */
+/** Every way to log in at NATS, and to check the identity of NATS. */
 import { encodeAccount, encodeOperator, encodeUser, fmtCreds } from '@nats-io/jwt';
 import { createAccount, createOperator, createUser } from '@nats-io/nkeys';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ async function written(name: string, text: string): Promise<string> {
   return file;
 }
 
-/** Stores something and reads it, or fails with what the operator is told. */
+/** Stores something and reads it again, or returns the message for the operator. */
 async function uses(servers: string, login: NatsLogin = {}, connectTimeoutMs = 0): Promise<string> {
   const bus = await openNatsBus({ servers, login, clientName: 'login', connectTimeoutMs }, () => undefined);
   try {
@@ -89,11 +89,31 @@ describe('a NATS that wants to know who we are', () => {
     const bus = await openNatsBus({ servers: at(server), login: { nkeyFile }, clientName: 'rotated', connectTimeoutMs: 5_000 }, () => undefined);
     await server.kill();
     await server.start(settings(after.getPublicKey()));
-    // Refused as long as the old one is shown, and not given up.
+    // Refused as long as the old key is shown, but not given up.
     await writeFile(nkeyFile, after.getSeed());
     await expect.poll(() => bus.connected && bus.reconnects > 0, { timeout: 10_000 }).toBe(true);
     await expect(bus.roundTrip()).resolves.toBeGreaterThan(0);
     await bus.drain();
+  });
+
+  it('is not blamed for a file of ours that holds something else', async () => {
+    await using server = await startNatsProgram('authorization { token: let-me-in }');
+    const seed = await written('seed.nk', new TextDecoder().decode(createUser().getSeed()));
+    const missing = join(folder, 'missing.pem');
+    const nothing = await written('nothing.pem', 'SUnothing');
+    const { certFile, keyFile } = certificate;
+    const told = async (login: NatsLogin): Promise<string> => String(await uses(at(server), login).then(() => 'let in', (error: unknown) => error));
+    expect(await told({ credentialsFile: seed })).toContain(`${seed} holds no JWT of a user with its seed`);
+    expect(await told({ tls: { caFile: missing } })).toContain(`${missing} cannot be read (ENOENT)`);
+    expect(await told({ tls: { caFile: folder } })).toContain(`${folder} cannot be read (EISDIR)`);
+    expect(await told({ tls: { caFile: nothing } })).toContain(`${nothing} holds no certificate`);
+    expect(await told({ tls: { certFile: keyFile, keyFile } })).toContain(`${keyFile} holds no certificate`);
+    expect(await told({ tls: { certFile, keyFile: certFile } })).toContain(`${certFile} holds no private key`);
+    for (const login of [{ credentialsFile: seed }, { nkeyFile: nothing }, { tls: { caFile: missing } }]) {
+      const text = await told(login);
+      expect(text).toContain(`the login at NATS (nats://${new URL(server.url).host}) cannot be made`);
+      expect(text).not.toMatch(/no NATS server answers|SU[A-Z2-7]{20}|SUnothing/);
+    }
   });
 
   it('is never told apart by a secret in an error', async () => {
@@ -113,7 +133,14 @@ describe('a NATS that shows who it is', () => {
     await using server = await startNatsProgram(tls(certificate));
     await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).resolves.toBe('stored');
     await expect(uses(at(server, '', 'tls'))).rejects.toThrow(/certificate of NATS .* is not trusted/);
-    await expect(uses(at(server))).rejects.toThrow(/certificate of NATS .* is not trusted/);
+    await expect(uses(at(server))).rejects.toThrow(/certificate of NATS .* is not trusted .*; nats\.tls\.caFile names its authority/);
+    await expect(uses(at(server))).rejects.not.toThrow('--use-system-ca');
+  });
+
+  it('is not believed once its certificate has expired', async () => {
+    const old = await authority.sign('old', [{ type: 'ip', value: '127.0.0.1' }], -1);
+    await using server = await startNatsProgram(tls(old));
+    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(/certificate of NATS .* is not trusted .*expired/);
   });
 
   it('is not believed under another name', async () => {
@@ -141,7 +168,7 @@ describe('a NATS that shows who it is', () => {
     const front = createServer({ cert: await readFile(certFile), key: await readFile(keyFile) }, (socket) => {
       const behind = connect(Number(new URL(server.url).port), '127.0.0.1');
       socket.pipe(behind);
-      // A server that begins so says that TLS is required.
+      // With TLS from the start, the server's first bytes say that TLS is required.
       behind.once('data', (first: Buffer) => {
         socket.write(first.toString().replace('INFO {', 'INFO {"tls_required":true,'));
         behind.pipe(socket);
@@ -163,6 +190,7 @@ describe('what the operator says of NATS', () => {
     [' , ', {}, 'NATS needs an address'],
     ['nats://a:1@127.0.0.1,nats://b:2@127.0.0.1', {}, 'name different users'],
     ['nats://a:1@127.0.0.1', { user: 'b', password: '2' }, 'two ways to log in'],
+    ['nats://team:50%off@127.0.0.1', {}, 'a % in it is written %25'],
     ['nats://127.0.0.1', { token: 't', nkeyFile: 'user.nk' }, 'two ways to log in'],
     ['nats://127.0.0.1', { password: '2' }, 'a password and no user'],
     ['nats://127.0.0.1', { tls: { certFile: 'cert.pem' } }, 'both the certificate and its key'],

@@ -1,9 +1,10 @@
-/** How a process logs in at NATS, and checks that it talks to the right one. */
+/** How a process logs in at NATS and verifies the identity of its servers. */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { credsAuthenticator, nkeyAuthenticator, tokenAuthenticator, usernamePasswordAuthenticator, type Authenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
+import { seedIn } from './login-files.ts';
 
 /** At most one way to log in: a user with password, a token, an NKey, or credentials with a JWT. */
 export interface NatsLogin {
@@ -53,14 +54,22 @@ export function parseNatsAddresses(text: string): NatsAddresses {
   const logins = new Set(addresses.map(({ username, password }) => `${username}:${password}`).filter((each) => each !== ':'));
   if (logins.size > 1) throw new BusError('refused', 'the addresses of NATS name different users; one process has one');
   const named = addresses.find(({ username, password }) => username !== '' || password !== '');
-  const user = named === undefined ? undefined : decodeURIComponent(named.username);
-  const password = named === undefined ? undefined : decodeURIComponent(named.password);
+  const user = named === undefined ? undefined : decoded(named.username);
+  const password = named === undefined ? undefined : decoded(named.password);
   return {
     servers: addresses.map(({ host }) => host),
     shown: addresses.map(({ protocol, host }) => `${protocol}//${host}`).join(', '),
     login: user === undefined ? {} : password === '' ? { token: user } : { user, password },
     isTls: addresses.some(({ protocol }) => protocol === 'tls:'),
   };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    throw new BusError('refused', 'the user or the password in an address of NATS cannot be read: a % in it is written %25');
+  }
 }
 
 /** The login options for the client library. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
@@ -97,8 +106,8 @@ function tlsOptions({ servers }: NatsAddresses, { caFile, certFile, keyFile, han
     ...(handshakeFirst ? { handshakeFirst } : {}),
     ...(caFile === undefined ? {} : { caFile }),
     ...(certFile === undefined || keyFile === undefined ? {} : { certFile, keyFile }),
-    // The library gives Node no name where an address is a number, and Node then checks for "localhost"; such a certificate has to be
-    // for one of the numbers that the operator named.
+    // Where an address is a number, the library gives Node no name, and Node then checks the certificate for "localhost". Such a certificate has to be
+    // for one of the addresses that the operator named.
     checkServerIdentity: (name, certificate) => {
       const numbers = name === 'localhost' && !hosts.includes(name) ? hosts.filter((host) => isIP(host) !== 0) : [];
       const problems = (numbers.length > 0 ? numbers : [name]).map((each) => checkServerIdentity(each, certificate));
@@ -118,11 +127,4 @@ function authenticatorOf({ user, password, token, nkeyFile, credentialsFile }: O
   if (nkeyFile !== undefined) return nkeyAuthenticator(() => Buffer.from(seedIn(nkeyFile)));
   if (credentialsFile !== undefined) return credsAuthenticator(() => readFileSync(credentialsFile));
   return undefined;
-}
-
-/** Tools write comments and line breaks around the seed. */
-function seedIn(file: string): string {
-  const seed = /^\s*(SU[A-Z2-7]{50,})\s*$/m.exec(readFileSync(file, 'utf8'))?.[1];
-  if (seed === undefined) throw new Error(`${file} holds no seed of a user's NKey (a line that begins with SU)`);
-  return seed;
 }

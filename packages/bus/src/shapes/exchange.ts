@@ -10,7 +10,7 @@ const context = fields<ExchangeContext>({
   client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,
 });
 const offerCaller = fields<OfferCaller>({ principal: text, who, session: token, capabilities: object, standsAlone: flag });
-/** The method is any text: the adapter refuses one that this version does not know, with a message. */
+/** The method is any text: the adapter refuses one that this version does not support, with a message. */
 export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
 
 const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });
@@ -67,11 +67,12 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   finish: { browser: text, query: text },
   list: { principal: optional(text) },
   revoke: { server: token, principal: text },
+  forget: { subject: text, issuer: optional(text), principal: optional(text), before: optional(number) },
 });
-const connection = fields<ConnectionRow>({ server: token, host: text, principal: text, owner: optional(text), issuer: text, scope: optional(text), since: number, state: oneOf('connected', 'signed-out') });
+const connection = fields<ConnectionRow>({ server: token, host: text, principal: text, owner: optional(text), issuer: text, scope: optional(text), since: number, state: oneOf('connected', 'signed-out', 'unreadable') });
 export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', {
   ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text },
-  connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag) },
+  connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag), wasUnreadable: optional(flag) }, forgotten: { count, notRevoked: count },
 }));
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));

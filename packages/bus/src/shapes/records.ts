@@ -10,14 +10,14 @@ const listNotes = fields<ListNotes>({ meta: optional(object), more: optional(obj
 const notes: Predicate = (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || listNotes(value[kind]));
 const offeredList = fields<OfferedList>({ entries: list(object), without: list(text) });
 const offer = fields<CallerOffer>({ key: text, lists: (value) => isObject(value) && listKinds.every((kind) => value[kind] === undefined || offeredList(value[kind])) });
-const held = fields<HeldEntry>({ kind: oneOf(...definedKinds), name: text });
+const held = fields<HeldEntry>({ kind: oneOf(...definedKinds), name: text, guardrail: optional(text) });
 
 export const approvedDefinitions = shape<ApprovedDefinitions>(fields<ApprovedDefinitions>({
   reached: text, instructions: optional(text), kinds: list(oneOf(...definedKinds)), entries: (value) => isObject(value) && Object.values(value).every(isObject),
 }));
 
 export const catalogRecord = shape<CatalogRecord>(fields<CatalogRecord>({
-  server: token, status: oneOf('up', 'down'), problem: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), owners: optional((value) => isObject(value) && Object.values(value).every(text)), wantsSignIn: optional(flag), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
+  server: token, status: oneOf('up', 'down'), problem: optional(text), trouble: optional(text), revision: optional(text), capabilities: object, instructions: optional(text), lists, offers: optional(list(offer)), owners: optional((value) => isObject(value) && Object.values(value).every(text)), wantsSignIn: optional(flag), notes: optional(notes), unread: optional(list(oneOf(...listKinds))), leftOut: optional(count), held: optional(list(held)), hasLeft: optional(flag), announcements,
 }));
 
 const clientInfo = fields<ClientInfo>({ name: text, version: optional(text) });

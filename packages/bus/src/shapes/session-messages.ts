@@ -8,9 +8,9 @@ import {
 import { closed, count, endpoint, fields, flag, list, object, oneOf, optional, pair, shape, text, token, variants, whole, type Predicate, type Shape } from './shape.ts';
 
 export const client = fields<Client>({ id: text, isOne: flag });
-/** A member that only messages within one process may have, and none over NATS. */
+/** A member that only messages within one process may have; over NATS it must be missing. */
 const never: Predicate = (value) => value === undefined;
-export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client), tenant: optional(text) });
+export const caller = fields<Caller>({ principal: text, endpoint, origin: optional(text), proof: optional(text), facts: never, address: optional(text), client: optional(client), tenant: optional(text), isLimited: optional(flag) });
 export const logLevel: Predicate = (value) => isLogLevel(value);
 export const gatewayFault = fields<GatewayFault>({ reason: text, message: text, data: optional(object) });
 
@@ -46,7 +46,7 @@ const sessionCommand = variants<SessionCommand, 'kind'>('kind', {
 export const sessionMessage: Shape<SessionMessage> = (value) => (isObject(value) && token(value['key']) && optional(token)(value['edge']) ? sessionCommand(value['command']) : 'junk');
 
 const frames = {
-  message: { text, isAnswer: flag, sequence: optional(count), last: flag, httpStatus: optional(count) },
+  message: { text, isAnswer: flag, sequence: optional(count), last: flag, httpStatus: optional(count), missingScopes: optional(list(text)) },
   attached: { stream: token },
   accepted: {},
   end: {},

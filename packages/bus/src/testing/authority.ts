@@ -1,5 +1,5 @@
-/** A certificate authority for tests, and what it signs, as files of PEM. */
-// The library of certificates finds its parts by metadata, and does not load without this.
+/** A certificate authority for tests, with the certificates that it signs, as PEM files. */
+// The library of certificates registers its parts by metadata, and cannot be loaded without this.
 import 'reflect-metadata';
 import { BasicConstraintsExtension, SubjectAlternativeNameExtension, X509CertificateGenerator, type X509Certificate } from '@peculiar/x509';
 import { webcrypto } from 'node:crypto';
@@ -41,12 +41,16 @@ export class Authority {
     this.#keys = keys;
   }
 
-  /** @param hosts names or addresses that the certificate is for. */
-  async sign(name: string, hosts: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[]): Promise<Certificate> {
+  /**
+   * Signs a certificate.
+   * @param hosts names or addresses that the certificate is for.
+   * @param days of validity from now on; a negative number makes an expired certificate.
+   */
+  async sign(name: string, hosts: readonly { readonly type: 'dns' | 'ip'; readonly value: string }[], days = 1): Promise<Certificate> {
     const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
     const certificate = await X509CertificateGenerator.create({
       subject: `CN=${name}`, issuer: this.#certificate.subject, publicKey: keys.publicKey, signingKey: this.#keys.privateKey, signingAlgorithm: algorithm,
-      notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs), extensions: [new SubjectAlternativeNameExtension([...hosts])],
+      notBefore: new Date(Date.now() - 2 * dayMs), notAfter: new Date(Date.now() + days * dayMs), extensions: [new SubjectAlternativeNameExtension([...hosts])],
     });
     const [certFile, keyFile] = [join(this.#folder, `${name}.pem`), join(this.#folder, `${name}.key`)];
     await writeFile(certFile, certificate.toString('pem'));

@@ -8,5 +8,6 @@ export type { NatsServer } from './nats-server.ts';
 export { startNatsCluster } from './nats-cluster.ts';
 export type { NatsCluster, NatsNode } from './nats-cluster.ts';
 export { firstReply } from './first-reply.ts';
+export { Backups } from './backup.ts';
 export { Outsider } from './outsider.ts';
 export { samples } from './samples.ts';

@@ -1,5 +1,5 @@
 /** Placeholders of clients in the texts of their files, as references of Omnibus. */
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 
 export interface Placeholders {
   /** The file they stand in. */
@@ -10,7 +10,7 @@ export interface Placeholders {
 
 /** The folder of the project that a client's file belongs to: that with `.vscode` and the like in it, else that of the file. */
 function projectFolder(file: string): string {
-  const folder = dirname(file);
+  const folder = dirname(resolve(file));
   return /(^|[/\\])\.(vscode|cursor|roo|gemini|zed|kiro|codex)$/.test(folder) ? dirname(folder) : folder;
 }
 

@@ -4,20 +4,13 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { isObject } from '@omnibus/protocol';
+import type { KeyRing } from './key-ring.ts';
 
 const cipher = 'aes-256-gcm';
 const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16];
 const version = 1;
 
-interface VaultKey {
-  readonly id: string;
-  readonly key: Buffer;
-}
-
-/** The first key encrypts, all of them decrypt. */
-export type VaultKeys = readonly [VaultKey, ...VaultKey[]];
-
-/** Where a text is stored, and what it is for. */
+/** The place of a stored text, and its purpose. */
 export interface Place {
   readonly purpose: 'connection' | 'client' | 'ticket' | 'sign-in' | 'pending';
   readonly server: string;
@@ -33,25 +26,11 @@ interface Envelope {
   readonly sealed: string;
 }
 
-/** @param lines `NAME:BASE64`, the newest first. @throws {Error} with a message that contains no part of a key. */
-export function parseVaultKeys(lines: readonly string[]): VaultKeys {
-  const keys = lines.map((line, index) => {
-    const [, id, text = ''] = /^([\w.-]{1,40}):([A-Za-z0-9+/_-]+={0,2})$/.exec(line.trim()) ?? [];
-    const key = Buffer.from(text, 'base64');
-    if (id === undefined || key.length < keyBytes) throw new Error(`key ${index + 1} of the vault is not NAME:BASE64 of ${keyBytes} random bytes (openssl rand -base64 ${keyBytes})`);
-    return { id, key: key.subarray(0, keyBytes) };
-  });
-  const [first, ...more] = keys;
-  if (first === undefined) throw new Error('the vault has no key');
-  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new Error('two keys of the vault have one name');
-  return [first, ...more];
-}
-
 export class Envelopes {
-  readonly #keys: VaultKeys;
+  readonly keys: KeyRing;
 
-  constructor(keys: VaultKeys) {
-    this.#keys = keys;
+  constructor(keys: KeyRing) {
+    this.keys = keys;
   }
 
   seal(place: Place, issuer: string, text: string): string {
@@ -65,14 +44,20 @@ export class Envelopes {
     return opened === undefined ? undefined : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
   }
 
-  /** The envelope of the same text under the newest key. @returns undefined when it is under that key already, or cannot be decrypted. */
+  /** The envelope of the same text under the key that encrypts now. @returns undefined when it is under that key already, or cannot be decrypted. */
   renewed(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
-    return opened === undefined || opened.key === this.#keys[0].id ? undefined : this.#written(place, opened.issuer, opened.own, opened.sealed);
+    return opened === undefined || opened.key === this.keys.sealing.id ? undefined : this.#written(place, opened.issuer, opened.own, opened.sealed);
+  }
+
+  /** The unencrypted parts of an envelope: the name of its key and the issuer. @returns undefined for what is not an envelope. */
+  labelOf(envelope: string): { readonly key: string; readonly issuer: string } | undefined {
+    const found = read(envelope);
+    return found === undefined ? undefined : { key: found.key, issuer: found.issuer };
   }
 
   #written(place: Place, issuer: string, own: Buffer, sealed: string): string {
-    const { id, key } = this.#keys[0];
+    const { id, key } = this.keys.sealing;
     return JSON.stringify({ version, key: id, issuer, wrapped: seal(key, `${id} ${about(place, issuer)}`, own), sealed } satisfies Envelope);
   }
 
@@ -80,14 +65,14 @@ export class Envelopes {
     const envelope = read(text);
     if (envelope === undefined) return undefined;
     const { version: written, key: id, issuer, wrapped, sealed } = envelope;
-    const known = this.#keys.find((each) => each.id === id);
-    if (written !== version || known === undefined) return undefined;
+    const known = written === version ? this.keys.find(id) : undefined;
+    if (known === undefined) return undefined;
     const own = openSealed(known.key, `${id} ${about(place, issuer)}`, wrapped);
     return own === undefined ? undefined : { own, issuer, sealed, key: id };
   }
 }
 
-/** @returns undefined for what is not an envelope: whoever can write to the store may have written anything. */
+/** @returns undefined for what is not an envelope, since everybody with write access to the store may have written anything. */
 function read(text: string): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(text);

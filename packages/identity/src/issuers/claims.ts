@@ -20,8 +20,6 @@ export interface Proof {
   readonly facts: Facts;
   /** Audiences of the token, each in canonical form. */
   readonly audiences: readonly string[];
-  /** Whether the issuer's tokens have no scopes. */
-  readonly isUnscoped?: boolean;
 }
 
 const maxSubjectBytes = 255;
@@ -31,6 +29,21 @@ const maxScopes = 200;
 const maxActors = 4;
 /** Tolerance for differing clocks. */
 export const toleranceSeconds = 30;
+
+/** Of a later time in seconds, one is meant in milliseconds: that would be after the year 5000. */
+const maxSeconds = 100_000_000_000;
+
+/**
+ * A time as issuers say it: in seconds (RFC 7519, 2; RFC 7662, 2.2), and, by some, as a text or in milliseconds.
+ * @returns seconds since 1970; undefined when none is said; a text that says that it is no time.
+ */
+export function secondsOf(claims: JsonObject, name: string): number | string | undefined {
+  const said = claims[name] ?? undefined;
+  if (said === undefined) return undefined;
+  const time = typeof said === 'string' && /^\d{1,15}(\.\d+)?$/.test(said) ? Number(said) : said;
+  if (typeof time !== 'number' || !Number.isFinite(time) || time < 0) return `its claim "${name}" is no time`;
+  return time > maxSeconds ? time / 1_000 : time;
+}
 
 /** Reads verified claims. @returns the problem, in words, if there is one. */
 export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): Proof | string {
@@ -55,13 +68,16 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
   const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
   if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
-  const { exp } = claims;
+  const exp = secondsOf(claims, 'exp');
+  if (typeof exp === 'string') return `the token is not accepted: ${exp}`;
+  // Whoever has verified the claims may have read milliseconds as seconds.
+  if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now()) return 'the token is not accepted: it has expired';
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
     facts: {
       issuer, subject, tenant, actors, groups, scopes, client, key: undefined, grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors),
-      expiresAt: typeof exp === 'number' ? (exp + toleranceSeconds) * 1_000 : undefined,
+      expiresAt: exp === undefined ? undefined : (exp + toleranceSeconds) * 1_000,
     },
   };
 }

@@ -4,7 +4,7 @@
  */
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
-import { proofOf, toleranceSeconds, type ClaimNames, type Proof } from './claims.ts';
+import { proofOf, secondsOf, toleranceSeconds, type ClaimNames, type Proof } from './claims.ts';
 import { fetchJson } from './fetch-json.ts';
 import { KeySet, KeysUnavailable } from './key-set.ts';
 
@@ -22,6 +22,10 @@ export interface IssuerOptions extends ClaimNames {
 
 export type Outcome = Proof | { readonly fault: GatewayFault };
 
+/** What an issuer may call an opaque access token that whoever has it may use (`token_type` of RFC 7662, 2.2 and RFC 6749, 7.1; `token_use` of some). */
+const accessTokenKinds = new Set(['bearer', 'access_token', 'access', 'at+jwt']);
+/** An opaque token of which its issuer names no expiry is good for as long as the issuer says so; whoever holds a stream open by it shows it again after this time. */
+const unsaidSeconds = 300;
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
 /** Claims that only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
 /** Values of the claim by which Keycloak names the kind of a token. */
@@ -76,13 +80,15 @@ export class Issuer {
     } catch (error) {
       return { fault: fault('auth.unavailable', `${issuer} cannot be asked about tokens now: ${(error as Error).message}`) };
     }
-    const { active, exp, nbf, iss } = claims;
+    const { active, iss, token_type: type, token_use: use } = claims;
     if (active !== true) return invalid(`${issuer} does not know it, or it has expired`);
     if (iss !== undefined && iss !== issuer) return invalid('it is of another issuer');
-    const now = Date.now() / 1_000;
-    if (typeof exp === 'number' && exp + toleranceSeconds <= now) return invalid('it has expired');
-    if (typeof nbf === 'number' && nbf - toleranceSeconds > now) return invalid('it is not valid yet');
-    return this.#proof(claims);
+    const kind = [type, use].find((said) => (said ?? undefined) !== undefined && !(typeof said === 'string' && accessTokenKinds.has(said.toLowerCase())));
+    if (kind !== undefined) return invalid(`${issuer} says that it is of the kind ${printable(JSON.stringify(kind)).slice(0, 50)}, and no access token that its bearer may use`);
+    const from = secondsOf(claims, 'nbf');
+    if (typeof from === 'string') return invalid(from);
+    if (from !== undefined && from - toleranceSeconds > Date.now() / 1_000) return invalid('it is not valid yet');
+    return this.#proof((claims['exp'] ?? undefined) === undefined ? { ...claims, exp: Math.floor(Date.now() / 1_000) + unsaidSeconds } : claims);
   }
 
   #proof(claims: JsonObject): Outcome {

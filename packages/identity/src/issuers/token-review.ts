@@ -60,8 +60,8 @@ export class TokenReview {
     const proven = status['audiences'];
     if (!isTexts(proven)) return invalid('the cluster does not say whom it is for');
     const name = { issuer: this.issuer, subject: username };
-    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], client: undefined, expiresAt: (exp + toleranceSeconds) * 1_000, key: undefined };
-    return { facts, audiences: proven.map(canonical), isUnscoped: true };
+    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: (exp + toleranceSeconds) * 1_000, key: undefined };
+    return { facts, audiences: proven.map(canonical) };
   }
 
   /** @throws {Error} in words that contain nothing of the request. */

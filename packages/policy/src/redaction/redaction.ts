@@ -19,6 +19,8 @@ export interface RedactTerms {
   readonly replaces: readonly Replace[];
   readonly paths: readonly (readonly string[])[];
   readonly unreadable: 'withhold' | 'pass';
+  /** What happens to images, audio and other binary contents, where that differs from `unreadable`. */
+  readonly binaries?: 'pass';
 }
 
 const redactedMark = '[redacted]';
@@ -47,6 +49,7 @@ class TooLong extends Error {}
 export class Redaction {
   readonly #terms: readonly RedactTerms[];
   readonly #withholds: boolean;
+  readonly #withholdsBinaries: boolean;
   readonly #replaces: readonly Replace[];
   readonly #paths: RedactTerms['paths'];
   #left = maxLength;
@@ -54,6 +57,7 @@ export class Redaction {
   constructor(terms: readonly RedactTerms[]) {
     this.#terms = terms;
     this.#withholds = terms.some(({ unreadable }) => unreadable === 'withhold');
+    this.#withholdsBinaries = terms.some(({ unreadable, binaries }) => unreadable === 'withhold' && binaries !== 'pass');
     this.#replaces = terms.flatMap(({ replaces }) => replaces);
     this.#paths = terms.flatMap(({ paths }) => paths);
   }
@@ -104,7 +108,7 @@ export class Redaction {
   /** A block of content (2025-11-25 server/tools, Tool Result). */
   #block(block: unknown): unknown {
     if (!isObject(block)) return this.#value(block);
-    if (typeof block['data'] === 'string' && block['type'] !== 'text') return this.#withholds ? { type: 'text', text: withheldMark } : block;
+    if (typeof block['data'] === 'string' && block['type'] !== 'text') return this.#withholdsBinaries ? { type: 'text', text: withheldMark } : block;
     return mapMembers(block, (value, key) => {
       if (ofBlocks.has(key)) return value;
       if (key === 'text') return this.#document(value);
@@ -117,7 +121,7 @@ export class Redaction {
   #contents(entry: unknown): unknown {
     if (!isObject(entry)) return this.#value(entry);
     const { blob, ...rest } = entry;
-    if (blob !== undefined && this.#withholds) return { ...(this.#value(rest) as JsonObject), mimeType: 'text/plain', text: withheldMark };
+    if (blob !== undefined && this.#withholdsBinaries) return { ...(this.#value(rest) as JsonObject), mimeType: 'text/plain', text: withheldMark };
     return mapMembers(entry, (value, key) => (ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value)));
   }
 

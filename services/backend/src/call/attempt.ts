@@ -154,7 +154,7 @@ export class Attempt implements PendingReply {
     return this.#port.catalog.refresh('tools');
   }
 
-  meetAgain(problem: string): void {
-    this.connection.meetAgain(problem);
+  reconnect(problem: string): void {
+    this.connection.reconnect(problem);
   }
 }

@@ -6,7 +6,7 @@
 import type { Bus } from '@omnibus/bus';
 import {
   changeKinds, listKinds, noAnnouncements, noLists,
-  type CatalogRecord, type ChangeKind, type ListKind, type Principal, type PromptEntry, type ToolEntry, type ServerIntroduction,
+  type CatalogRecord, type ChangeKind, type ListKind, type Principal, type PromptEntry, type ToolEntry, type ServerIntroduction, type ServerTrouble,
 } from '@omnibus/protocol';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
@@ -21,7 +21,7 @@ import { OwnerOffers } from './owner-offers.ts';
 /** Pause between two readings: however often a server announces a change, it is asked once in this time. */
 const readPauseMs = 250;
 
-/** Lists that take longer hold up no others: the lists that are there are published. */
+/** Milliseconds after which the lists read so far are published, so that a slow list does not delay others. */
 const slowMs = 1_000;
 
 const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
@@ -30,14 +30,15 @@ export class CatalogPublisher {
   readonly #options: PublisherOptions;
   readonly #store: RecordStore;
   #record: CatalogRecord;
-  /** Why the base connection is not there. */
+  /** Why the base connection is down. */
   #problem = 'it is still connecting';
+  #trouble: ServerTrouble | undefined;
   /** Lists to read again, which the running reading empties. */
   readonly #stale = new Set<ChangeKind>();
   /** The running reading; there is one at a time. */
   #reading: Promise<void> | undefined;
   #readAt = -Infinity;
-  /** As the server gave them. */
+  /** The instructions of the server, unchanged. */
   #instructions: string | undefined;
   /** Another adapter writes the record from now on, or none. */
   #isRetired = false;
@@ -48,7 +49,7 @@ export class CatalogPublisher {
   readonly #failed: FailedLists;
   /** The lists for everybody, read over the base connection. */
   readonly #common: BaseLists;
-  /** What it offers to clients that declared something, or to each user, where it is called in his own name. */
+  /** Offers to clients that declared capabilities, or to each user where the server is called with users' own credentials. */
   readonly offers: CallerOffers | OwnerOffers;
   readonly owners: OwnerOffers | undefined;
   /** Callers that wait for the end of the next reading. */
@@ -73,7 +74,7 @@ export class CatalogPublisher {
     this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements, ...(this.owners === undefined ? {} : { owners: {} }) };
   }
 
-  /** Users who have to sign in first, of those who came. */
+  /** Number of users so far who have to sign in first. */
   get waiting(): number {
     return this.owners?.waiting ?? (this.#options.wantsSignIn() ? 1 : 0);
   }
@@ -145,15 +146,16 @@ export class CatalogPublisher {
     return this.#prompts.get(name);
   }
 
-  async lost(problem: string): Promise<void> {
+  async lost(problem: string, trouble?: ServerTrouble): Promise<void> {
     this.#times.stop();
     this.#problem = problem;
+    this.#trouble = trouble;
     await this.#publishLost();
   }
 
   /** Writes what is known without the base connection. */
   async #publishLost(): Promise<void> {
-    await this.#publish(recordOfLost(this.#record, this.#problem, this.#parts));
+    await this.#publish(recordOfLost(this.#record, { problem: this.#problem, trouble: this.#trouble }, this.#parts));
   }
 
   get #parts(): RecordParts {
@@ -185,7 +187,7 @@ export class CatalogPublisher {
     await this.#store.remove();
   }
 
-  /** Publishes the record again, for those that took this worker for gone. */
+  /** Publishes the record again, for session workers that counted this worker as gone. */
   async sayAgain(): Promise<void> {
     await this.#store.write();
   }
@@ -200,7 +202,7 @@ export class CatalogPublisher {
     return this.#reading;
   }
 
-  /** Resolves when the lists that are stale now have been read: a server that announces changes without end holds nobody up. */
+  /** Resolves when the lists that are stale now have been read, even if the server goes on announcing changes. */
   #untilRead(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaited.push(resolve);

@@ -1,5 +1,5 @@
 /** A server's record, of what is known of it. */
-import type { CatalogRecord } from '@omnibus/protocol';
+import type { CatalogRecord, ServerTrouble } from '@omnibus/protocol';
 import type { BaseLists } from './base-lists.ts';
 import type { CallerOffers } from './caller-offers.ts';
 import type { Definitions } from './definitions/definitions.ts';
@@ -18,7 +18,7 @@ export interface RecordParts {
 
 /** @param known what was said before. */
 export function recordOfUp(known: CatalogRecord, instructions: string | undefined, parts: RecordParts): CatalogRecord {
-  const { problem: _problem, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, owners: _owners, wantsSignIn: _wantsSignIn, ...record } = known;
+  const { problem: _problem, trouble: _trouble, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, owners: _owners, wantsSignIn: _wantsSignIn, ...record } = known;
   const offers = parts.offers.all;
   const { lists, problem, notes, unread } = parts.common;
   return judged({
@@ -27,10 +27,10 @@ export function recordOfUp(known: CatalogRecord, instructions: string | undefine
   }, parts);
 }
 
-/** Without the base connection. @param problem why it is not there. */
-export function recordOfLost(known: CatalogRecord, problem: string, parts: RecordParts): CatalogRecord {
-  const { wantsSignIn, ...before } = known;
-  const lost: CatalogRecord = { ...before, status: 'down', problem, lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
+/** Without the base connection. @param why it is not there. */
+export function recordOfLost(known: CatalogRecord, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble | undefined }, parts: RecordParts): CatalogRecord {
+  const { wantsSignIn, trouble: _trouble, ...before } = known;
+  const lost: CatalogRecord = { ...before, status: 'down', problem, ...(trouble === undefined ? {} : { trouble }), lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
   return parts.owners === undefined ? orSignInOffer(lost, parts.wantsSignIn) : judged(lost, parts);
 }
 

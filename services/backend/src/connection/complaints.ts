@@ -4,6 +4,7 @@
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { Diary } from '../transport/diary.ts';
 import { Refusals } from './refusals.ts';
 import type { DropKind, Transport, UnusableQuestion } from '../transport/transport.ts';
 
@@ -11,6 +12,8 @@ export interface ComplaintsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Where it is counted what is no message. */
+  readonly diary?: Diary | undefined;
   /** The transport that is open. */
   readonly transport: () => Transport | undefined;
 }
@@ -48,9 +51,10 @@ export class Complaints {
    */
   note(kind: DropKind, problem: string, question?: UnusableQuestion): void {
     if (question !== undefined) this.#refusals.refuse(question, problem);
-    const { log, metrics } = this.#options;
+    const { log, metrics, diary } = this.#options;
     if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
     const open = this.#open.get(kind);
+    if (kind === 'invalid') diary?.stray(open === undefined ? problem : undefined);
     if (open !== undefined) {
       open.count += 1;
       open.latest = problem;

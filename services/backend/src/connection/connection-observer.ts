@@ -1,10 +1,10 @@
 /** What a connection to a server reports to its owner. */
-import type { JsonObject, SessionKey, ServerIntroduction } from '@omnibus/protocol';
+import type { JsonObject, SessionKey, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 
 export interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
-  lost(problem: string): void;
+  lost(problem: string, trouble: ServerTrouble | undefined): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
    * @param session the only session that it can concern, if that is certain.

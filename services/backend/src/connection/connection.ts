@@ -4,7 +4,7 @@
  *
  * Invariant C4: a request that comes while a connection is being opened is held until it is open, unless it is known that it will fail.
  */
-import { fault, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcId, type ServerIntroduction, type SessionKey } from '@omnibus/protocol';
+import { fault, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcId, type ServerIntroduction, type ServerTrouble, type SessionKey } from '@omnibus/protocol';
 import type { RequestContext, ServerDialect } from '../dialect/dialect.ts';
 import type { StandingListen } from '../dialect/modern/standing-listen.ts';
 import type { TransportObserver } from '../transport/transport.ts';
@@ -78,7 +78,7 @@ export class UpstreamConnection {
       opening: () => this.#opening(),
       up: () => this.#up(),
       ready: (introduction) => this.#ready(introduction),
-      lost: (problem) => this.#lost(problem),
+      lost: (problem, trouble) => this.#lost(problem, trouble),
       closed: () => this.#closed(),
       hasHeld: () => this.#pending.hasHeld,
     });
@@ -143,9 +143,9 @@ export class UpstreamConnection {
   }
 
   /** Closes the connection and finds out again which era the server speaks. @param isAtOnce without a pause, since the server is shown other credentials. */
-  meetAgain(problem: string, isAtOnce = false): void {
+  reconnect(problem: string, isAtOnce = false): void {
     this.#options.era.forget();
-    this.#life.meetAgain(problem, isAtOnce);
+    this.#life.reconnect(problem, isAtOnce);
   }
 
   /**
@@ -232,7 +232,7 @@ export class UpstreamConnection {
         if (isCurrent() && this.isReady && this.#renewal.take()) this.#life.renew();
       },
       missed: () => (isCurrent() && this.isReady ? this.#options.observer.missed() : undefined),
-      lost: (problem) => (isCurrent() ? this.#life.lose('connection', problem) : undefined),
+      lost: (problem, trouble) => (isCurrent() ? this.#life.lose('connection', problem, trouble) : undefined),
       dropped: (kind, problem, question) => this.#complaints.note(kind, problem, question),
     };
   }
@@ -264,10 +264,10 @@ export class UpstreamConnection {
     observer.ready(introduction);
   }
 
-  #lost(problem: string): void {
+  #lost(problem: string, trouble: ServerTrouble | undefined): void {
     this.#held.take();
     this.#end(problem);
-    this.#options.observer.lost(problem);
+    this.#options.observer.lost(problem, trouble);
   }
 
   #closed(): void {

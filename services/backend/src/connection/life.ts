@@ -1,11 +1,12 @@
 /** The life of one connection to a server. This is the shell around `machine.ts` that opens and closes transports and runs handshakes. */
 import { backoffMs, startActor, type Deadline } from '@omnibus/lifecycle';
-import type { ExchangeOutcome, JsonObject, ServerIntroduction } from '@omnibus/protocol';
+import type { ExchangeOutcome, JsonObject, ServerIntroduction, ServerTrouble } from '@omnibus/protocol';
 import type { CircuitCause } from '@omnibus/telemetry';
 import type { ActorRefFrom } from 'xstate';
 import type { Greeting, KnownServer, ServerDialect } from '../dialect/dialect.ts';
 import { assumedDialect, shakeHands } from '../dialect/handshake.ts';
 import type { Transport, TransportObserver } from '../transport/transport.ts';
+import { troubleIn } from '../transport/trouble.ts';
 import type { ConnectionOptions } from './connection-options.ts';
 import { connectionMachine, type ConnectionContext, type ConnectionEvent } from './machine.ts';
 import { subjectOf } from './request-failure.ts';
@@ -23,7 +24,7 @@ export interface LifePort {
   up(): void;
   /** The handshake has succeeded, and the machine's state already says so. */
   ready(introduction: ServerIntroduction): void;
-  lost(problem: string): void;
+  lost(problem: string, trouble: ServerTrouble | undefined): void;
   closed(): void;
   /** Whether requests wait for the next transport. */
   hasHeld(): boolean;
@@ -132,14 +133,14 @@ export class ConnectionLife {
   }
 
   /** Takes the server out of use. */
-  lose(cause: CircuitCause, problem: string): void {
+  lose(cause: CircuitCause, problem: string, trouble?: ServerTrouble): void {
     const { value } = this.#actor.getSnapshot();
     if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating'))) return;
-    this.#actor.send({ type: 'lost', cause, problem });
+    this.#actor.send({ type: 'lost', cause, problem, trouble });
   }
 
   /** Closes the connection and runs a handshake again. @param isAtOnce without the pause that follows a failure. */
-  meetAgain(problem: string, isAtOnce: boolean): void {
+  reconnect(problem: string, isAtOnce: boolean): void {
     if (this.isReady) this.lose(isAtOnce ? 'connection' : 'faults', problem);
     if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
     this.#retry?.cancel();
@@ -157,7 +158,7 @@ export class ConnectionLife {
         if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
       },
       (error: unknown) => {
-        if (isCurrent()) this.lose('connection', error instanceof Error ? error.message : String(error));
+        if (isCurrent()) this.lose('connection', error instanceof Error ? error.message : String(error), troubleIn(error));
       },
     );
   }
@@ -176,7 +177,7 @@ export class ConnectionLife {
     }).then((met) => {
       if (!isCurrent()) return undefined;
       if ('problem' in met) {
-        this.lose('connection', met.problem);
+        this.lose('connection', met.problem, met.trouble);
         return undefined;
       }
       const { introduction, dialect } = met;
@@ -213,10 +214,10 @@ export class ConnectionLife {
     this.#settling = wheel.schedule(backoff.maxMs, () => this.#actor.send({ type: 'settled' }));
   }
 
-  #announceLost({ isUp, problem }: ConnectionContext, event: ConnectionEvent): void {
+  #announceLost({ isUp, problem, trouble }: ConnectionContext, event: ConnectionEvent): void {
     const { metrics, server } = this.#options;
     if (event.type === 'lost') metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
-    this.#port.lost(problem);
+    this.#port.lost(problem, trouble);
   }
 
   #closeTransport(): void {

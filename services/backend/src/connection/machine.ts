@@ -15,6 +15,7 @@
  *
  * The machine is pure: effects are named here and given by `connection/connection.ts`; times and randomness stay outside.
  */
+import type { ServerTrouble } from '@omnibus/protocol';
 import type { CircuitCause } from '@omnibus/telemetry';
 import { assign, setup } from 'xstate';
 
@@ -23,7 +24,7 @@ export type ConnectionEvent =
   | { readonly type: 'transport.opened' }
   | { readonly type: 'handshake.done' }
   | { readonly type: 'settled' }
-  | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string }
+  | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: ServerTrouble | undefined }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
   | { readonly type: 'doze' }
@@ -35,6 +36,8 @@ export interface ConnectionContext {
   readonly failures: number;
   /** Why it is not connected, in words. */
   readonly problem: string;
+  /** What kind of problem that is, where it is known. */
+  readonly trouble: ServerTrouble | undefined;
   /** Whether it has been ready at least once since the start or since it last slept. */
   readonly wasReady: boolean;
   /** Whether it has been ready since it was last lost or asleep. */
@@ -59,9 +62,9 @@ export const connectionMachine = setup({
     cancelRetry: unprovided('cancelRetry'),
     scheduleSettling: unprovided('scheduleSettling'),
     cancelSettling: unprovided('cancelSettling'),
-    noteProblem: assign({ problem: ({ event, context }) => (event.type === 'lost' ? event.problem : context.problem) }),
+    noteProblem: assign(({ event, context }) => (event.type === 'lost' ? { problem: event.problem, trouble: event.trouble } : { problem: context.problem, trouble: context.trouble })),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
-    forgetProblem: assign({ problem: '' }),
+    forgetProblem: assign({ problem: '', trouble: undefined }),
     noteReady: assign({ wasReady: true, isUp: true }),
     noteDown: assign({ isUp: false }),
     // Waking up does not count as a restart then.
@@ -70,7 +73,7 @@ export const connectionMachine = setup({
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
-  context: { failures: 0, problem: 'it has not been started', wasReady: false, isUp: false, unexpected: 0 },
+  context: { failures: 0, problem: 'it has not been started', trouble: undefined, wasReady: false, isUp: false, unexpected: 0 },
   initial: 'idle',
   on: { stop: '.stopped', '*': { actions: 'countUnexpected' } },
   states: {

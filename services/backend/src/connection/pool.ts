@@ -68,7 +68,7 @@ export class ConnectionPool implements Pool {
     return this.#olderLeg.legOf(this.#met().dialect, !context.standsAlone, context.capabilities);
   }
 
-  /** A connection over which the server was met: to whom it does not know it says nothing, of its era neither. */
+  /** A connection with a completed handshake. A server that requires users to sign in may have one only for a user. */
   #met(): UpstreamConnection {
     const { base, isOwned } = this.#options;
     if (!isOwned || base.isReady) return base;
@@ -77,7 +77,7 @@ export class ConnectionPool implements Pool {
 
   #keepsState(leg: Leg): boolean {
     const shared = leg === 'older' ? this.#instances.get(olderKey)?.connection : this.#options.base;
-    return this.#options.isProgram || shared?.hasState !== false; // Until it is known whether the server keeps state, nobody shares.
+    return this.#options.isProgram || shared?.hasState !== false; // Until it is known whether the server keeps state, connections are not shared.
   }
 
   #openOlder(): Promise<boolean> {
@@ -241,10 +241,10 @@ export class ConnectionPool implements Pool {
     return this.#instances.connections;
   }
 
-  /** Somebody has something else to show: connections in his name are opened anew, those that failed at once (C4: what comes is held by a new one). */
+  /** The credentials of a user have changed: the user's connections shake hands again, and those that failed are closed, so that the next request opens a new one (C4). */
   renewFor(principal: Principal, problem: string): void {
     for (const instance of this.#instances.inNameOf(principal)) {
-      if (instance.connection.isReady) instance.connection.meetAgain(problem, true);
+      if (instance.connection.isReady) instance.connection.reconnect(problem, true);
       else void this.#close(instance);
     }
   }

@@ -71,7 +71,7 @@ export interface Sending {
   /** Reads the server's list of tools again. */
   refreshTools(): Promise<void>;
   /** Closes the connection and finds out again which era the server speaks. */
-  meetAgain(problem: string): void;
+  reconnect(problem: string): void;
 }
 
 export interface ServerDialect {

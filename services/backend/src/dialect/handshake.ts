@@ -1,6 +1,7 @@
 /** The handshake with a server: finds out which era it speaks, and exchanges introductions. */
-import { isModernRevision, latestLegacyRevision, legacyRevisions, printable, type ExchangeOutcome, type JsonObject, type LegacyRevision, type ServerIntroduction } from '@omnibus/protocol';
+import { isModernRevision, latestLegacyRevision, legacyRevisions, printable, type ExchangeOutcome, type GatewayFault, type JsonObject, type LegacyRevision, type ServerIntroduction, type ServerTrouble } from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
+import { troubleOfStatus } from '../transport/trouble.ts';
 import type { ServerDialect } from './dialect.ts';
 import { legacyDialect } from './legacy/dialect.ts';
 import { initializeParams, namedRevisions, readIntroduction } from './legacy/handshake.ts';
@@ -23,7 +24,7 @@ export interface HandshakeOptions {
 export type Handshake =
   | { readonly introduction: ServerIntroduction; readonly dialect: ServerDialect }
   /** The reason why the handshake failed. */
-  | { readonly problem: string };
+  | { readonly problem: string; readonly trouble: ServerTrouble };
 
 /** Shortest time for the probe: a program that is only starting must not be taken for one that does not answer. */
 const minProbeMs = 2_000;
@@ -38,26 +39,26 @@ export async function shakeHands(options: HandshakeOptions): Promise<Handshake> 
   const verdict = first.kind === 'again' ? await discover(options) : first;
   switch (verdict.kind) {
     case 'again':
-      return { problem: 'the server refuses every revision, also those it says it speaks' };
+      return { problem: 'the server refuses every revision, also those it says it speaks', trouble: 'speech' };
     case 'unknown':
-      return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? tryLegacy(options, verdict.problem) : { problem: verdict.problem };
+      return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? tryLegacy(options, verdict) : { problem: verdict.problem, trouble: verdict.trouble };
     case 'modern':
       era.learn('modern');
       return { introduction: verdict.introduction, dialect: modernDialect };
     case 'legacy':
       if (era.current === 'modern') {
         era.forget();
-        return { problem: 'the server does not answer server/discover, as one of the newest revision does' };
+        return { problem: 'the server does not answer server/discover, as one of the newest revision does', trouble: 'speech' };
       }
       era.learn('legacy');
-      return isCurrent() ? initialize(options) : { problem: 'the connection is gone' };
+      return isCurrent() ? initialize(options) : { problem: 'the connection is gone', trouble: 'address' };
   }
 }
 
 /** Tries `initialize`, since the reaction of an older server to an unknown request proves nothing. */
-async function tryLegacy(options: HandshakeOptions, problem: string): Promise<Handshake> {
+async function tryLegacy(options: HandshakeOptions, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble }): Promise<Handshake> {
   const met = await initialize(options);
-  if ('problem' in met) return { problem };
+  if ('problem' in met) return { problem, trouble };
   options.era.learn('legacy');
   return met;
 }
@@ -74,7 +75,7 @@ async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plai
       const problem = plain(message);
       if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
       // Over HTTP no answer proves nothing; a program that does not answer is of an older era.
-      return reason === 'upstream.timeout' && !transport.closesToCancel ? { kind: 'legacy' } : { kind: 'unknown', problem, mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
+      return reason === 'upstream.timeout' && !transport.closesToCancel ? { kind: 'legacy' } : { kind: 'unknown', problem, trouble: troubleOf(outcome.fault), mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
     }
   }
 }
@@ -84,20 +85,26 @@ async function initialize(options: HandshakeOptions, revision: LegacyRevision = 
   const { ask, capabilities, connectTimeoutMs, plain, isCurrent } = options;
   const outcome = await ask(legacyDialect, 'initialize', initializeParams(capabilities, revision), connectTimeoutMs);
   switch (outcome.kind) {
-    case 'fault': return { problem: plain(outcome.fault.message) };
+    case 'fault': return { problem: plain(outcome.fault.message), trouble: troubleOf(outcome.fault) };
     case 'error': {
       const named = isFirst && isCurrent() ? (namedRevisions(outcome.error) ?? []) : [];
       const common = legacyRevisions.find((each) => each !== revision && named.includes(each));
       if (common !== undefined) return initialize(options, common, false);
-      return (named.some(isModernRevision) ? await discoverAfterAll(options) : undefined) ?? { problem: `the server refused to initialize: ${printable(outcome.error.message)}` };
+      return (named.some(isModernRevision) ? await discoverAfterAll(options) : undefined) ?? { problem: `the server refused to initialize: ${printable(outcome.error.message)}`, trouble: 'speech' };
     }
     case 'result':
       try {
         return { introduction: readIntroduction(outcome.result), dialect: legacyDialect };
       } catch (error) {
-        return { problem: (error as Error).message };
+        return { problem: (error as Error).message, trouble: 'speech' };
       }
   }
+}
+
+/** What kind of trouble it is that a handshake was not answered. */
+function troubleOf({ reason, data }: GatewayFault): ServerTrouble {
+  if (reason === 'upstream.refused') return troubleOfStatus(Number(data?.['httpStatus']));
+  return reason === 'upstream.timeout' ? 'time' : reason === 'upstream.invalid' ? 'speech' : 'address';
 }
 
 /** What was known of the server's era is no longer true. @returns undefined where the configuration sets the era, or asking does not help. */

@@ -13,6 +13,8 @@ import { guardProgram, releaseProgram } from './reaper.ts';
 import type { Diary } from './diary.ts';
 import type { Redactor } from './redactor.ts';
 import { accountOf, type Account } from './account.ts';
+import { sandboxed, type Sandbox } from './sandbox.ts';
+import { Troubled } from './trouble.ts';
 
 export interface ChildOptions {
   readonly command: string;
@@ -21,8 +23,10 @@ export interface ChildOptions {
   readonly cwd: string;
   /** User that the program runs as: a name, UID or UID:GID; undefined for the gateway's own user. */
   readonly user: string | undefined;
+  /** The parts of this machine that it may use; undefined for everything that its user may use. */
+  readonly sandbox?: Sandbox | undefined;
   readonly redactor: Redactor;
-  /** Where what it writes to stderr is kept for a while; left out, it is not. */
+  /** Keeps the latest lines of stderr; without it they are not kept. */
   readonly diary?: Diary | undefined;
   readonly log: Logger;
 }
@@ -99,11 +103,13 @@ export class Child {
   }
 
   #spawn(): ChildProcess | undefined {
-    const { command, args, env, cwd, user, log } = this.#options;
+    const { env, cwd, user, sandbox, log } = this.#options;
     let child: ChildProcess;
     try {
       const account = user === undefined ? undefined : accountOf(user);
-      child = spawn(command, args, { cwd, env: { ...inherited(account), ...env, [markVariable]: this.#mark }, stdio: 'pipe', detached: true, ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }) });
+      const variables = { ...inherited(account), ...env };
+      const { command, args } = sandbox === undefined ? this.#options : sandboxed(this.#options, sandbox, variables['PATH'] ?? '', cwd);
+      child = spawn(command, args, { cwd, env: { ...variables, [markVariable]: this.#mark }, stdio: 'pipe', detached: true, ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }) });
     } catch (error) {
       this.#neverStarted(error as NodeJS.ErrnoException);
       return undefined;
@@ -132,7 +138,7 @@ export class Child {
   #neverStarted(error: NodeJS.ErrnoException): void {
     this.#hasEnded = true;
     const problem = `cannot start ${JSON.stringify(this.#options.command)}: ${startProblem(error)}`;
-    this.#start.reject(new Error(problem));
+    this.#start.reject(new Troubled('program', problem));
     this.#end(problem);
   }
 
@@ -149,7 +155,8 @@ export class Child {
       child.stderr?.destroy();
       const lastWords = this.#options.redactor.excerpt(this.#stderrTail.trim().split('\n').slice(-3).join(' | '), stderrTailLength);
       if (!this.#isStopping && lastWords !== '') this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
-      this.#end(`the program ended with ${how}`);
+      // Bubblewrap reports this on stderr, where a program in it could write the same; the text itself is for the log only.
+      this.#end(this.#options.sandbox !== undefined && /^bwrap: /m.test(this.#stderrTail) ? 'the sandbox of the program could not be made; the log of the gateway says why' : `the program ended with ${how}`);
     };
     const limit = setTimeout(tell, lastWordsMs);
     if (child.stdout?.closed === true && child.stderr?.closed === true) tell();

@@ -1,6 +1,6 @@
-/** What became of one server lately, for whoever runs the gateway: lines of its program's stderr, and of its connection. Secrets are taken out when it is read. */
+/** The recent lines of one server for operators: of its program's stderr, and of its connection. Secrets are removed when it is read. */
 
-/** Of one server: what a person looks through. */
+/** Bound on the lines of one server, of which a person reads the latest. */
 const maxLines = 500;
 const maxLength = 2_000;
 
@@ -8,42 +8,58 @@ export interface DiaryLine {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly text: string;
+  /** Whether the gateway has written the line, and not the program. */
+  readonly isOwn: boolean;
 }
 
-interface Written extends DiaryLine {
+interface Written extends Omit<DiaryLine, 'isOwn'> {
   readonly redact: ((text: string) => string) | undefined;
 }
 
 export class Diary {
   readonly #lines: Written[] = [];
-  /** The last line of a program as far as it came. */
+  /** The last line of the program, as far as it was received. */
   #rest = '';
+  #strays = 0;
 
-  /** A piece of what a program writes. @param redact takes out what is secret. */
+  /** Adds a piece of the program's output. @param redact removes secrets. */
   write(piece: string, redact: (text: string) => string): void {
     const lines = `${this.#rest}${piece}`.split('\n');
     this.#rest = (lines.pop() ?? '').slice(-maxLength);
-    // More than is kept need not be looked at.
+    // More lines than are kept need not be processed.
     for (const line of lines.slice(-maxLines)) if (line.trim() !== '') this.#add(line, redact);
   }
 
-  /** Something of the gateway's own. */
+  /**
+   * Counts output of a server that is not a message, such as text on the stdout of a program. @param said describes the first of several; undefined for
+   * the others.
+   */
+  stray(said: string | undefined): void {
+    this.#strays += 1;
+    if (said !== undefined) this.note(`said something that is no message: ${said}`);
+  }
+
+  get strays(): number {
+    return this.#strays;
+  }
+
+  /** Adds a line of the gateway. */
   note(text: string): void {
     this.#add(text, undefined);
   }
 
   #add(text: string, redact: Written['redact']): void {
     this.#lines.push({ at: Date.now(), text: text.slice(0, maxLength), redact });
-    // In halves, so that a program that writes without end moves little.
+    // Old lines are removed in blocks, so that continuous output moves few entries.
     if (this.#lines.length > 2 * maxLines) this.#lines.splice(0, maxLines);
   }
 
-  /** The last ones, oldest first. */
+  /** The latest lines, oldest first. */
   get lines(): readonly DiaryLine[] {
-    return this.#lines.slice(-maxLines).map(({ at, text, redact }) => ({ at, text: redact === undefined ? text : redact(text) }));
+    return this.#lines.slice(-maxLines).map(({ at, text, redact }) => ({ at, text: redact === undefined ? text : redact(text), isOwn: redact === undefined }));
   }
 
-  /** What a program wrote last. */
+  /** The last line that the program has written. */
   get lastWords(): string | undefined {
     const last = this.#lines.findLast(({ redact }) => redact !== undefined);
     return last?.redact?.(last.text);

@@ -15,6 +15,7 @@ import { noTransport } from './no-transport.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
 import { Redactor } from './redactor.ts';
+import type { Sandbox } from './sandbox.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { Transport, TransportObserver } from './transport.ts';
@@ -31,7 +32,7 @@ export interface TransportSource {
   readonly metrics: Metrics;
 }
 
-/** Makes the transports of one server, and remembers what they find out about it. */
+/** Makes the transports of one server, and keeps what they have found out about it. */
 export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
@@ -52,10 +53,10 @@ export class TransportFactory {
     this.#reading = reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
     this.#child = config.command === undefined ? undefined
-      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, redactor: Redactor.of(config), diary, log };
+      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, sandbox: sandboxOf(config, baseFolder), redactor: Redactor.of(config), diary, log };
   }
 
-  /** Whether the wire tells which request a message of the server belongs to. */
+  /** Whether the transport shows which request a message of the server belongs to. */
   get namesRequests(): boolean {
     const { url, type } = this.#config;
     return url !== undefined && !/^wss?:/.test(url) && type !== 'sse' && !this.#verdict.isEventSource;
@@ -79,4 +80,10 @@ export class TransportFactory {
     if (type !== undefined || child !== undefined) return createStreamable(observer);
     return new ProbingHttpTransport(this.#verdict, createStreamable, (to) => new HttpSseTransport(options, to), observer);
   }
+}
+
+function sandboxOf({ sandbox, cwd }: ServerConfig, baseFolder: string): Sandbox | undefined {
+  if (sandbox === undefined) return undefined;
+  const at = (path: string): string => resolve(baseFolder, path);
+  return { network: sandbox.network, read: sandbox.read.map(at), write: sandbox.write.map(at), home: sandbox.home === undefined ? undefined : at(sandbox.home), cwd: cwd === undefined ? undefined : at(cwd) };
 }

@@ -17,7 +17,7 @@ function observe(fails: boolean): { readonly hear: TransportObserver; readonly h
     requestFailed: (id, failure) => void failures.push([id, failure]),
     sessionGone: () => say('gone'),
     missed: () => say('missed'),
-    lost: say,
+    lost: (problem) => say(problem),
     dropped: (_kind, problem) => say(problem),
   }, new Redactor(['hunter2']), (error) => faults.push(error));
   return { hear, heard, failures, faults };

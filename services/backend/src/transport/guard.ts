@@ -1,4 +1,7 @@
-/** Stands between a transport and the code that handles its messages: an exception while a message is handled ends one request at most, and never the process. */
+/**
+ * Catches exceptions between a transport and the code that handles its messages: an exception while a message is handled ends one request at most, and
+ * never the process.
+ */
 import { isJsonRpcId, isObject } from '@omnibus/protocol';
 import type { Redactor } from './redactor.ts';
 import type { TransportObserver } from './transport.ts';
@@ -36,7 +39,7 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
     }),
     sessionGone: () => safely(() => observer.sessionGone()),
     missed: () => safely(() => observer.missed()),
-    lost: (problem) => safely(() => observer.lost(redactor.sent(problem))),
+    lost: (problem, trouble) => safely(() => observer.lost(redactor.sent(problem), trouble)),
     dropped: (kind, problem, question) => safely(() => observer.dropped(kind, redactor.excerpt(problem), question)),
   };
 }

@@ -3,12 +3,13 @@
  * ends with the stream.
  */
 import type { Dispatcher } from 'undici';
-import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
+import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type ServerTrouble } from '@omnibus/protocol';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeStatus } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
+import { Troubled, troubleOfStatus } from './trouble.ts';
 
 export class HttpSseTransport implements Transport {
   readonly hasSessionsOnly = true;
@@ -45,12 +46,12 @@ export class HttpSseTransport implements Transport {
   /** Resolves when the server has named the address to POST to. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const limit = setTimeout(() => fail(`no endpoint event came within ${this.#options.openTimeoutMs} ms`), this.#options.openTimeoutMs);
-      const fail = (problem: string): void => {
+      const limit = setTimeout(() => fail(`no endpoint event came within ${this.#options.openTimeoutMs} ms`, 'time'), this.#options.openTimeoutMs);
+      const fail = (problem: string, trouble: ServerTrouble = 'speech'): void => {
         clearTimeout(limit);
         if (this.#endpoint === undefined) {
           this.#stream?.abort();
-          reject(new Error(problem));
+          reject(new Troubled(trouble, problem));
         } else if (!this.#isClosed) {
           this.#observer.lost(problem);
         }
@@ -76,9 +77,9 @@ export class HttpSseTransport implements Transport {
         },
         ended: (response) => {
           if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
-          fail(response.status >= 300 || response.mediaType !== 'text/event-stream' ? describeStatus(response) : 'the server ended the stream');
+          fail(response.status >= 300 || response.mediaType !== 'text/event-stream' ? describeStatus(response) : 'the server ended the stream', response.status >= 300 ? troubleOfStatus(response.status) : 'speech');
         },
-        failed: (error, isSent) => fail(connectionProblem(error, isSent)),
+        failed: (error, isSent) => fail(connectionProblem(error, isSent), 'address'),
       }, this.#options.limits, this.#options.reading);
       this.#dispatch('GET', this.#url, undefined, this.#stream);
     });

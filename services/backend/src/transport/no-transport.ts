@@ -1,5 +1,6 @@
 /** Stands in for the transport to a server whose configuration has an unresolved reference, so that nothing can be sent to it. */
 import type { Transport } from './transport.ts';
+import { Troubled } from './trouble.ts';
 
 const nothing = (): void => undefined;
 
@@ -7,7 +8,7 @@ const nothing = (): void => undefined;
 export function noTransport(problem: string): Transport {
   return {
     hasSessionsOnly: false, closesToCancel: false, takesNamelessErrors: false, hasState: false,
-    open: () => Promise.reject(new Error(problem)),
+    open: () => Promise.reject(new Troubled('configuration', problem)),
     request: nothing, send: nothing, abandon: nothing, agreed: nothing, listen: nothing,
     close: () => Promise.resolve(),
   };

@@ -29,7 +29,7 @@ export class StdioTransport implements Transport {
       maxBytes,
       line: (line) => this.#hear(line),
       tooLong: () => {
-        this.#observer.lost(`the program wrote a line of more than ${maxBytes} bytes`);
+        this.#observer.lost(`the program wrote a line of more than ${maxBytes} bytes`, 'speech');
         void this.close();
       },
     });
@@ -41,7 +41,7 @@ export class StdioTransport implements Transport {
     child.onOutput((chunk) => this.#lines.read(chunk));
     await child.started;
     void child.ended.then((problem) => {
-      if (!this.#isClosing) this.#observer.lost(problem);
+      if (!this.#isClosing) this.#observer.lost(problem, 'ended');
     });
   }
 

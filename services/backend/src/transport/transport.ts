@@ -1,10 +1,10 @@
 /**
- * The interface between a connection and the wire. A transport moves JSON-RPC messages and knows nothing of MCP beyond what the specification of that
- * transport demands; ids, handshakes and catalogues belong to the connection.
+ * The interface between a connection and the network. A transport carries JSON-RPC messages, and implements nothing of MCP beyond the specification of
+ * that transport; ids, handshakes and catalogues belong to the connection.
  */
-import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision } from '@omnibus/protocol';
+import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision, ServerTrouble } from '@omnibus/protocol';
 
-/** Why a request will get no answer. `problem` reaches clients, so it never has words of the server that are not JSON-RPC. */
+/** Why a request will get no answer. `problem` is sent to clients, so it never contains text of the server that is not JSON-RPC. */
 export type RequestFailure =
   /** The request never reached the server, so it was not executed. */
   | { readonly kind: 'not-sent'; readonly problem: string }
@@ -20,7 +20,10 @@ export type RequestFailure =
   /** The answer was not a valid MCP message. */
   | { readonly kind: 'invalid'; readonly problem: string };
 
-/** Why something was dropped: the server sent something that is not a message, a message of ours did not reach it, or a refusal had a page as its body. */
+/**
+ * The kind of a dropped message: the server sent something that is not a message, a message of ours did not reach it, or a refusal had a page as its
+ * body.
+ */
 export type DropKind = 'invalid' | 'undelivered' | 'refusal';
 
 /** A request or notification of the server that is dropped. */
@@ -42,7 +45,7 @@ export interface TransportObserver {
   /** Messages of the server outside of requests may have been missed for a while; they are received again. */
   missed(): void;
   /** Nothing can be sent or received any more. Called once, and never after `close()`. */
-  lost(problem: string): void;
+  lost(problem: string, trouble?: ServerTrouble): void;
   /**
    * Something was dropped that no request waits for; this may happen thousands of times a second.
    * @param problem for the operator's log only, since it may have words of the server.

@@ -5,6 +5,7 @@ import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protoco
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
+import { Troubled, troubleOfStatus } from './trouble.ts';
 
 export interface WebSocketTransportOptions {
   readonly url: string;
@@ -54,21 +55,21 @@ export class WebSocketTransport implements Transport {
     return new Promise((resolve, reject) => {
       let problem = 'the server closed the connection';
       let isOpen = false;
-      let refused: string | undefined;
+      let refused: Troubled | undefined;
       socket.on('open', () => {
         isOpen = true;
         resolve();
       });
       if (credentials !== undefined && shown !== undefined) socket.on('unexpected-response', (_request, { statusCode, headers: said }) => {
-        refused = `cannot connect: the server answered HTTP ${statusCode}`;
+        refused = new Troubled(troubleOfStatus(statusCode), `cannot connect: the server answered HTTP ${statusCode}`);
         if (statusCode === 401) void credentials.refused(shown, readChallenge(said['www-authenticate'])).catch(() => undefined);
         socket.terminate();
       });
       socket.on('error', (error) => {
-        problem = isOpen ? `the connection broke: ${error.message}` : refused ?? `cannot connect: ${error.message}`;
+        problem = isOpen ? `the connection broke: ${error.message}` : `cannot connect: ${error.message}`;
       });
       socket.on('close', () => {
-        if (!isOpen) reject(new Error(problem));
+        if (!isOpen) reject(refused ?? new Troubled('address', problem));
         else if (!this.#isClosed) this.#observer.lost(problem);
       });
       socket.on('message', (data: Buffer) => this.#hear(data));

@@ -1,7 +1,7 @@
-/** Asks the API of the process that served the page. */
+/** Requests to the API of the process that served the page. */
 import { signal } from '@preact/signals';
 
-/** Why something was not done, in words for whoever asked. */
+/** A refusal of the API, or no answer, with a message for the user. */
 export class ApiProblem extends Error {
   readonly status: number;
   readonly reason: string;
@@ -16,10 +16,10 @@ export class ApiProblem extends Error {
 }
 
 const base = new URL('./api/v1/', document.baseURI);
-/** In memory only: a cookie would go to every other port of the host, and what is stored outlives the tab. */
+/** The API key or access token. It is kept in memory only: a cookie would be sent to every port of the host, and storage outlives the tab. */
 const token = signal<string | undefined>(undefined);
-/** Whether the gateway wants to know who asks. */
-export const isStranger = signal(false);
+/** Whether the API has answered 401, so that the page asks for a key or token. */
+export const needsSignIn = signal(false);
 
 export function takeToken(): void {
   const given = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
@@ -30,10 +30,10 @@ export function takeToken(): void {
 
 export function signIn(given: string): void {
   token.value = given.trim();
-  isStranger.value = false;
+  needsSignIn.value = false;
 }
 
-/** Sends a request. @throws {ApiProblem} for every answer that is not good, and where there is none. */
+/** Sends a request. @param path below `api/v1/`. @throws {ApiProblem} for every status but success, and where there is no answer. */
 export async function ask(path: string, { method = 'GET', body, signal: ending }: { readonly method?: string; readonly body?: unknown; readonly signal?: AbortSignal } = {}): Promise<Response> {
   const headers = {
     ...(token.value === undefined ? {} : { authorization: `Bearer ${token.value}` }),
@@ -47,7 +47,7 @@ export async function ask(path: string, { method = 'GET', body, signal: ending }
     throw new ApiProblem(0, 'unreachable', 'This process of the gateway does not answer.', 'Is it running? The page tries again by itself.');
   }
   if (response.ok) return response;
-  if (response.status === 401) isStranger.value = true;
+  if (response.status === 401) needsSignIn.value = true;
   throw await problemOf(response);
 }
 
@@ -69,11 +69,11 @@ async function problemOf(response: Response): Promise<ApiProblem> {
     const { reason, problem, advice } = JSON.parse(text) as { readonly reason?: string; readonly problem?: string; readonly advice?: string };
     return new ApiProblem(response.status, reason ?? 'failed', problem ?? response.statusText, advice);
   } catch {
-    return new ApiProblem(response.status, 'failed', text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim()); // Not of the API: then it is words.
+    return new ApiProblem(response.status, 'failed', text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim()); // The body is no JSON of the API; it is shown as text.
   }
 }
 
-/** Words for whatever was thrown. */
+/** The message, and the advice if there is one, for an error of any kind. */
 export function problemWords(error: unknown): { readonly problem: string; readonly advice: string | undefined } {
   return error instanceof ApiProblem ? { problem: error.message, advice: error.advice } : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
 }

@@ -9,12 +9,12 @@ const schema: Schema = {
   $defs: { address: { allOf: [{ type: 'object', properties: { city: { type: 'string' } } }, { required: ['city'] }] } },
 };
 
-it('what has to be there comes first, behind references and several schemas at once too', () => {
+it('required fields come first, also behind references and allOf', () => {
   expect(fieldsOf(schema).map(({ name, isRequired }) => [name, isRequired])).toEqual([['who', true], ['address', true], ['note', false], ['count', false], ['list', false]]);
   expect(fieldsOf(fieldsOf(schema)[1]?.schema as Schema, schema)).toMatchObject([{ name: 'city', isRequired: true }]);
 });
 
-it('schemas that are circular, deep, foreign or wrong end in a field for JSON', () => {
+it('schemas that are circular, deep, external or invalid become a text field for JSON', () => {
   const circular: Schema = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } };
   expect(resolve({ $ref: '#/$defs/a' }, circular)).toBeUndefined();
   expect(resolve({ $ref: 'https://example.com/x.json' }, {})).toBeUndefined();
@@ -25,13 +25,13 @@ it('schemas that are circular, deep, foreign or wrong end in a field for JSON', 
   expect(JSON.stringify(emptyOf(tree, tree)).length).toBeLessThan(200);
 });
 
-it('choices are what a schema lists, with their titles', () => {
+it('choices are the values that a schema lists, with their titles', () => {
   expect(choicesOf({ enum: [1, 'two', null] }).map(({ title }) => title)).toEqual(['1', 'two', 'null']);
   expect(choicesOf({ oneOf: [{ const: 'a', title: 'A' }, { const: 'b' }] })).toEqual([{ value: 'a', title: 'A' }, { value: 'b', title: 'b' }]);
   expect(choicesOf({ oneOf: [{ const: 'a' }, { type: 'string' }] })).toEqual([]);
 });
 
-it('null, several types and several schemas are ways a value may be', () => {
+it('null, several types and several schemas are alternatives of a value', () => {
   expect(isNullable({ type: ['string', 'null'] }, {})).toBe(true);
   expect(isNullable({ anyOf: [{ type: 'string' }, { type: 'null' }] }, {})).toBe(true);
   expect(waysOf({ type: ['string', 'integer', 'null'] }, {}).map(({ type }) => type)).toEqual(['string', 'integer']);
@@ -39,7 +39,7 @@ it('null, several types and several schemas are ways a value may be', () => {
   expect(typeWords({ type: 'array', items: { enum: ['a', 'b'] }, default: [] })).toBe('array of a | b, else []');
 });
 
-it('a number is kept exactly or not at all', () => {
+it('a number that cannot be kept exactly is refused', () => {
   expect(readNumber('', true)).toBeUndefined();
   expect(readNumber('1e3', true)).toBe(1_000);
   expect(readNumber(' -2.5 ', false)).toBe(-2.5);
@@ -47,7 +47,7 @@ it('a number is kept exactly or not at all', () => {
   expect(readJson('{"a":')).toBeInstanceOf(Unread);
 });
 
-it('left out, empty and null are three things, and what is missing is named with its place', () => {
+it('left out, empty and null are different, and a missing value is named with its path', () => {
   const begun = emptyOf(schema, schema);
   expect(begun).toEqual({ address: {} });
   expect(problemsOf(begun, schema, schema)).toEqual([{ path: 'who', problem: 'needed' }, { path: 'address.city', problem: 'needed' }]);
@@ -55,13 +55,13 @@ it('left out, empty and null are three things, and what is missing is named with
   expect(problemsOf({ who: null, address: { city: 'x' } }, schema, schema)).toEqual([{ path: 'who', problem: 'it may not be null' }]);
 });
 
-it('of several ways a value may be, the one it is nearest to says what is missing', () => {
+it('of several alternatives, the one with the fewest missing fields says what is missing', () => {
   const way: Schema = { type: 'object', properties: { to: { oneOf: [{ type: 'object', required: ['shop'], properties: { shop: {} } }, { type: 'object', required: ['days', 'hour'], properties: { days: {}, hour: {} } }] } } };
   expect(problemsOf({ to: { days: 1, hour: 2 } }, way, way)).toEqual([]);
   expect(problemsOf({ to: {} }, way, way)).toEqual([{ path: 'to.shop', problem: 'needed' }]);
 });
 
-it('JSON is sent as it was written, and a form as what stands in it; defaults are not sent', () => {
+it('JSON is sent as it was written, a form as its values, and defaults are not sent', () => {
   const text = '{ "big": 12345678901234567890 }';
   expect(readDraft({ mode: 'json', value: {}, text }, schema)).toEqual({ text });
   expect(readDraft({ mode: 'json', value: {}, text: '[1]' }, schema)).toHaveProperty('problems');

@@ -1,4 +1,4 @@
-/** A call that is tried: what was heard of it, and what can be said. */
+/** A call that the user makes from the page: its events, and the answers and cancellation that can be sent. */
 import { signal, type Signal } from '@preact/signals';
 import { ApiProblem, post, problemWords } from '../api/ask.ts';
 import { follow, type StreamEvent } from '../api/stream.ts';
@@ -15,31 +15,31 @@ export interface Wanted {
   readonly endpoint: string;
   readonly method: string;
   readonly name: string;
-  /** JSON. */
+  /** JSON text. */
   readonly arguments: string;
   readonly revision: string;
   readonly may: readonly string[];
 }
 
-export interface Course {
+export interface AttemptState {
   readonly phase: 'asking' | 'running' | 'result' | 'failed';
   readonly startedAt: number;
   readonly progress: Json | undefined;
   readonly logs: readonly Json[];
   readonly questions: readonly Question[];
-  /** JSON. */
+  /** The result as JSON text. */
   readonly raw: string | undefined;
   readonly ms: number | undefined;
   readonly problem: { readonly problem: string; readonly advice: string | undefined; readonly reason?: string | undefined } | undefined;
 }
 
-/** Lines of log that are kept. */
+/** Log messages that are kept. */
 const maxLogs = 200;
-/** How often a stream that broke is asked for again. */
+/** Number of times that a broken stream is requested again. */
 const maxReturns = 5;
 
-export class AttemptOf {
-  readonly course: Signal<Course> = signal({ phase: 'asking', startedAt: Date.now(), progress: undefined, logs: [], questions: [], raw: undefined, ms: undefined, problem: undefined });
+export class Attempt {
+  readonly state: Signal<AttemptState> = signal({ phase: 'asking', startedAt: Date.now(), progress: undefined, logs: [], questions: [], raw: undefined, ms: undefined, problem: undefined });
   readonly #ending = new AbortController();
   #id: string | undefined;
   #last = '0';
@@ -64,13 +64,13 @@ export class AttemptOf {
   }
 
   get #isOver(): boolean {
-    return this.course.peek().phase !== 'running';
+    return this.state.peek().phase !== 'running';
   }
 
   #hear({ id, kind, data }: StreamEvent): void {
     if (id !== undefined) this.#last = id;
     const said = data as Json;
-    const { logs, questions } = this.course.peek();
+    const { logs, questions } = this.state.peek();
     if (kind === 'progress') this.#change({ progress: said });
     else if (kind === 'log') this.#change({ logs: [...logs.slice(1 - maxLogs), said] });
     else if (kind === 'question') this.#change({ questions: [...questions, said as unknown as Question] });
@@ -79,7 +79,7 @@ export class AttemptOf {
     else if (kind === 'failed') this.#change({ phase: 'failed', ms: Number(said['ms']), questions: [], problem: { problem: String(said['problem']), advice: textOf(said['advice']), reason: textOf(said['reason']) } });
   }
 
-  /** @param result left out to refuse the question. @throws {ApiProblem} */
+  /** Answers a question. @param result undefined to refuse it. @throws {ApiProblem} */
   async answer(key: string, result: Json | undefined): Promise<void> {
     await post(`try/${this.#id ?? ''}/answer`, { key, ...(result === undefined ? {} : { result: JSON.stringify(result) }) });
   }
@@ -89,14 +89,14 @@ export class AttemptOf {
     if (this.#id !== undefined) await post(`try/${this.#id}/cancel`);
   }
 
-  /** Nobody looks at it any more: the gateway cancels it. */
+  /** Cancels the call if it is still running, because its view was left. */
   leave(): void {
-    if (this.course.peek().phase === 'running') this.cancel().catch(() => undefined);
+    if (this.state.peek().phase === 'running') this.cancel().catch(() => undefined);
     this.#ending.abort();
   }
 
-  #change(change: Partial<Course>): void {
-    this.course.value = { ...this.course.peek(), ...change };
+  #change(change: Partial<AttemptState>): void {
+    this.state.value = { ...this.state.peek(), ...change };
   }
 }
 

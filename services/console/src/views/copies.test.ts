@@ -4,11 +4,11 @@ import { commandFor, curlFor, shellWord } from './copies.ts';
 
 const words = (command: string): unknown => JSON.parse(execFileSync('sh', ['-c', `node -e 'console.log(JSON.stringify(process.argv.slice(1)))' ${command}`], { encoding: 'utf8' }));
 
-it('a copied word is one word of a shell, whatever is in it', () => {
+it('a copied word is one word for a shell, whatever characters it has', () => {
   for (const text of ['plain', 'two words', "it's", '$(touch x) `id` "$HOME"', '\\', '-n', 'a\nb', '*?[]{}~#!&|;<>']) expect(words(`-- ${shellWord(text)}`)).toEqual([text]);
 });
 
-it('a copied command gives the arguments as they were written, and nothing of a secret', () => {
+it('a copied command has the arguments as they were written, and no secret', () => {
   const args = '{\n  "q": "it\'s $HOME",\n  "big": 12345678901234567890\n}';
   expect(words(`-- ${commandFor({ name: 'shop__order', args, endpoint: 'lamps' }).replace('omnibus call ', '')}`)).toEqual(['--endpoint', 'lamps', 'shop__order', '--args', '{ "q": "it\'s $HOME", "big": 12345678901234567890 }']);
   expect(commandFor({ name: 'stock', args: '{}', endpoint: '' })).toBe('omnibus call stock');

@@ -1,4 +1,4 @@
-/** Is all well? What is wrong, and what to do? */
+/** The view "Overview": findings with advice, counts, the slowest tools and the last failures. */
 import type { Failures, Finding, Overview as Answer, Summary } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Ago, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
@@ -37,7 +37,7 @@ function Findings({ findings }: { readonly findings: readonly Finding[] }) {
 
 function OneFinding({ severity, text, advice, link }: Finding) {
   const state = severity === 'error' ? <State tone="bad" shape="✗" word="error" /> : severity === 'warning' ? <State tone="warn" shape="!" word="warning" /> : <State tone="off" shape="○" word="note" />;
-  // Of our own process, and yet made of names that others chose.
+  // The link comes from the gateway, but contains names that others chose: only addresses within the page are followed.
   const target = link?.startsWith('#/') === true ? link : undefined;
   return (
     <>
@@ -70,7 +70,7 @@ function Slowest() {
         if (timed.length === 0) return <Empty why="No tool was called yet."><a href={hrefOf('try')}>Try one</a>, or connect a client.</Empty>;
         const longest = timed[0]?.rates.mean ?? 1;
         return (
-          <Table label="Slowest tools" head={['Tool', 'Takes', 'Calls', 'Beside the slowest']}>
+          <Table label="Tools by average time" head={['Tool', 'Takes', 'Calls', 'Beside the slowest']}>
             {timed.map(({ server, tool, rates }) => (
               <tr key={`${server}/${tool}`}>
                 <td><a href={hrefOf('calls', undefined, { server, tool })}><Said text={`${server}/${tool}`} max={80} /></a></td>
@@ -92,7 +92,7 @@ function JustFailed() {
       <h2>Just failed</h2>
       <Shown live={failures}>{({ failures: all }) => (all.length === 0 ? <Empty why="Nothing has failed since the start." />
       : (
-        <Table label="Just failed" head={['When', 'Who', 'What', 'Outcome']}>
+        <Table label="Calls that failed last" head={['When', 'Who', 'What', 'Outcome']}>
           {all.slice(0, latest).map((failure) => (
             <tr key={`${failure.tag} ${failure.process}`}>
               <td><Ago at={new Date(failure.at).toISOString()} /></td>

@@ -1,4 +1,4 @@
-/** What servers ask during a call, and whoever looks at the page answers. */
+/** Questions of servers during a call, which the user of the page answers. */
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { problemWords } from '../api/ask.ts';
 import { ArgumentsForm, draftOf, readDraft } from '../form/form.tsx';
@@ -9,18 +9,18 @@ import { Said, Target } from '../parts/said.tsx';
 import { State } from '../parts/state.tsx';
 import { Block } from '../result/result.tsx';
 import { asText } from '../words.ts';
-import type { AttemptOf, Question } from './attempt.ts';
+import type { Attempt, Question } from './attempt.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type Answer = (result: Json | undefined) => void;
 
-/** @param server whose question it is. */
-export function Asked({ question, attempt, server }: { readonly question: Question; readonly attempt: AttemptOf; readonly server: string }) {
+/** One question. @param server that asks it. */
+export function Asked({ question, attempt, server }: { readonly question: Question; readonly attempt: Attempt; readonly server: string }) {
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const [isSent, setSent] = useState(false);
   const place = useRef<HTMLElement>(null);
   const id = useId();
-  // Whoever waits for an answer is to hear that there is a question first.
+  // The question takes the focus, so that screen readers announce it.
   useLayoutEffect(() => place.current?.querySelector<HTMLElement>('input, select, textarea, button')?.focus(), []);
   const answer: Answer = (result) => {
     setSent(true);

@@ -1,4 +1,4 @@
-/** What does it do, really? */
+/** The view "Try": calls a tool from the page. */
 import type { Catalogue as CatalogueAnswer, CatalogueEntry, Processes } from '@omnibus/admin-api';
 import { legacyRevisions, modernRevisions } from '@omnibus/protocol/revisions';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -10,7 +10,7 @@ import { Confirm, Copy, Empty, Heading, Shown, Table } from '../parts/basics.tsx
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
-import { AttemptOf } from './attempt.ts';
+import { Attempt } from './attempt.ts';
 import { commandFor, curlFor, type Copied } from './copies.ts';
 import { Running } from './running.tsx';
 
@@ -21,7 +21,7 @@ export function Try() {
   return item === undefined ? <Choose /> : <OneTool key={`${item} ${place.value.query.get('endpoint') ?? ''}`} name={item} />;
 }
 
-/** Which tool? */
+/** The list of tools to choose from. */
 function Choose() {
   const { query } = place.value;
   const q = query.get('q') ?? '';
@@ -55,7 +55,7 @@ function Bench({ entry, endpoint, given }: { readonly entry: CatalogueEntry; rea
   const [problems, setProblems] = useState<readonly FieldProblem[]>([]);
   const [revision, setRevision] = useState<string>(revisions[0] as string);
   const [allowed, setAllowed] = useState<readonly string[]>(['forms', 'links', 'sampling']);
-  const [attempt, setAttempt] = useState<AttemptOf>();
+  const [attempt, setAttempt] = useState<Attempt>();
   const [isAsking, setAsking] = useState(false);
   const { mayChange } = may();
   const isDangerous = entry.annotations?.['destructiveHint'] === true && entry.annotations['readOnlyHint'] !== true;
@@ -70,7 +70,7 @@ function Bench({ entry, endpoint, given }: { readonly entry: CatalogueEntry; rea
       return;
     }
     setProblems([]);
-    setAttempt(new AttemptOf({ endpoint, method: 'tools/call', name: entry.name, arguments: read.text, revision, may: allowed }));
+    setAttempt(new Attempt({ endpoint, method: 'tools/call', name: entry.name, arguments: read.text, revision, may: allowed }));
   };
   const submit = (event: Event): void => {
     event.preventDefault();

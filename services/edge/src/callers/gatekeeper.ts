@@ -1,37 +1,40 @@
-/** Asks of each request who it comes from, before anything of it is read, and tells strangers how to be known. */
+/** Authenticates each request before its body is read, and tells unauthenticated clients how to authenticate. */
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Blocks } from '@omnibus/bus';
 import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
+import type { ScopesOfEndpoints } from './endpoint-scopes.ts';
 import type { ResourceMetadata } from './resource-metadata.ts';
 
 export interface GatekeeperOptions {
   readonly authenticator: Authenticator;
   readonly addresses: ClientAddresses;
   readonly blocks?: Pick<Blocks, 'callerProblem'> | undefined;
-  /** Undefined where nobody gives tokens. */
+  /** What endpoints need of tokens. */
+  readonly scopes: Pick<ScopesOfEndpoints, 'problemOf'>;
+  /** Protected resource metadata; undefined where no issuer of tokens is configured. */
   readonly metadata: ResourceMetadata | undefined;
-  /** Hears of whom it does not let in. */
+  /** Called for each refused request. */
   readonly refused?: ((request: IncomingMessage, endpoint: EndpointName, gatewayFault: GatewayFault) => void) | undefined;
 }
 
 export interface Stranger {
   readonly request: IncomingMessage;
-  /** Address of the request, with its query. */
+  /** Path of the request, with its query. */
   readonly path: string;
   readonly endpoint: EndpointName;
-  /** Does a part of the work; a throw becomes its answer. */
+  /** Runs a part of the work; what it throws becomes the answer. */
   readonly run: (work: () => void) => void;
   readonly admit: (facts: Facts) => void;
-  /** @param challenge the `WWW-Authenticate` that goes with it. */
+  /** @param challenge value of the `WWW-Authenticate` header. */
   readonly refuse: (gatewayFault: GatewayFault, challenge: string) => void;
 }
 
-/** What RFC 6750, 3.1 calls a refusal; nothing where no credential was sent. */
+/** Error codes of RFC 6750, 3.1; there is none where no credential was sent. */
 const errorCodes: Partial<Record<GatewayFault['reason'], string>> = { 'auth.invalid': 'invalid_token', 'auth.scope': 'insufficient_scope', 'auth.endpoint': 'insufficient_scope', 'auth.query': 'invalid_request' };
-/** Where clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
+/** Paths at which clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
 const serverMetadata = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
 export class Gatekeeper {
@@ -41,14 +44,14 @@ export class Gatekeeper {
     this.#options = options;
   }
 
-  /** Tells at once where that is known already, else when it has been found out and somebody still waits. */
+  /** Authenticates a request: synchronously if that is possible, else later, if the client is still connected. */
   ask(stranger: Stranger): void {
     const { request, path, endpoint, run, admit, refuse } = stranger;
-    const { authenticator, addresses, blocks } = this.#options;
+    const { authenticator, addresses, blocks, scopes } = this.#options;
     const decide = (verdict: Verdict): void => {
-      const problem = 'fault' in verdict ? verdict.fault : blocks?.callerProblem(verdict);
+      const problem = 'fault' in verdict ? verdict.fault : blocks?.callerProblem(verdict) ?? scopes.problemOf(verdict, endpoint);
       if (problem !== undefined) {
-        refuse(problem, this.#challenge(problem, path));
+        refuse(problem, this.challenge(problem, path));
         this.#options.refused?.(request, endpoint, problem);
       } else if (!('fault' in verdict)) {
         admit(verdict);
@@ -65,8 +68,8 @@ export class Gatekeeper {
   }
 
   /**
-   * The document at a path that tells how to be known; undefined where there is none.
-   * @throws {Error} when the authorization server does not say it.
+   * The metadata document at a path; undefined where there is none.
+   * @throws {Error} when the metadata of the authorization server cannot be read.
    */
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | Promise<string> | undefined {
     const { authenticator, metadata } = this.#options;
@@ -74,18 +77,22 @@ export class Gatekeeper {
     return serverMetadata.includes(path) ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
   }
 
-  /** RFC 6750, 3 and RFC 9728, 5.1. The text says nothing of the token but what is wrong with it. */
-  #challenge({ reason, message }: GatewayFault, path: string): string {
+  /**
+   * The `WWW-Authenticate` of a refusal (RFC 6750, 3 and RFC 9728, 5.1). The text names only what is wrong with the token.
+   * @param path of the request, with its query.
+   */
+  challenge({ reason, message, data }: GatewayFault, path: string): string {
     const { metadata } = this.#options;
     const error = errorCodes[reason];
+    const scopes = (data?.['requiredScopes'] as readonly string[] | undefined) ?? metadata?.scopesFor(path) ?? [];
     const parameters = [
       metadata === undefined ? ['realm', 'omnibus'] : ['resource_metadata', metadata.addressFor(path)],
-      ...(metadata === undefined || metadata.scopes.length === 0 ? [] : [['scope', metadata.scopes.join(' ')]]),
+      ...(metadata === undefined || scopes.length === 0 ? [] : [['scope', scopes.join(' ')]]),
       ...(error === undefined ? [] : [['error', error], ['error_description', message.replaceAll(unquotable, "'")]]),
     ];
     return `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(', ')}`;
   }
 }
 
-/** What may not stand in an `error_description` (RFC 6750, 3). */
+/** Characters that are not allowed in an `error_description` (RFC 6750, 3). */
 const unquotable = /[^\x20\x21\x23-\x5B\x5D-\x7E]/g;

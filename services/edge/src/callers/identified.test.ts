@@ -91,7 +91,7 @@ it('a key for other endpoints is refused with 403, and an endpoint that is not t
 });
 
 it('a key in the address is refused, whatever else the request brings', async () => {
-  expect((await post({ authorization: `Bearer ${ann.key}` }, `/mcp?access_token=${ann.key}`)).status).toBe(400);
+  for (const name of ['access_token', 'Access%5FToken']) expect((await post({ authorization: `Bearer ${ann.key}` }, `/mcp?${name}=${ann.key}`)).status).toBe(400);
   expect((await fetch(`${url}/sse?token=${ann.key}`)).status).toBe(400);
 });
 

@@ -1,12 +1,19 @@
-/** Where clients learn who gives tokens for an endpoint (RFC 9728). Made of the configuration alone: a Host header says nothing here. */
+/** Protected resource metadata, which name the issuers of tokens for an endpoint (RFC 9728). They depend on the configuration only, never on the Host header. */
 import { findEndpoint } from '../requests/find-endpoint.ts';
 
 export interface ResourceMetadataOptions {
-  /** Without a path: `https://mcp.example.com`. */
+  /** Base URL without a path, such as `https://mcp.example.com`. */
   readonly publicUrl: string;
   readonly issuers: readonly string[];
-  /** What each token must permit. */
-  readonly scopes: readonly string[];
+  readonly scopes: EndpointScopes;
+}
+
+/** Scopes that unauthenticated clients may know, without those that belong to certain tenants only. */
+export interface EndpointScopes {
+  /** What every request at an endpoint needs. */
+  neededAt(endpoint: string): readonly string[];
+  /** The same, and what some requests there need. */
+  supportedAt(endpoint: string): readonly string[];
 }
 
 const wellKnown = '/.well-known/oauth-protected-resource';
@@ -21,30 +28,34 @@ export class ResourceMetadata {
     this.#publicUrl = options.publicUrl.replace(/\/$/, '');
   }
 
-  get scopes(): readonly string[] {
-    return this.#options.scopes;
+  /** What every request to an endpoint needs. @param path of a request to it, with its query. */
+  scopesFor(path: string): readonly string[] {
+    return this.#options.scopes.neededAt(endpointAt(plain(path).replace(/^\/messages(?=\/|$)/, '/mcp')) ?? '');
   }
 
-  /** Where the document about an endpoint is. @param path of a request to it, with its query. */
+  /** Address of the document about an endpoint. @param path of a request to the endpoint, with its query. */
   addressFor(path: string): string {
     return `${this.#publicUrl}${wellKnown}${plain(path).replace(/^\/messages(?=\/|$)/, '/sse')}`;
   }
 
   /**
-   * The document at a path; undefined where there is none. The one at the root is about `/mcp`.
+   * The document at a path; undefined where there is none. The document at the root is about `/mcp`.
    * @param isServed whether there is an endpoint of that name.
    */
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | undefined {
     const place = plain(path);
     if (place !== wellKnown && !place.startsWith(`${wellKnown}/`)) return undefined;
     const resource = place === wellKnown ? '/mcp' : place.slice(wellKnown.length);
-    // Each way in has the same endpoints.
-    const endpoint = resource.startsWith('/messages') ? undefined : findEndpoint(resource.replace(fronts, '/mcp'));
+    const endpoint = resource.startsWith('/messages') ? undefined : endpointAt(resource);
     if (endpoint === undefined || !isServed(endpoint)) return undefined;
-    const { issuers, scopes } = this.#options;
+    const { issuers } = this.#options;
+    const scopes = this.#options.scopes.supportedAt(endpoint);
     return JSON.stringify({ resource: `${this.#publicUrl}${resource}`, authorization_servers: issuers, bearer_methods_supported: ['header'], ...(scopes.length === 0 ? {} : { scopes_supported: scopes }) });
   }
 }
+
+/** Each way in has the same endpoints. */
+const endpointAt = (path: string): string | undefined => findEndpoint(path.replace(fronts, '/mcp'));
 
 function plain(path: string): string {
   const query = path.indexOf('?');

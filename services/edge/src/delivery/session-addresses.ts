@@ -1,13 +1,13 @@
 import { sessionKey, type SessionId, type SessionKey, type WorkerId } from '@omnibus/protocol';
 
-/** Where a session is asked. */
+/** The worker to which commands of a session are sent. */
 export interface SessionAddress {
   readonly key: SessionKey;
-  /** The worker that held it when it was last asked; undefined when that is not known here. */
+  /** The worker that held it at the last command; undefined when that is not known here. */
   owner: WorkerId | undefined;
 }
 
-/** Each has a key of 32 characters and the name of a worker: a few MB together. */
+/** Sessions that are remembered; they take a few MB. */
 const maxRemembered = 20_000;
 
 export function addressOf(sessionId: SessionId, owner: WorkerId): SessionAddress {
@@ -15,55 +15,55 @@ export function addressOf(sessionId: SessionId, owner: WorkerId): SessionAddress
 }
 
 /**
- * Where sessions are. Only one whose owner is known is remembered, so whatever ids somebody invents, they push nobody out. What is
- * not asked for is forgotten before what is.
+ * The owners of sessions. Only sessions with a known owner are remembered, so that invented ids displace none. Those that were not used are
+ * forgotten first.
  */
 export class SessionAddresses {
-  readonly #known = new Map<SessionKey, Remembered>();
+  /** By the session's id rather than its key, which is a hash that would have to be computed for each request. */
+  readonly #known = new Map<SessionId, Remembered>();
   readonly #max: number;
 
   constructor(max = maxRemembered) {
     this.#max = max;
   }
 
-  /** Whether there is such a session is for its owner to say. */
+  /** The address of a session id, whether or not there is such a session, which only its owner can say. */
   of(sessionId: SessionId): SessionAddress {
-    const key = sessionKey(sessionId);
-    const known = this.#known.get(key);
-    if (known === undefined) return new Remembered(key, undefined, (address) => this.#remember(address));
+    const known = this.#known.get(sessionId);
+    if (known === undefined) return new Remembered(sessionKey(sessionId), undefined, (address) => this.#remember(sessionId, address));
     known.isUsed = true;
     return known;
   }
 
-  /** A session that a worker has just opened. */
+  /** Remembers a session that a worker has just opened. */
   opened(sessionId: SessionId, owner: WorkerId): void {
-    this.#remember(new Remembered(sessionKey(sessionId), owner, () => undefined));
+    this.#remember(sessionId, new Remembered(sessionKey(sessionId), owner, () => undefined));
   }
 
-  #remember(address: Remembered): void {
+  #remember(sessionId: SessionId, address: Remembered): void {
     if (this.#known.size >= this.#max) this.#forgetOne();
-    this.#known.set(address.key, address);
+    this.#known.set(sessionId, address);
   }
 
-  /** The oldest that was not asked for; one that was gets a second chance. */
+  /** Forgets the oldest session that was not used since the last check; used ones are kept until the next. */
   #forgetOne(): void {
-    for (const [key, address] of this.#known) {
-      this.#known.delete(key);
+    for (const [sessionId, address] of this.#known) {
+      this.#known.delete(sessionId);
       if (!address.isUsed) return;
       address.isUsed = false;
-      this.#known.set(key, address);
+      this.#known.set(sessionId, address);
     }
   }
 }
 
 class Remembered implements SessionAddress {
   readonly key: SessionKey;
-  /** Asked for since it was last looked at. */
+  /** Whether it was used since the last check. */
   isUsed = false;
   #owner: WorkerId | undefined;
   readonly #found: (address: Remembered) => void;
 
-  /** @param found is called when its owner becomes known. */
+  /** @param found called when its owner becomes known. */
   constructor(key: SessionKey, owner: WorkerId | undefined, found: (address: Remembered) => void) {
     this.key = key;
     this.#owner = owner;

@@ -1,7 +1,7 @@
 /**
- * A client whose connection is its session: what it says comes in over one way, everything it hears goes out over another,
- * and the end of the connection is the end of the session. stdio (all revisions) and HTTP+SSE (2024-11-05). Requests of
- * 2026-07-28, which need no session, may come the same way.
+ * A client whose connection is its session: messages of the client come in on one channel, all messages for it go out on another, and the session
+ * ends with the connection. stdio (all revisions), WebSockets, and HTTP+SSE (2024-11-05). Requests of 2026-07-28, which need no session, may come
+ * on the same connection.
  */
 import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
@@ -27,16 +27,16 @@ export interface DuplexOptions {
   readonly carrier: Carrier;
   readonly boundary: Boundary;
   readonly rate: OpeningRate;
-  /** What the client is counted under. */
+  /** Address key that the client is counted under. */
   readonly address: string;
-  /** Takes one serialised message. */
+  /** Writes one serialised message. */
   readonly write: (text: string) => void;
-  /** The gateway has nothing more to say. */
+  /** Called when the gateway ends the connection. */
   readonly ended: () => void;
 }
 
 /** A request without a session that waits for its answer. */
-interface Standing {
+interface OpenRequest {
   readonly id: JsonRpcId;
   readonly key: SessionKey;
   readonly pending: PendingRequest;
@@ -45,7 +45,7 @@ interface Standing {
 
 type State =
   | { readonly kind: 'closed' }
-  /** What comes before the answer to `initialize` waits for it. */
+  /** Messages that come before the answer to `initialize` wait for it. */
   | { readonly kind: 'opening'; readonly waiting: ParsedBody[]; waitingCount: number; waitingBytes: number; readonly measured: Measured }
   | { readonly kind: 'open'; readonly session: SessionAddress; readonly revision: Revision };
 
@@ -55,19 +55,19 @@ const nextPushId = pushStreamIds();
 export class DuplexClient {
   readonly #options: DuplexOptions;
   #state: State = { kind: 'closed' };
-  #standing: Standing[] = [];
+  #openRequests: OpenRequest[] = [];
 
   constructor(options: DuplexOptions) {
     this.#options = { ...options, caller: { ...options.caller, client: { id: newRequestKey(), isOne: true } } };
   }
 
-  /** Takes a message as it came. */
+  /** Handles a message that was not parsed yet. */
   receiveBytes(bytes: Buffer): void {
     const { boundary, limits } = this.#options;
     boundary.run((gatewayFault) => this.refuse(gatewayFault, undefined), () => this.receive(parseMessage(bytes, limits), bytes.length));
   }
 
-  /** @param bytes of the message, or as many as it may have. */
+  /** Handles a parsed message. @param bytes size of the message, or its upper bound. */
   receive(parsed: ParsedBody, bytes: number): void {
     const id = parsed.kind === 'single' && parsed.message.kind === 'request' ? parsed.message.message.id : undefined;
     this.#options.boundary.run((gatewayFault) => this.refuse(gatewayFault, id), () => this.#receive(parsed, bytes));
@@ -89,7 +89,7 @@ export class DuplexClient {
     }
   }
 
-  /** Keeps what comes before the answer to `initialize`, within bounds. */
+  /** Keeps a message that comes before the answer to `initialize`, within bounds. */
   #wait(state: Extract<State, { kind: 'opening' }>, parsed: Exclude<ParsedBody, { kind: 'refused' }>, bytes: number): void {
     const { maxInFlightPerSession, maxBodyBytes } = this.#options.limits;
     const messages = parsed.kind === 'single' ? [parsed.message] : parsed.messages;
@@ -117,7 +117,7 @@ export class DuplexClient {
     }
   }
 
-  /** Answers a request with an error; without an id, the error is one of no request. */
+  /** Sends an error response; without an id where it belongs to no request. */
   refuse(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
     this.#options.meter.refused(gatewayFault.reason);
     this.#answer(gatewayFault, id);
@@ -128,11 +128,11 @@ export class DuplexClient {
     this.#options.write(errorText(answered, toErrorObject(gatewayFault)));
   }
 
-  /** The connection is over, and the session with it. */
+  /** Ends the session, because the connection has ended. */
   end(): Promise<void> {
     const state = this.#state;
     const { bus, delivery, caller } = this.#options;
-    for (const standing of this.#standing.splice(0)) this.#abandon(standing, 'client.gone', 'the connection is over');
+    for (const openRequest of this.#openRequests.splice(0)) this.#abandon(openRequest, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     this.#options.rate.giveBack(this.#options.address);
@@ -141,22 +141,22 @@ export class DuplexClient {
     });
   }
 
-  /** @returns false when it is no message of 2026-07-28. */
+  /** Handles a message of 2026-07-28. @returns false when it is none. */
   #receiveAlone(posted: PostedMessage): boolean {
     if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
       const requestId = posted.message.params?.['requestId'];
-      const index = isJsonRpcId(requestId) ? this.#standing.findIndex(({ id }) => idKey(id) === idKey(requestId)) : -1;
-      const [standing] = index === -1 ? [] : this.#standing.splice(index, 1);
-      if (standing !== undefined) this.#abandon(standing, 'cancelled', 'the client cancelled the request');
-      if (standing !== undefined) return true;
+      const index = isJsonRpcId(requestId) ? this.#openRequests.findIndex(({ id }) => idKey(id) === idKey(requestId)) : -1;
+      const [openRequest] = index === -1 ? [] : this.#openRequests.splice(index, 1);
+      if (openRequest !== undefined) this.#abandon(openRequest, 'cancelled', 'the client cancelled the request');
+      if (openRequest !== undefined) return true;
     }
     if (!standsAlone(posted, undefined)) return false;
     if (posted.kind === 'request') this.#requestAlone(posted.message);
     return true;
   }
 
-  /** Nobody waits for it any more. */
-  #abandon({ key, pending, measured }: Standing, error: string, reason: string): void {
+  /** Gives up a request without a session that its client no longer waits for. */
+  #abandon({ key, pending, measured }: OpenRequest, error: string, reason: string): void {
     const { bus } = this.#options;
     pending.close();
     measured.end(error);
@@ -168,7 +168,7 @@ export class DuplexClient {
     const { id } = request;
     const measured = this.#measure(request);
     const context = checkRequest(request, undefined);
-    if ('fault' in context || this.#standing.length >= limits.maxInFlightPerSession) {
+    if ('fault' in context || this.#openRequests.length >= limits.maxInFlightPerSession) {
       const problem = 'fault' in context ? context.fault : fault('session.busy');
       measured.end(problem.reason);
       this.refuse(problem, id);
@@ -178,7 +178,7 @@ export class DuplexClient {
     let pending: PendingRequest | undefined;
     const done = (): void => {
       pending?.close();
-      this.#standing = this.#standing.filter((standing) => standing.key !== key);
+      this.#openRequests = this.#openRequests.filter((openRequest) => openRequest.key !== key);
       // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
       if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
     };
@@ -196,7 +196,7 @@ export class DuplexClient {
         },
         failed,
       });
-      this.#standing.push({ id, key, pending, measured });
+      this.#openRequests.push({ id, key, pending, measured });
     } catch (error) {
       failed(error as BusError); // The bus is closing.
     }
@@ -212,7 +212,7 @@ export class DuplexClient {
     this.#answer(gatewayFault, id);
   }
 
-  /** The one request that may come before the answer to `initialize` (lifecycle, Initialization). */
+  /** Answers `ping`, the only request that may come before the answer to `initialize` (lifecycle, Initialization). */
   #answersPing(message: PostedMessage): boolean {
     if (message.kind !== 'request' || message.message.method !== 'ping') return false;
     this.#measure(message.message).end();
@@ -269,7 +269,7 @@ export class DuplexClient {
     this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
   }
 
-  /** Everything a session says goes out on the one way there is. */
+  /** Sends a command to the session; its answers go out on the connection. */
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
     const failed = (error: BusError): void => this.#refuseRequest(gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
     let pending: PendingRequest | undefined;

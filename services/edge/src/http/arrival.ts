@@ -1,4 +1,4 @@
-/** One HTTP request on its way through, with everything that is done the same way for each: refusals, throws, its body, its answer. */
+/** One HTTP request, with what all requests have in common: refusals, exceptions, reading the body, the answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
 import type { Facts, Proofs } from '@omnibus/identity';
@@ -7,28 +7,31 @@ import type { Boundary } from '../requests/boundary.ts';
 import type { ByteBudget } from '../bounds/byte-budget.ts';
 import type { ClientAddresses } from '../callers/client-address.ts';
 import type { OpeningRate } from '../bounds/opening-rate.ts';
-import type { Tenures } from '../callers/tenures.ts';
+import type { CredentialLifetimes } from '../callers/credential-lifetimes.ts';
 import type { Unread } from '../bounds/unread.ts';
+import { readTarget } from './steps/read-target.ts';
 
-/** What all ways in share: each bounds what strangers may take of it. */
+/** The parts that all transports of an edge share, with bounds for clients. */
 export interface Gate {
   readonly boundary: Boundary;
   readonly addresses: ClientAddresses;
-  /** How fast sessions are opened. */
+  /** Limits the rate at which sessions are opened. */
   readonly rate: OpeningRate;
-  /** Bodies that are being read, or served. */
+  /** Bounds bodies that are being read or served. */
   readonly bodies: ByteBudget;
   readonly unread: Unread;
-  readonly tenures: Tenures;
-  /** Undefined where nobody need be known, and in one process, where nobody else is on the bus. */
+  readonly credentialLifetimes: CredentialLifetimes;
+  /** Undefined where callers are not authenticated, and in a gateway of one process, where nobody else is on the bus. */
   readonly proofs: Proofs | undefined;
-  /** Whether some rule asks which network a client is in. */
+  /** Whether some rule depends on the network of a client. */
   readonly rules: { askForNetworks: boolean };
+  /** The `WWW-Authenticate` of a refusal; undefined where callers need not be known. */
+  readonly challenge: ((gatewayFault: GatewayFault, path: string) => string) | undefined;
   readonly metrics: Metrics;
   readonly limits: Limits;
 }
 
-/** Seconds after which it is worth trying again, where nothing better is known. */
+/** Default of `Retry-After`, in seconds. */
 const retrySeconds = 1;
 const retryable = new Set([429, 503]);
 
@@ -38,7 +41,7 @@ export class Arrival {
   #caller: Caller;
   #facts: Facts | undefined;
   readonly #gate: Gate;
-  /** Its client has asked whether to send the body (`Expect: 100-continue`), and was not told yet. */
+  /** Whether its client waits for `100 Continue` before it sends the body. */
   #waitsForContinue: boolean;
 
   constructor(request: IncomingMessage, response: ServerResponse, caller: Caller, gate: Gate, waitsForContinue: boolean) {
@@ -49,25 +52,25 @@ export class Arrival {
     this.#waitsForContinue = waitsForContinue;
   }
 
-  /** What its client is counted under. */
+  /** Address key that its client is counted under. */
   readonly address = (): string => this.#gate.addresses.of(this.request);
 
   get caller(): Caller {
     return this.#caller;
   }
 
-  /** It has been proven who sends it. */
+  /** Notes the proven facts about its sender. */
   identify(facts: Facts): void {
     this.#facts = facts;
     this.#caller = withAddress(knownCaller(facts, this.#caller.endpoint, this.#gate.proofs), this.request, this.#gate);
   }
 
-  /** @param end is called when it is not proven any more who reads the answer. */
+  /** @param end called when the facts about the reader of the answer are no longer valid. */
   whenUnproven(end: () => void): void {
-    if (this.#facts !== undefined) this.response.once('close', this.#gate.tenures.begin(this.#facts, end));
+    if (this.#facts !== undefined) this.response.once('close', this.#gate.credentialLifetimes.begin(this.#facts, end));
   }
 
-  /** The caller of a request without a session: those who cannot be told apart otherwise have shares by where they are. */
+  /** The caller of a request without a session; an anonymous one has its address, by which shares are counted. */
   get callerByOrigin(): Caller {
     if (this.#facts !== undefined) return this.#caller;
     const { addresses } = this.#gate;
@@ -75,12 +78,12 @@ export class Arrival {
     return { ...this.#caller, ...(origin === undefined ? {} : { origin }), ...(client === undefined ? {} : { client }) };
   }
 
-  /** Does a part of the work on it; a throw becomes its answer. */
+  /** Runs a part of the work on it; what it throws becomes the answer. */
   run(work: () => void): void {
     this.#gate.boundary.run((gatewayFault) => this.refuse(gatewayFault), work);
   }
 
-  /** Answers with an error. Where an answer has begun, nothing can be said any more but that it is not whole. */
+  /** Answers with an error. If the answer has begun already, the connection is broken off instead. */
   refuse(gatewayFault: GatewayFault, id?: JsonRpcId): void {
     const { metrics, limits } = this.#gate;
     metrics.refused(gatewayFault.reason);
@@ -103,7 +106,14 @@ export class Arrival {
     this.#gate.unread.wrote(this.response, this.address);
   }
 
-  /** Reads the body, whose headers have been checked, and hands it over whole. Says nothing when the client goes away in the middle. */
+  /** Answers a request whose token does not suffice, so that its client knows which one to ask for. @param text the error as JSON-RPC. */
+  challenge(gatewayFault: GatewayFault, text: string): void {
+    const target = readTarget(this.request);
+    const challenge = 'fault' in target ? undefined : this.#gate.challenge?.(gatewayFault, target.path);
+    this.json(httpStatusOf(gatewayFault.reason), text, challenge === undefined ? {} : { 'www-authenticate': challenge });
+  }
+
+  /** Reads the whole body, whose headers have been checked. `done` is not called when the client disconnects before its end. */
   readBody(done: (body: Buffer) => void): void {
     const { request, response } = this;
     if (this.#waitsForContinue) {
@@ -149,14 +159,14 @@ export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs
   return proofs === undefined ? { principal, endpoint, facts } : { principal, endpoint, proof: proofs.of(facts) };
 }
 
-/** The caller with where it connects from, where somebody asks for that. */
+/** The caller, with its network address if a rule depends on that. */
 export function withAddress(caller: Caller, request: IncomingMessage, { addresses, rules }: Pick<Gate, 'addresses' | 'rules'>): Caller {
   return rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller;
 }
 
 /**
- * Lets a client finish its request, so that it reads the answer instead of finding its connection reset (RFC 9112, 9.6). One that
- * goes on beyond what any request may have is cut off; one that is slow, by the time a request may take.
+ * Reads and discards the rest of a request, so that the client reads the answer instead of a connection reset (RFC 9112, 9.6). A client that sends
+ * more than any request may have is disconnected, and a slow one after the time limit of a request.
  */
 function discardRest(request: IncomingMessage, maxBytes: number): void {
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** A client within the process of an edge, such as the page of whoever runs the gateway: it comes through the same gate as one from outside. */
+/** A client within the process of an edge, such as the operator's console. It passes the same checks as a client from outside. */
 import type { IncomingMessage } from 'node:http';
 import type { Facts } from '@omnibus/identity';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
@@ -8,39 +8,39 @@ import type { Endpoints } from '../requests/endpoints.ts';
 import { DuplexClient, type DuplexOptions } from '../duplex/duplex-client.ts';
 
 export interface Guest {
-  /** Takes one serialised message. */
+  /** Handles one serialised message of the client. */
   receive(message: string): void;
-  /** Its session ends with it. */
+  /** Ends the client and its session. */
   end(): Promise<void>;
 }
 
 export interface GuestOptions {
-  /** Says who asks, by its credentials, and from where. */
+  /** The request whose credentials and address the client has. */
   readonly request: IncomingMessage;
   readonly endpoint: EndpointName;
-  /** Takes one serialised message. */
+  /** Receives one serialised message for the client. */
   readonly write: (text: string) => void;
-  /** The gateway has nothing more to say, or it is not proven any more who hears it. */
+  /** Called when the gateway ends the connection, or the credentials are no longer valid. */
   readonly ended: () => void;
 }
 
-interface Doors extends Pick<DuplexOptions, 'bus' | 'delivery' | 'meter'> {
+interface GuestParts extends Pick<DuplexOptions, 'bus' | 'delivery' | 'meter'> {
   readonly gate: Gate;
   readonly gatekeeper: Gatekeeper | undefined;
   readonly endpoints: Endpoints;
 }
 
-/** Lets a guest in as whoever its request shows it to be. @returns why not, where it is not let in. */
-export function welcome({ bus, delivery, meter, gate, gatekeeper, endpoints }: Doors, { request, endpoint, write, ended }: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
-  const { boundary, rate, limits, addresses, tenures, proofs } = gate;
+/** Connects a guest as the caller that its request authenticates. @returns the fault if it is refused. */
+export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints }: GuestParts, { request, endpoint, write, ended }: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
+  const { boundary, rate, limits, addresses, credentialLifetimes, proofs } = gate;
   const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
     if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant)) return { fault: fault('http.path_unknown') };
     const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: gate.rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller, address: addresses.of(request), carrier: 'pipe', write, ended });
-    const endTenure = facts === undefined ? undefined : tenures.begin(facts, ended);
+    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin(facts, ended);
     return {
       receive: (message) => client.receiveBytes(Buffer.from(message)),
       end() {
-        endTenure?.();
+        endLifetime?.();
         return client.end();
       },
     };

@@ -1,7 +1,7 @@
 /**
- * The answer to one POST: a JSON body when the answer is the first thing to say, an event stream as soon as something else
- * comes first or the answer takes longer than a moment. A POST that asks nothing has 202 or an HTTP error, however long that takes; one
- * whose requests were all cancelled has a stream without a response (2025-03-26 to 2025-11-25 transports, Sending Messages to the Server).
+ * The answer to one POST: a JSON body if the answer is the first message, an event stream if another message comes first or the answer takes longer
+ * than a moment. A POST without requests is answered with 202 or an HTTP error, however long that takes; one whose requests were all cancelled gets a
+ * stream without a response (2025-03-26 to 2025-11-25 transports, Sending Messages to the Server).
  *
  * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
  */
@@ -18,19 +18,19 @@ export interface PostAnswerOptions extends EventWriterOptions {
   readonly stream: EventStream;
   /** The id of the only request in the POST, for an error that ends it. */
   readonly requestId: JsonRpcId | undefined;
-  /** The ids of the requests in a batch: they are answered by one array. Undefined when the POST was no batch. */
+  /** The ids of the requests in a batch, which is answered by one array; undefined when the POST is no batch. */
   readonly batchIds: readonly JsonRpcId[] | undefined;
-  /** Whether something in the POST has to be answered. */
+  /** Whether there is a request in the POST. */
   readonly asks: boolean;
-  /** Counts how long the answer took; undefined for what is not to be counted. */
+  /** Observes the duration; undefined where that is not measured. */
   readonly timer: { observe(seconds: number): void } | undefined;
-  /** Undefined where nobody traces. */
+  /** Undefined where tracing is off. */
   readonly span: Span | undefined;
-  /** Undefined where nobody watches it. */
+  /** Undefined where the request is not watched. */
   readonly watched: Watched | undefined;
   /** The session's key; undefined for a request without a session. */
   readonly session: SessionKey | undefined;
-  /** Hears that the answer to requests of a session has become an event stream. */
+  /** Called when the answer to requests of a session becomes an event stream. */
   readonly opened: (session: SessionKey, stream: StreamId, requests: readonly JsonRpcId[]) => void;
 }
 
@@ -58,7 +58,7 @@ export class PostAnswer {
     this.#state = { kind: 'waiting', timer, answers: [] };
   }
 
-  /** @returns true when this was the last frame. */
+  /** Handles a frame. @returns true when it was the last one. */
   frame(frame: StreamFrame): boolean {
     switch (frame.kind) {
       case 'message':
@@ -89,18 +89,25 @@ export class PostAnswer {
     } else {
       // What a request is told with 200 is an HTTP error to whoever asked nothing.
       const status = httpStatusOf(gatewayFault.reason);
-      this.#finish(() => this.#arrival.json(this.#options.asks || status >= 400 ? status : 400, text));
+      if (gatewayFault.reason === 'auth.scope') this.#finish(() => this.#arrival.challenge(gatewayFault, text));
+      else this.#finish(() => this.#arrival.json(this.#options.asks || status >= 400 ? status : 400, text));
     }
   }
 
-  /** The client has gone; nothing can be written any more. */
+  /** The client has disconnected; nothing can be written any more. */
   abandon(): void {
     this.#failure = 'client.gone';
     this.#finish(() => undefined);
   }
 
-  #message({ text, isAnswer, sequence, last, httpStatus = 200 }: Extract<StreamFrame, { kind: 'message' }>): void {
+  #message({ text, isAnswer, sequence, last, httpStatus = 200, missingScopes }: Extract<StreamFrame, { kind: 'message' }>): void {
     const { accepted, batchIds } = this.#options;
+    // Of a batch, others may have been answered.
+    if (missingScopes !== undefined && this.#state.kind === 'waiting' && batchIds === undefined) {
+      this.#failure = 'auth.scope';
+      this.#finish(() => this.#arrival.challenge(fault('auth.scope', undefined, { requiredScopes: missingScopes }), text));
+      return;
+    }
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
       if (batchIds === undefined) {
         this.#finish(() => this.#arrival.json(httpStatus, text));
@@ -139,8 +146,8 @@ export class PostAnswer {
   }
 
   /**
-   * A cancelled request has no response (2025-11-25 basic/utilities/cancellation), and a POST of one has a stream or JSON. Nobody need come
-   * back to this stream: no event of it has an id. A client that takes no stream is told in JSON: it must be told something.
+   * Ends the answer to a cancelled request, which has no response (2025-11-25 basic/utilities/cancellation), with an empty stream. No event of it has
+   * an id, since nobody needs to resume it. A client that does not accept streams gets an error as JSON, since there has to be some answer.
    */
   #endUnanswered(): void {
     const { accepted, stream, requestId, batchIds } = this.#options;
@@ -168,7 +175,7 @@ export class PostAnswer {
   #finish(write: () => void): void {
     if (this.#state.kind === 'done') return;
     if (this.#state.kind === 'waiting') this.#state.timer?.cancel();
-    write(); // Before it is done: what cannot be written can still be refused.
+    write(); // Before `#done`, so that a failed write can still be answered with an error.
     this.#done();
   }
 

@@ -97,7 +97,7 @@ export class AdminAccess {
     const authentic = authenticator();
     if (authentic === undefined) return { status: 503, text: 'nobody can be known here now: the process is starting, or its log says what is missing\n', headers: { 'retry-after': '1' } };
     const { remoteAddress: peer } = request.socket;
-    const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
+    const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, isAdminPort: true, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
     if ('fault' in verdict) return this.#stranger(verdict.fault.reason, verdict.fault.message, rules.scope);
     if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
       return this.#stranger('auth.scope', `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`, rules.scope);

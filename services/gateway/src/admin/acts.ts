@@ -52,7 +52,10 @@ export function actsCounted(metrics: Metrics) {
 
 const name = z.string().min(1).max(255);
 const names = z.array(name).max(200);
-const newKey = z.strictObject({ subject: name, tenant: name.optional(), groups: names.default([]), endpoints: names.optional(), expires: z.string().optional(), note: z.string().max(1_000).optional() });
+const newKey = z.strictObject({
+  subject: name, tenant: name.optional(), groups: names.default([]), endpoints: names.optional(), tools: z.array(z.string().min(1).max(1_000)).min(1).max(100).optional(),
+  expires: z.string().optional(), note: z.string().max(1_000).optional(),
+});
 const newUser = z.strictObject({ name, password: z.string().max(1_000), groups: names.default([]) });
 const proven = z.strictObject({ question: z.string().max(1_000), proof: z.string().max(1_000) });
 
@@ -116,7 +119,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       const { removeUserFrom } = await import('../user-records.ts');
       removeUserFrom(usersFile(), rest);
       note(request, 'users.remove', { user: rest });
-      return { status: 200, text: `user ${rest} is gone, and what was allowed in that name ends\n` };
+      return { status: 200, text: `user ${rest} is gone, and what was allowed and connected in that name ends\n` };
     }),
     act({ name: 'recovery', method: 'GET', act: 'recovery' }, () => (recovery === undefined ? noKey : json(200, { question: recovery.question() }))),
     act({ name: 'recovery', method: 'POST', act: 'recovery' }, ({ request, body }) => {

@@ -54,7 +54,7 @@ export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRo
       const kind = rest.slice(0, Math.max(0, end));
       if (!isKind(kind)) throw new Error(`expected KIND:NAME, with one of ${blockKinds.join(', ')}`);
       const name = rest.slice(end + 1);
-      if (!(await has().blocks.remove(kind, name))) throw new Error(`${kind} ${name} is not blocked; "omnibus blocks" lists all blocks`);
+      if (!(await has().blocks.remove(kind, name))) return { status: 404, text: `${kind} ${name} is not blocked; "omnibus blocks" lists all blocks\n` };
       log.warn({ act: 'unblock', by: access.of(request).name, address: request.socket.remoteAddress, kind, name }, 'an act at the admin port');
       recordAct(audit(), access.of(request), request, 'unblock', { outcome: 'ok', details: { kind, name } });
       return { status: 200, text: `${kind} ${name} is not blocked any more\n` };

@@ -4,6 +4,7 @@ import type { Bus } from '@omnibus/bus';
 import { consoleMode, type Config } from '@omnibus/config';
 import type { Edge } from '@omnibus/edge';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
+import { listenProblem } from '@omnibus/lifecycle';
 import { startAdminServer, type AdminOptions, type AdminServer, type Faults, type Logger } from '@omnibus/telemetry';
 import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
@@ -19,6 +20,7 @@ import { meteringRoutes, type Kept } from './metering.ts';
 import { Recovery } from './recovery.ts';
 import { statusFor, type ProcessStatus } from './status.ts';
 import { trySite } from './try-site.ts';
+import { vaultRoutes } from './vault.ts';
 
 export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notReady' | 'onFault'> {
   /** The configuration as it is now. */
@@ -77,12 +79,12 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
       routes: [
         ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics, audit }),
         ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
-        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }),
+        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }), ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
       ],
     });
   } catch (error) {
-    const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-    throw isInUse ? new Error(`the admin address ${admin} is in use; choose another with --admin`, { cause: error }) : error;
+    const isOfAddress = /^(bind|listen|getaddrinfo)$/.test((error as NodeJS.ErrnoException).syscall ?? '');
+    throw !isOfAddress ? error : new Error(`the admin port: ${listenProblem(error, admin, '--admin')}`, { cause: error });
   }
   const join = (bus: Bus): Promise<void> => api.start(bus);
   const close = async (): Promise<void> => {

@@ -26,6 +26,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'usage': ['auditor', 'admin'],
   'connections.list': ['operator', 'auditor', 'admin'],
   'connections.change': ['operator', 'admin'],
+  'vault.status': ['operator', 'auditor', 'admin'],
+  'vault.rotate': ['operator', 'admin'],
   'definitions.list': everyRole,
   'definitions.approve': ['operator', 'admin'],
   'console': everyRole,

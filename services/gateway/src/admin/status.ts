@@ -26,6 +26,8 @@ export interface ProcessStatus {
     readonly problem: string | undefined;
     /** How many users who came have yet to sign in before the server shows them anything. */
     readonly wantsSignIn?: number;
+    /** How many users have connected it with what a missing key of the vault encrypts. */
+    readonly unreadable?: number;
     /** How many of its entries are in no list, since they are malformed or too many. */
     readonly leftOut: number;
     readonly revision: string | undefined;

@@ -56,7 +56,7 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
     const attempt = attemptOf(asked);
     let hear = (_text: string): void => undefined;
     let over = (): void => undefined;
-    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } = await open.welcome({ request, endpoint, write: (text) => hear(text), ended: () => over() });
+    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } = await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
     const { name: person } = access.of(request);
     if ('fault' in guest) {
       const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';

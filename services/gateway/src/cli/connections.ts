@@ -22,7 +22,7 @@ export function addConnections(program: Command): void {
 
   const connections = program.command('connections').description('list and revoke what users have connected to servers (docs/credentials.md)');
   const command = (words: string, description: string): Command => connections.command(words).description(description)
-    .option('-u, --url <url>', 'the gateway at which it is yours (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
+    .option('-u, --url <url>', 'the gateway at which you connected (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: the token that you signed in for, or OMNIBUS_TOKEN)')
     .option('-a, --admin <host:port>', 'ask for the connections of all users at the admin address of a process that serves clients, https://host:port where it speaks TLS')
     .option('--signed-in <url>', 'with --admin: send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
@@ -33,6 +33,14 @@ export function addConnections(program: Command): void {
     .action(async (options: ConnectionsOptions) => {
       const { listConnections } = await import('../commands/connections.ts');
       await listConnections(options);
+    });
+
+  command('remove', 'end everything that a user has connected, who is gone; users in the file of the gateway are seen to by "users remove"')
+    .requiredOption('--user <name>', 'the user: his subject, as "list --admin" shows it under USER')
+    .option('--issuer <issuer>', 'who says who he is: an issuer, or omnibus:keys for API keys; needed where several have a user of that name')
+    .action(async (options: ConnectionsOptions & { readonly user: string; readonly issuer?: string }) => {
+      const { removeConnections } = await import('../commands/connections.ts');
+      await removeConnections(options);
     });
 
   command('revoke', 'end a connection: its tokens are removed here, and taken back by their issuer if it supports that')

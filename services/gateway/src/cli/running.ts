@@ -1,6 +1,7 @@
 /** Commands that ask the admin port of a running gateway, and shell completion. */
-import type { Command } from 'commander';
-import type { AskOptions } from '../commands/administer.ts';
+import { Argument, type Command } from 'commander';
+import type { ApiOptions } from '../commands/api.ts';
+import type { SessionsOptions } from '../commands/running.ts';
 
 export function addRunning(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
@@ -9,21 +10,29 @@ export function addRunning(program: Command): void {
     .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--json', 'print JSON');
 
-  command('sessions', 'list the sessions that a process holds')
-    .action(async (options: AskOptions & { readonly json?: boolean }) => {
+  command('status', 'show the processes of a running gateway and its servers')
+    .action(async (options: ApiOptions) => {
+      const { status } = await import('../commands/status.ts');
+      await status(options);
+    });
+
+  command('sessions', 'list the sessions of clients, of all processes')
+    .option('--client <name>', 'only those of clients whose name holds this')
+    .option('--endpoint <name>', 'only those of this server or profile; "" for the endpoint of all servers')
+    .action(async (options: SessionsOptions) => {
       const { listSessions } = await import('../commands/running.ts');
       await listSessions(options);
     });
 
-  command('restart', 'reconnect to a server, after its running calls have ended')
+  command('restart', 'reconnect to a server in every process, after its running calls have ended')
     .argument('<server>', 'name of the server')
-    .action(async (server: string, options: AskOptions & { readonly json?: boolean }) => {
+    .action(async (server: string, options: ApiOptions) => {
       const { restart } = await import('../commands/running.ts');
       await restart(server, options);
     });
 
   program.command('completion').description('print a completion script for a shell: source <(omnibus completion bash)')
-    .argument('<shell>', 'bash, zsh or fish')
+    .addArgument(new Argument('<shell>', 'shell of the script').choices(['bash', 'zsh', 'fish']))
     .action(async (shell: string) => {
       const { printCompletion } = await import('../commands/completion.ts');
       await printCompletion(shell);

@@ -1,4 +1,4 @@
-/** Commands that look at a running gateway by its API. */
+/** Commands that watch a running gateway through the API of its admin port. */
 import { Option, type Command } from 'commander';
 import type { ApiOptions } from '../commands/api.ts';
 import type { CallsOptions } from '../commands/calls.ts';
@@ -17,8 +17,8 @@ export function addWatching(program: Command): void {
     .option('-f, --follow', 'print each call when it ends, until you stop it')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
-    .option('--client <name>', 'only calls of clients whose name holds this')
-    .addOption(new Option('--outcome <outcome>', 'only calls that ended so').choices(['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout']))
+    .option('--client <name>', 'only calls of clients whose name contains this')
+    .addOption(new Option('--outcome <outcome>', 'only calls with this outcome').choices(['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout']))
     .option('--min-ms <ms>', 'only calls that took so many milliseconds at least')
     .action(async (options: CallsOptions) => {
       const { listCalls } = await import('../commands/calls.ts');
@@ -33,7 +33,7 @@ export function addWatching(program: Command): void {
 
   asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')
     .argument('<server>', 'name of the server')
-    .option('-f, --follow', 'go on with what comes, until you stop it')
+    .option('-f, --follow', 'print further lines as they come, until you stop it')
     .action(async (server: string, options: LogsOptions) => {
       const { showLogs } = await import('../commands/logs.ts');
       await showLogs(server, options);

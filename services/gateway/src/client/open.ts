@@ -1,19 +1,19 @@
-/** Where the requests of a command go: to a gateway that runs, to any server at an address, or to servers that are started here. */
+/** Opens the client of a command: to a running gateway, to any MCP server at an address, or to the servers of a configuration, started in this process. */
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@omnibus/config';
-import { isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
+import { isObject, isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice } from '../outcome.ts';
 import { LineClient } from './line-client.ts';
 import { Questions, type QuestionOptions } from './questions.ts';
 
 export interface TargetOptions extends QuestionOptions {
-  /** Of a gateway, or of any server. */
+  /** Address of a gateway, or of any MCP server. */
   readonly url?: string;
-  /** Of servers that are started here. */
+  /** Configuration whose servers are started in this process. */
   readonly config?: string;
   readonly endpoint?: string;
-  /** `Name: value` */
+  /** HTTP headers, each as `Name: value`. */
   readonly header?: readonly string[];
   readonly tokens?: string;
   readonly json?: boolean;
@@ -22,25 +22,25 @@ export interface TargetOptions extends QuestionOptions {
 
 export interface Opened {
   readonly client: LineClient;
-  /** What `initialize` was answered with. */
+  /** The result of `initialize`. */
   readonly introduction: JsonObject;
   readonly questions: Questions;
-  /** Calls back with each notification of a method. @returns what ends that. */
+  /** Calls `heard` with the parameters of each notification of a method. @returns a function that ends this. */
   readonly on: (method: string, heard: (params: JsonObject) => void) => () => void;
 }
 
-interface Way {
+interface Transport {
   readonly input: PassThrough;
   readonly output: PassThrough;
-  /** @param failed is told when nothing will be answered any more. */
+  /** @param failed is called when no request will be answered any more. */
   readonly serve: (failed: (problem: CommandProblem) => void) => Promise<void>;
 }
 
 const defaultUrl = 'http://127.0.0.1:7300/mcp';
-/** Servers that are started here get this long to be there. */
+/** Milliseconds that servers started in this process have to connect before requests are served without them. */
 const settleMs = 10_000;
 
-/** Runs `work` with a client that has introduced itself, and ends its session then. @throws {CommandProblem} */
+/** Runs `work` with a client that has been initialized, and ends its session afterwards. @throws {CommandProblem} */
 export async function withClient<Result>(options: TargetOptions, work: (opened: Opened) => Promise<Result>): Promise<Result> {
   if (options.endpoint !== undefined && !isToken(options.endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(options.endpoint)}`);
   if (options.config !== undefined) return serve(options, await startHere(options, options.config), work);
@@ -48,14 +48,14 @@ export async function withClient<Result>(options: TargetOptions, work: (opened: 
   try {
     return await serve(options, await join(options, url), work);
   } catch (error) {
-    // A server of another era, or of HTTP+SSE, is spoken to through a gateway of its own.
-    if (error instanceof Unmet && options.url !== undefined && options.endpoint === undefined) return serve(options, await bridge(options, url), work);
-    throw error instanceof Unmet ? error.problem : error;
+    // A server of the other era, or one that speaks HTTP+SSE, is reached through a gateway in this process.
+    if (error instanceof InitializeFailed && options.url !== undefined && options.endpoint === undefined) return serve(options, await bridge(options, url), work);
+    throw error instanceof InitializeFailed ? error.problem : error;
   }
 }
 
-/** The introduction failed in a way that another era would not. */
-class Unmet extends Error {
+/** `initialize` failed in a way that may be due to the era or transport of the server. */
+class InitializeFailed extends Error {
   readonly problem: CommandProblem;
 
   constructor(problem: CommandProblem) {
@@ -64,7 +64,7 @@ class Unmet extends Error {
   }
 }
 
-async function serve<Result>(options: TargetOptions, { input, output, serve: run }: Way, work: (opened: Opened) => Promise<Result>): Promise<Result> {
+async function serve<Result>(options: TargetOptions, { input, output, serve: run }: Transport, work: (opened: Opened) => Promise<Result>): Promise<Result> {
   const questions = new Questions(options);
   const listeners = new Map<(params: JsonObject) => void, string>();
   const client = new LineClient({
@@ -96,8 +96,8 @@ async function introduce(client: LineClient): Promise<JsonObject> {
     return await client.request('initialize', { protocolVersion: latestLegacyRevision, capabilities: { elicitation: { form: {}, url: {} } }, clientInfo: { name: 'omnibus', version } });
   } catch (error) {
     const problem = error as CommandProblem;
-    if (problem.exit === 'forbidden' || /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT/.test(problem.message)) throw withAdvice(problem);
-    throw new Unmet(problem);
+    if (problem.exit === 'forbidden' || (isObject(problem.data) && problem.data['isSent'] === false)) throw withAdvice(problem);
+    throw new InitializeFailed(problem);
   }
 }
 
@@ -117,7 +117,7 @@ function headersOf({ header = [] }: Pick<TargetOptions, 'header'>): Record<strin
   return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
 }
 
-/** As whom: what the headers say, else who is signed in there, else OMNIBUS_TOKEN. */
+/** HTTP headers with the credentials of the caller: those of `--header`, else the token of a sign-in at this gateway, else OMNIBUS_TOKEN. */
 export async function credentials(options: Pick<TargetOptions, 'header' | 'tokens'>, url: string): Promise<Record<string, string>> {
   const headers = headersOf(options);
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
@@ -126,7 +126,7 @@ export async function credentials(options: Pick<TargetOptions, 'header' | 'token
   return token === undefined || token === '' ? headers : { ...headers, authorization: `Bearer ${token}` };
 }
 
-async function join(options: TargetOptions, url: string): Promise<Way> {
+async function join(options: TargetOptions, url: string): Promise<Transport> {
   const { serveJoinedClient } = await import('../joined-client.ts');
   const headers = await credentials(options, url);
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -142,15 +142,15 @@ async function join(options: TargetOptions, url: string): Promise<Way> {
   };
 }
 
-async function startHere(options: TargetOptions, file: string): Promise<Way> {
+async function startHere(options: TargetOptions, file: string): Promise<Transport> {
   const { readSettings } = await import('../commands/settings.ts');
   const settings = readSettings(file, {});
   if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
   return inProcess(options, settings.config, settings.baseFolder, options.endpoint);
 }
 
-/** A gateway with nothing but that server, which speaks whatever era it has. */
-async function bridge(options: TargetOptions, url: string): Promise<Way> {
+/** A gateway in this process with that server alone, which finds out the server's era and transport. */
+async function bridge(options: TargetOptions, url: string): Promise<Transport> {
   const { loadConfig } = await import('@omnibus/config');
   const text = JSON.stringify({ mcpServers: { server: { url, headers: await credentials(options, url) } } }).replaceAll('${', '$${');
   const loaded = loadConfig({ file: 'omnibus.json', text, env: {}, readFile: () => '' });
@@ -158,7 +158,7 @@ async function bridge(options: TargetOptions, url: string): Promise<Way> {
   return inProcess(options, loaded.config, process.cwd(), 'server');
 }
 
-async function inProcess(options: TargetOptions, config: Config, baseFolder: string, endpoint: string | undefined): Promise<Way> {
+async function inProcess(options: TargetOptions, config: Config, baseFolder: string, endpoint: string | undefined): Promise<Transport> {
   const [{ startGateway }, { Boundary, Delivery, RequestMeter, serveStdioClient }, { createLogger }, { hideEnvironment }] = await Promise.all([
     import('../compose.ts'), import('@omnibus/edge'), import('@omnibus/telemetry'), import('../hide-environment.ts'),
   ]);

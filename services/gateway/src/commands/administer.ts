@@ -1,53 +1,75 @@
-/** What is asked of the admin port of a running process from the command line, and by whom. */
+/** Requests of the command line to the admin port of a running process, with the caller's token. */
 import { findSealingKeys } from '../sealing-key.ts';
 import { recoveryProof } from '../admin/recovery.ts';
 import { KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken } from '../sign-in/session.ts';
-import { loadConfig } from '@omnibus/config';
-import { fail, findConfigFile, findSettings } from './settings.ts';
+import { formatProblem, loadConfig } from '@omnibus/config';
+import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import type { Exit } from '../exit-codes.ts';
+import { findConfigFile, needSettings, type Settings } from './settings.ts';
 
 export interface AskOptions {
-  /** `host:port`, or an address with https:// in front. */
+  /** Admin address: `host:port`, or `https://host:port` where it speaks TLS. */
   readonly admin: string;
-  /** The address of the gateway that one is signed in to. */
+  /** Address of the gateway whose token from `omnibus login` is sent; without it, OMNIBUS_TOKEN is. */
   readonly signedIn?: string;
   readonly tokens?: string;
+}
+
+export interface ActOptions extends AskOptions {
+  readonly json?: boolean;
 }
 
 export interface RecoverOptions {
   readonly admin: string;
   readonly config?: string;
+  readonly json?: boolean;
 }
 
 const answerMs = 10_000;
 
-export async function reload(options: AskOptions): Promise<void> {
-  await told(async () => {
-    process.stdout.write((await askAdmin(options, 'POST', '/reload')).text);
+export function reload(options: ActOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const { text } = await askAdmin(options, 'POST', '/reload', undefined, 'config');
+    answerEither(options.json, { isReloaded: true }, text);
+    return 'done';
   });
 }
 
-/** Prints a token on stdout, alone. */
-export async function recover({ admin, config }: RecoverOptions): Promise<void> {
-  const settings = config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : findSettings(config, {});
-  if (settings === undefined) return;
-  await told(async () => {
+/** Proves to the admin port that this machine has the sealing key, and prints the token it gets; stdout carries nothing else. */
+export function recover({ admin, config, json = false }: RecoverOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const settings = config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : needSettings(config, {});
     const keys = findSealingKeys('session', { ...settings, env: process.env });
-    if (keys === undefined) throw new Error('there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change');
+    if (keys === undefined) throw new CommandProblem('config', 'there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change');
     const { question } = JSON.parse((await askAdmin({ admin }, 'GET', '/recovery')).text) as { readonly question: string };
     const { token, until } = JSON.parse((await askAdmin({ admin }, 'POST', '/recovery', { question, proof: recoveryProof(keys[0], question) })).text) as { readonly token: string; readonly until: string };
-    process.stderr.write(`omnibus: until ${until} this process, and no other, accepts this token as an administrator's: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami\n`);
-    process.stdout.write(`${token}\n`);
+    if (json) answerJson({ token, until });
+    else {
+      notice(`omnibus: until ${until} this process, and no other, accepts this token as an administrator's: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami`);
+      answer(`${token}\n`);
+    }
+    return 'done';
   });
 }
 
-/** @throws {Error} in words, when it is answered with anything but what was asked for. */
-export async function askAdmin(options: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<{ readonly text: string }> {
-  const response = await openAdmin(options, path, { method, signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+/** Makes one request to the admin port. @param refused how the command ends if the process answers that the act failed. @throws {CommandProblem} for any status but success, and when nobody answers. */
+export async function askAdmin(options: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object, refused: Exit = 'other'): Promise<{ readonly text: string }> {
+  const response = await opened(options, path, { method, signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   const text = await response.text();
   if (response.ok) return { text };
   const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
-  throw new AdminRefusal(response.status, isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`);
+  throw new CommandProblem(exitOf[response.status] ?? (response.status === 422 ? refused : 'other'), `${options.admin}: ${isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`}`);
+}
+
+const exitOf: Readonly<Record<number, Exit>> = { 400: 'usage', 401: 'forbidden', 403: 'forbidden', 404: 'unknown', 503: 'unreachable' };
+
+async function opened(options: AskOptions, path: string, request: AdminRequest): Promise<Response> {
+  try {
+    return await openAdmin(options, path, request);
+  } catch (error) {
+    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
+  }
 }
 
 interface AdminRequest {
@@ -57,10 +79,10 @@ interface AdminRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends one request with the token of whoever asks. @throws {Error} in words, when nobody answers. */
+/** Sends one request with the caller's token, and returns the response whatever its status. @throws {CommandProblem} when there is no token for `signedIn`. @throws {Error} when nobody answers. */
 export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: string, { headers, ...request }: AdminRequest): Promise<Response> {
   const token = signedIn === undefined ? process.env['OMNIBUS_TOKEN'] : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
-  if (signedIn !== undefined && token === undefined) throw new Error(`nobody is signed in to ${signedIn}: omnibus login ${signedIn} --scope mcp:admin`);
+  if (signedIn !== undefined && token === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${signedIn}`, { advice: `omnibus login ${signedIn} --scope mcp:admin` });
   try {
     return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined || token === '' ? {} : { authorization: `Bearer ${token}` }) } });
   } catch (error) {
@@ -69,30 +91,11 @@ export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: s
   }
 }
 
-/** Somebody answered at the admin port, and not with what was asked for. */
-export class AdminRefusal extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
 const baseOf = (admin: string): string => (/^https?:\/\//.test(admin) ? admin.replace(/\/$/, '') : `http://${admin}`);
 
-/** Settings of a machine that has a sealing key in its environment and no configuration. */
-function withoutFile(): ReturnType<typeof findSettings> {
+/** Default settings, for a machine that has a sealing key in its environment and no configuration. */
+function withoutFile(): Settings {
   const loaded = loadConfig({ file: 'none', text: '{}', env: {}, readFile: () => '' });
-  return 'config' in loaded ? { ...loaded, file: 'none', baseFolder: process.cwd(), client: undefined } : undefined;
-}
-
-/** Says what goes wrong. */
-export async function told(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    fail([(error as Error).message]);
-    process.exitCode = 1;
-  }
+  if ('problems' in loaded) throw new CommandProblem('config', loaded.problems.map(formatProblem).join('\n'));
+  return { ...loaded, file: 'none', baseFolder: process.cwd(), client: undefined };
 }

@@ -1,4 +1,4 @@
-/** Asking the API of a running gateway (`/api/v1`) from the command line. */
+/** Requests of the command line to the API of a running gateway (`/api/v1`). */
 import { base, changeHeader, problem, type AnswerOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
 import { CommandProblem } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
@@ -11,16 +11,16 @@ export interface ApiOptions extends AskOptions {
 const exitOf: Partial<Readonly<Record<ProblemReason, Exit>>> = { unauthenticated: 'forbidden', forbidden: 'forbidden', mode: 'forbidden', host: 'forbidden', unknown: 'unknown', invalid: 'usage', busy: 'busy', starting: 'unreachable' };
 const answerMs = 15_000;
 
-/** @param path behind `/api/v1`. @throws {CommandProblem} */
+/** @param _operation gives the type of the answer. @param path what follows `/api/v1`. @throws {CommandProblem} */
 export async function askApi<Name extends OperationName>(options: ApiOptions, _operation: Name, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET'): Promise<AnswerOf<Name>> {
   const response = await open(options, path, method, AbortSignal.timeout(answerMs));
   return await response.json() as AnswerOf<Name>;
 }
 
 /**
- * Hears a stream until whoever hears it has enough, or the gateway ends it.
- * @param heard the name and data of each event. @returns whether it is to go on.
- * @throws {CommandProblem} when it breaks.
+ * Reads a stream of server-sent events until `heard` returns false or the gateway ends the stream.
+ * @param heard receives the name and the parsed data of each event, and returns whether to go on.
+ * @throws {CommandProblem} when the stream is refused, breaks, or is ended by the gateway.
  */
 export async function followApi(options: ApiOptions, path: string, heard: (event: string, data: unknown) => boolean): Promise<void> {
   const stop = new AbortController();
@@ -55,7 +55,7 @@ async function open(options: ApiOptions, path: string, method: string, signal: A
   try {
     response = await openAdmin(options, `${base}${path}`, { method, signal, headers: method === 'GET' ? {} : { [changeHeader]: '1' } });
   } catch (error) {
-    throw new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
+    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
   }
   if (response.ok) return response;
   throw problemOf(options, response.status, await response.json().catch(() => undefined));
@@ -68,7 +68,7 @@ function problemOf({ admin }: ApiOptions, status: number, said: unknown): Comman
   return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, { reason, advice });
 }
 
-/** The parameters that are there, as the end of an address. */
+/** The query string of an address with the parameters that are defined; empty where none is. */
 export function queryOf(given: Readonly<Record<string, string | number | undefined>>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(given)) if (value !== undefined) query.set(name, String(value));

@@ -1,73 +1,72 @@
-/** Calls that wait for approvers: looked at, and decided. */
+/** Lists, shows and decides calls that wait for approvers. */
 import { printable, type ApprovalRecord } from '@omnibus/protocol';
-import { createInterface } from 'node:readline/promises';
 import { alignColumns } from '../table.ts';
-import { askAdmin, told, type AskOptions } from './administer.ts';
+import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
+import { askAdmin, type AskOptions } from './administer.ts';
 
 export interface ApprovalsOptions extends AskOptions {
   readonly all?: boolean;
   readonly json?: boolean;
 }
 
-export interface DecideOptions extends AskOptions {
-  /** Without being asked. */
+export interface DecideOptions extends AskOptions, InputOptions {
+  readonly json?: boolean;
+  /** Approves without asking for confirmation. */
   readonly yes?: boolean;
   readonly reason?: string;
 }
 
-export async function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
-  await told(async () => {
+export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
+  return runCommand(json, async () => {
     const found = (await read(who)).filter(({ state }) => all || state === 'waiting');
-    if (json) {
-      process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
-      return;
-    }
     const rows = found.map((each) => [each.id, each.state, `${each.server}/${each.tool}`, whoOf(each), new Date(each.until).toISOString(), each.by ?? '']);
-    process.stdout.write(rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'TOOL', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
+    answerEither(json, found, rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'TOOL', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
+    return 'done';
   });
 }
 
-export async function showApproval(id: string, { json = false, ...who }: ApprovalsOptions): Promise<void> {
-  await told(async () => {
+export function showApproval(id: string, { json = false, ...who }: ApprovalsOptions): Promise<void> {
+  return runCommand(json, async () => {
     const found = await one(who, id);
-    process.stdout.write(`${json ? JSON.stringify(found, null, 2) : describe(found)}\n`);
+    answerEither(json, found, `${describe(found)}\n`);
+    return 'done';
   });
 }
 
-/** Decides about the call as it was shown, and about no other. */
-export async function decideApproval(id: string, approve: boolean, { yes = false, reason, ...who }: DecideOptions): Promise<void> {
-  await told(async () => {
+/** Shows the call and decides it; the digest that is sent binds the decision to the call as shown. */
+export function decideApproval(id: string, approve: boolean, { yes = false, reason, json = false, input = true, ...who }: DecideOptions): Promise<void> {
+  return runCommand(json, async () => {
     const found = await one(who, id);
-    process.stdout.write(`${describe(found)}\n\n`);
-    if (!yes && !(await isAgreed('Approve this call? [y/N] '))) throw new Error('nothing was approved');
-    process.stdout.write((await askAdmin(who, 'POST', '/approvals', { id, digest: found.digest, approve, reason })).text);
+    if (!json) notice(`${describe(found)}\n`);
+    if (!yes) await needConsent('Approve this call?', { input });
+    const { text } = await askAdmin(who, 'POST', '/approvals', { id, digest: found.digest, approve, reason });
+    if (json) answerJson({ id, state: approve ? 'approved' : 'refused' });
+    else answer(text);
+    return 'done';
   });
 }
 
-async function isAgreed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new Error('nobody can be asked here: with --yes what is shown is approved');
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await terminal.question(question)).trim());
-  } finally {
-    terminal.close();
-  }
+/** @throws {CommandProblem} unless somebody says yes. */
+export async function needConsent(question: string, options: InputOptions): Promise<void> {
+  if (!isInteractive(options)) throw new CommandProblem('unanswered', 'nothing was approved, since there is no terminal to ask on', { advice: 'With --yes what is shown is approved without asking.' });
+  if (!(await confirm(question, false))) throw new CommandProblem('interrupted', 'nothing was approved');
 }
 
 async function read(who: AskOptions): Promise<readonly ApprovalRecord[]> {
   return JSON.parse((await askAdmin(who, 'GET', '/approvals')).text) as readonly ApprovalRecord[];
 }
 
-/** @throws {Error} */
+/** @throws {CommandProblem} */
 async function one(who: AskOptions, id: string): Promise<ApprovalRecord> {
   const found = (await read(who)).find((each) => each.id === id);
-  if (found === undefined) throw new Error(`no call ${JSON.stringify(id)} waits that you may see; omnibus approvals list shows those that do`);
+  if (found === undefined) throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, { advice: '"omnibus approvals list" shows those that do.' });
   return found;
 }
 
 const whoOf = ({ who: [first, ...actors], principal }: ApprovalRecord): string => `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
 
-/** What of it comes from a caller is one line each, without control characters. */
+/** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
 function describe(record: ApprovalRecord): string {
   const { id, state, server, tool, rule, because, until, digest, hidden, arguments: args, tenant, client, approvers, by, reason } = record;
   const lines: readonly (readonly [string, string | undefined])[] = [
@@ -78,5 +77,5 @@ function describe(record: ApprovalRecord): string {
   return lines.filter(([, value]) => value !== undefined).map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', maxLine)}`).join('\n');
 }
 
-/** Characters of a line: arguments are cut before. */
+/** Characters of a line; the gateway has cut longer arguments already. */
 const maxLine = 10_000;

@@ -1,4 +1,4 @@
-/** Reads what is on record: `verify` says whether it is as it was written, `search` finds in it. */
+/** Reads audit records: `verify` checks whether they are as they were written, `search` finds some of them. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -8,11 +8,12 @@ import { printable } from '@omnibus/protocol';
 import type { Role } from '../compose.ts';
 import { openBus } from '../open-bus.ts';
 import { alignColumns } from '../table.ts';
-import { fail, findSettings } from './settings.ts';
+import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { needSettings } from './settings.ts';
 
 interface ReadOptions {
   readonly config?: string;
-  /** Reads the stream of the NATS that the configuration names, as this role. */
+  /** Reads the records in the NATS of the configuration, as the user of this role; `true` stands for the role `all`. */
   readonly bus?: boolean | Role;
   readonly json?: boolean;
 }
@@ -34,42 +35,54 @@ export interface SearchOptions extends ReadOptions {
   readonly limit: string;
 }
 
-/** Exit statuses of `verify`: what was changed, what cannot be read, and what is only not whole. */
-const exits = { whole: 0, harm: 1, unreadable: 2, gaps: 3 } as const;
-
 const connectMs = 10_000;
+
+/** How often files are read that change under the reader. */
+const maxReadings = 5;
+/** Characters of a line; a record has about a thousand, and a few ten thousand at most. */
+const maxLineCharacters = 16 * 1024 * 1024;
 
 /** One line of a record, and where it is. */
 interface Line {
   readonly text: string;
   readonly place: string;
-  /** It has an end. */
+  /** Whether it ends with a line break; a record that was cut off does not. */
   readonly isWhole: boolean;
 }
 
-export async function verify(places: readonly string[], options: VerifyOptions): Promise<void> {
-  try {
-    const verifier = new Verifier();
-    for await (const { text, place, isWhole } of linesOf(places, options)) verifier.add(text, place, isWhole);
+export function verify(places: readonly string[], options: VerifyOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const verifier = await verified(places, options);
     const { checkpoints, key } = await findCheckpoints(options);
     const { findings, records, writers, checkpoints: compared } = verifier.finish(checkpoints, key);
-    process.exitCode = findings.some(({ weight }) => weight === 'harm') ? exits.harm : findings.length > 0 ? exits.gaps : exits.whole;
+    const exit = findings.some(({ weight }) => weight === 'harm') ? 'changed' : findings.length > 0 ? 'incomplete' : 'done';
     if (options.json === true) {
-      process.stdout.write(`${JSON.stringify({ records, writers, checkpoints: compared, findings }, null, 2)}\n`);
-      return;
+      answerJson({ records, writers, checkpoints: compared, findings });
+      return exit;
     }
     const words = { harm: 'CHANGED', gap: 'NOT WHOLE', open: 'OPEN' } as const satisfies Record<Finding['weight'], string>;
-    for (const { weight, text } of findings) process.stdout.write(`${words[weight]}  ${printable(text)}\n`);
+    for (const { weight, text } of findings) answer(`${words[weight]}  ${printable(text)}\n`);
     const sum = `${records} records of ${writers} writers${compared === 0 ? '' : `, ${compared} checkpoints`}`;
-    process.stdout.write(findings.length === 0 ? `${sum}: all as they were written\n` : `${sum}\n`);
-  } catch (error) {
-    fail([(error as Error).message]);
-    process.exitCode = exits.unreadable;
+    answer(findings.length === 0 ? `${sum}: all as they were written\n` : `${sum}\n`);
+    return exit;
+  });
+}
+
+/** Reads everything, and from the beginning again when a process has removed a file meanwhile because it was old: that it did is on record only afterwards. */
+async function verified(places: readonly string[], options: VerifyOptions): Promise<Verifier> {
+  for (let reading = 1; ; reading += 1) {
+    const verifier = new Verifier();
+    try {
+      for await (const { text, place, isWhole } of linesOf(places, options)) verifier.add(text, place, isWhole);
+      return verifier;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || reading === maxReadings) throw error;
+    }
   }
 }
 
-export async function search(places: readonly string[], options: SearchOptions): Promise<void> {
-  try {
+export function search(places: readonly string[], options: SearchOptions): Promise<void> {
+  return runCommand(options.json, async () => {
     const wanted = filterOf(options);
     const limit = Number(options.limit);
     const found: Readonly<Record<string, unknown>>[] = [];
@@ -79,13 +92,10 @@ export async function search(places: readonly string[], options: SearchOptions):
       found.push(record);
       if (found.length > limit) found.shift();
     }
-    if (options.json === true) for (const record of found) process.stdout.write(`${JSON.stringify(record)}\n`);
-    else process.stdout.write(`${alignColumns([['TIME', 'EVENT', 'WHO', 'SERVER', 'TOOL', 'OUTCOME', 'WHY', 'MS'], ...found.map(rowOf)])}\n`);
-    if (found.length === 0) process.exitCode = exits.harm;
-  } catch (error) {
-    fail([(error as Error).message]);
-    process.exitCode = exits.unreadable;
-  }
+    if (options.json === true) for (const record of found) answer(`${JSON.stringify(record)}\n`);
+    else answer(`${alignColumns([['TIME', 'EVENT', 'WHO', 'SERVER', 'TOOL', 'OUTCOME', 'WHY', 'MS'], ...found.map(rowOf)])}\n`);
+    return found.length === 0 ? 'unknown' : 'done';
+  });
 }
 
 function rowOf(record: Readonly<Record<string, unknown>>): string[] {
@@ -99,12 +109,12 @@ function wordOf(record: Readonly<Record<string, unknown>>, name: string): string
   return typeof word === 'string' || typeof word === 'number' ? String(word) : undefined;
 }
 
-/** A record without its chain is read as well: what is searched need not be whole. */
+/** Parses one line, without checking its hash: a search works on damaged files too. @returns undefined where it is not JSON. */
 function recordOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(text) as Readonly<Record<string, unknown>>;
   } catch {
-    return undefined; // `verify` says so.
+    return undefined; // `verify` reports such lines.
   }
 }
 
@@ -124,16 +134,16 @@ function filterOf({ who, tool, server, event, outcome, session, since, until }: 
 
 const spans = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** "15m", "2h", "7d" ago, or a date. @throws {Error} */
+/** Reads "15m", "2h" or "7d" as that long ago, else a date. @returns ISO 8601. @throws {CommandProblem} */
 function timeOf(text: string): string {
   const [, count, unit] = /^(\d+)([mhd])$/.exec(text) ?? [];
   const at = count === undefined ? Date.parse(text) : Date.now() - Number(count) * spans[unit as keyof typeof spans];
-  if (Number.isNaN(at)) throw new Error(`"${text}" is not a time: write 15m, 2h, 7d, or a date such as 2026-11-22T10:00:00Z`);
+  if (Number.isNaN(at)) throw new CommandProblem('usage', `"${text}" is not a time: write 15m, 2h, 7d, or a date such as 2026-11-22T10:00:00Z`);
   return new Date(at).toISOString();
 }
 
 async function findCheckpoints({ checkpoints: files, key: keyFile, config }: VerifyOptions): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
-  const configured = files === undefined && config !== undefined ? findSettings(config, {}) : undefined;
+  const configured = files === undefined && config !== undefined ? needSettings(config, {}) : undefined;
   const settings = configured?.config.audit?.checkpoints;
   const at = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(configured?.baseFolder ?? '.', file));
   const from = files ?? [at(settings?.file)].filter((file) => file !== undefined);
@@ -143,28 +153,36 @@ async function findCheckpoints({ checkpoints: files, key: keyFile, config }: Ver
     for (const [index, line] of (await readFile(file, 'utf8')).split('\n').entries()) {
       if (line === '') continue;
       const checkpoint = readCheckpoint(line);
-      if (checkpoint === undefined) throw new Error(`${file}:${index + 1}: this line is not a checkpoint`);
+      if (checkpoint === undefined) throw new CommandProblem('config', `${file}:${index + 1}: this line is not a checkpoint`);
       checkpoints.push(checkpoint);
     }
   }
   return { checkpoints, key: keyAt === undefined ? undefined : readCheckpointKey(await readFile(keyAt, 'utf8')) };
 }
 
-/** @throws {Error} */
+/** All lines of the files, folders or stream that are named. @throws {Error} where one cannot be read. */
 async function* linesOf(given: readonly string[], { config, bus }: ReadOptions): AsyncGenerator<Line> {
   if (bus !== undefined && bus !== false) {
     yield* linesOnBus(config, bus === true ? 'all' : bus);
     return;
   }
   const places = given.length > 0 ? given : foldersOf(config);
-  for (const place of places) for (const file of (await stat(place)).isDirectory() ? await filesOf(place) : [place]) yield* linesIn(file);
+  for (const place of places) for (const file of await isFolder(place) ? await filesOf(place) : [place]) yield* linesIn(file);
 }
 
-/** @throws {Error} */
+/** @throws {CommandProblem} */
+async function isFolder(place: string): Promise<boolean> {
+  try {
+    return (await stat(place)).isDirectory();
+  } catch (error) {
+    throw new CommandProblem((error as NodeJS.ErrnoException).code === 'ENOENT' ? 'unknown' : 'other', (error as Error).message);
+  }
+}
+
+/** All lines of the records in NATS, in the order in which they were written there. @throws {Error} where NATS is not configured or not reached. */
 async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerator<Line> {
-  const settings = findSettings(config, {});
-  if (settings === undefined) throw new Error('name a configuration with the address of NATS: --config FILE');
-  if (settings.config.bus === 'memory') throw new Error(`${settings.file} names no NATS: write "bus: nats://host:port"`);
+  const settings = needSettings(config, {});
+  if (settings.config.bus === 'memory') throw new CommandProblem('config', `${settings.file} names no NATS: write "bus: nats://host:port"`);
   const { keep = 90 * spans.d, keepBytes = 1024 ** 3 } = settings.config.audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
   const bus = await openBus(settings.config, { role, baseFolder: settings.baseFolder, onFault: () => undefined, connectTimeoutMs: connectMs });
   try {
@@ -179,12 +197,11 @@ async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerat
   }
 }
 
-/** Where the configuration has records written. */
+/** The folders that the configuration writes records to. @throws {Error} where there is none. */
 function foldersOf(config: string | undefined): readonly string[] {
-  const settings = findSettings(config, {});
-  if (settings === undefined) throw new Error('name a file or folder of records, or a configuration');
+  const settings = needSettings(config, {});
   const folders = (settings.config.audit?.sinks ?? []).flatMap(({ kind, format, folder }) => (kind === 'file' && format === 'omnibus' && folder !== undefined ? [resolve(settings.baseFolder, folder)] : []));
-  if (folders.length === 0) throw new Error(`${settings.file} has no sink of kind "file": name a file or folder of records`);
+  if (folders.length === 0) throw new CommandProblem('config', `${settings.file} has no sink of kind "file": name a file or folder of records`);
   return [...new Set(folders)];
 }
 
@@ -195,6 +212,8 @@ async function* linesIn(file: string): AsyncGenerator<Line> {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() as string;
     for (const text of lines) yield { text, place: `${file}:${number += 1}`, isWhole: true };
+    // No record is so long: what is kept of it is enough to be reported.
+    if (rest.length > maxLineCharacters) rest = rest.slice(0, maxLineCharacters);
   }
   if (rest !== '') yield { text: rest, place: `${file}:${number + 1}`, isWhole: false };
 }

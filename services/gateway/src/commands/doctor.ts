@@ -1,56 +1,60 @@
-/** Tries everything a gateway needs, one after the other, and says of each what is wrong and what to do. */
+/** Checks everything that a gateway needs, one after the other, and prints for each what is wrong and what to do. */
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import type { Exit } from '../exit-codes.ts';
 import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
 import { enabledServers, type Config } from '@omnibus/config';
 import { printable } from '@omnibus/protocol';
-import { createLogger } from '@omnibus/telemetry';
-import { startGateway, type Role } from '../compose.ts';
+import type { Role } from '../compose.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { tlsFilesOf, tlsFilesProblem } from '../tls-files.ts';
-import { adviceFor } from '../server-advice.ts';
 import { busAddress, examineBus } from '../open-bus.ts';
 import { findSealingKeys } from '../sealing-key.ts';
-import { hideEnvironment } from '../hide-environment.ts';
-import { exitConfig, findSettings, type Overrides } from './settings.ts';
+import { answer, answerJson, runCommand } from '../outcome.ts';
+import { serverFindings } from './server-findings.ts';
+import { needSettings, type Overrides } from './settings.ts';
 
 export interface DoctorOptions extends Overrides {
   readonly config?: string;
   readonly json?: boolean;
 }
 
-interface Finding {
+export interface Finding {
   readonly about: string;
-  /** `unchecked`: it may be good or bad, and could not be looked at from here. */
+  /** `unchecked`: it could not be checked from here, and may be good or bad. */
   readonly state: 'good' | 'warning' | 'unchecked' | 'bad';
   readonly text: string;
-  /** What to do. */
+  /** What the operator can do about it. */
   readonly advice?: string;
 }
 
 const busMs = 5_000;
 const slowBusMs = 20;
-/** Sealed ids carry a time of the one who made them. */
+/** Difference of clocks that is tolerated: sealed ids carry the time of the process that made them. */
 const maxSkewMs = 2_000;
 const dayMs = 86_400_000;
-/** A certificate that ends in less is likely forgotten. */
+/** Days before the end of a certificate from which on there is a warning. */
 const soonDays = 7;
 const marks: Record<Finding['state'], string> = { good: '✓', warning: '!', unchecked: '?', bad: '✗' };
 
 export async function doctor(options: DoctorOptions): Promise<void> {
-  const settings = findSettings(options.config, options);
-  if (settings === undefined) return;
-  const { config, file, baseFolder } = settings;
+  await runCommand(options.json, () => examine(options));
+  // What was tried may leave timers and sockets.
+  process.exit();
+}
+
+async function examine(options: DoctorOptions): Promise<Exit> {
+  const { config, file, baseFolder } = needSettings(options.config, options);
   const findings: Finding[] = [];
   const found = (finding: Finding): void => {
     findings.push(finding);
     if (options.json === true) return;
-    process.stdout.write(`${marks[finding.state]} ${finding.about}: ${printable(finding.text)}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
+    answer(`${marks[finding.state]} ${finding.about}: ${printable(finding.text)}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
   };
   found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
-  // One that is too old never comes here: bin/omnibus.js.
+  // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;
   for (const finding of await addressFindings(config, role)) found(finding);
@@ -59,18 +63,18 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   if (role !== 'backend') for (const finding of sealingFindings(config, baseFolder)) found(finding);
   if (role === 'all' || role === 'backend') for (const finding of await serverFindings(config, baseFolder)) found(finding);
   else found({ about: 'servers', state: 'unchecked', text: `a process with the role ${role} connects to no servers` });
-  if (options.json === true) process.stdout.write(`${JSON.stringify(findings, null, 2)}\n`);
-  process.exit(findings.some(({ state }) => state === 'bad') ? exitConfig : 0);
+  if (options.json === true) answerJson(findings);
+  return findings.some(({ state }) => state === 'bad') ? 'config' : 'done';
 }
 
-/** Whether others can reach it without being known. */
+/** Whether callers on other machines can use the gateway without authentication. */
 function exposureFindings(config: Config): Finding[] {
   const [problem, warning] = [exposureProblem(config), exposureWarning(config)];
   if (problem !== undefined) return [{ about: 'auth', state: 'bad', text: problem, advice: 'To let everybody in on purpose, write: auth: none.' }];
   return warning === undefined ? [] : [{ about: 'auth', state: 'warning', text: warning, advice: 'Configure how callers prove who they are: docs/identity.md.' }];
 }
 
-/** Whether clients can be spoken to over TLS, and for how long. */
+/** Whether the certificate and key for clients can be used, and until when. */
 async function tlsFindings(config: Config, baseFolder: string): Promise<Finding[]> {
   const files = tlsFilesOf(config, baseFolder);
   if (files === undefined) return [];
@@ -117,7 +121,7 @@ async function busFindings(config: Config, baseFolder: string, role: Role): Prom
   }
 }
 
-/** Which processes this user may be. One that may be only some is right for those, and doctor is told by `--role` which is meant. */
+/** Which roles the NATS user has the permissions of. A user of some roles only is good for these; `--role` says which one is meant. */
 function rolesFinding(roles: NatsExamination['roles'], wanted: Role): Finding {
   const about = 'bus user';
   if (roles.includes('all')) return { about, state: 'good', text: 'may be used by processes of every role' };
@@ -142,7 +146,7 @@ function clockFinding(skewMs: number | undefined): Finding {
   return { about, state: 'bad', text: `${Math.abs(skewMs / 1_000).toFixed(1)} s ${skewMs > 0 ? 'behind' : 'ahead of'} the bus`, advice: 'Synchronize the clocks by NTP: encrypted ids contain a time, and would expire too early or too late.' };
 }
 
-/** Session workers seal what clients bring back to any of them. */
+/** Whether there is a sealing key: session workers seal ids that clients bring back to any of them. */
 function sealingFindings(config: Config, baseFolder: string): Finding[] {
   if (config.bus === 'memory') return [];
   try {
@@ -151,19 +155,4 @@ function sealingFindings(config: Config, baseFolder: string): Finding[] {
   } catch (error) {
     return [{ about: 'sealing key', state: 'bad', text: (error as Error).message, advice: 'Processes with the role session need it, and with `auth` edges too; all of them need the same key.' }];
   }
-}
-
-/** Starts a gateway with nothing but its servers, and looks what became of them. */
-async function serverFindings(config: Config, baseFolder: string): Promise<Finding[]> {
-  if (enabledServers(config).size === 0) return [{ about: 'servers', state: 'warning', text: 'no servers are configured', advice: 'Add some under mcpServers.' }];
-  // Servers are started here too.
-  hideEnvironment();
-  const log = createLogger({ level: 'silent', format: 'json' });
-  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'backend', isServing: false, log });
-  await gateway.settled();
-  const findings = gateway.records().map(({ server, status, problem = 'it does not answer', revision, lists }): Finding => (status === 'up'
-    ? { about: `server ${server}`, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${lists.tools.length} tools, ${lists.prompts.length} prompts, ${lists.resources.length} resources` }
-    : { about: `server ${server}`, state: 'bad', text: problem, advice: adviceFor(problem, config.mcpServers[server]?.command) }));
-  await gateway.stop();
-  return findings;
 }

@@ -3,25 +3,32 @@ import { loadConfig } from '@omnibus/config';
 import { stopOnSignal } from '@omnibus/lifecycle';
 import { defaultLimits } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
-import { fail } from './settings.ts';
+import { CommandProblem, runCommand } from '../outcome.ts';
 
 export interface ExposeOptions {
   readonly listen: string;
   readonly maxPrograms: string;
 }
 
-/** Longer than a program has that is told to end (`backend/transport/child-process.ts`). */
+/** Milliseconds; longer than a program is given to end (`backend/transport/child-process.ts`). */
 const stopMs = 8_000;
 
-/** Serves a program that speaks MCP on stdin and stdout to whoever connects. What the program gets as its environment is ours: there is nothing else in it. */
-export async function exposeProgram([command, ...args]: readonly [string, ...string[]], { listen, maxPrograms }: ExposeOptions): Promise<void> {
+/** Serves a program that speaks MCP on stdin and stdout to everybody who connects. The program gets the environment of this process; in a pod that was made for a server, that holds the variables of this server only. */
+export function exposeProgram(words: readonly [string, ...string[]], options: ExposeOptions): Promise<void> {
+  return runCommand(false, async () => {
+    await serve(words, options);
+    return 'done';
+  });
+}
+
+/** @throws {CommandProblem} */
+async function serve([command, ...args]: readonly [string, ...string[]], { listen, maxPrograms }: ExposeOptions): Promise<void> {
   const checked = loadConfig({ file: 'options', text: JSON.stringify({ listen }), env: {}, readFile: () => '' });
   if ('problems' in checked || !/^[1-9]\d{0,4}$/.test(maxPrograms)) {
-    fail(['problems' in checked ? '--listen: expected HOST:PORT, for example "0.0.0.0:7300"' : '--max-programs: expected a number from 1']);
-    return;
+    throw new CommandProblem('usage', 'problems' in checked ? '--listen: expected HOST:PORT, for example "0.0.0.0:7300"' : '--max-programs: expected a number from 1');
   }
   const { hostname, port } = new URL(`http://${listen}`);
-  // What the program writes to stderr is for whoever looks at the log of the pod.
+  // What the program writes to stderr goes to the log of the pod.
   const log = createLogger({ level: 'debug', format: 'auto' });
   const env = Object.fromEntries(Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined));
   const exposed = await expose({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), command, args, env, cwd: process.cwd(), maxPrograms: Number(maxPrograms), maxBytes: defaultLimits.maxUpstreamMessageBytes, log });

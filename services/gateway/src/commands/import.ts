@@ -1,4 +1,4 @@
-/** Takes over the servers that clients have, into the configuration: in our words, without secrets in the clear, and with everything said that is not taken. */
+/** Copies the servers of MCP clients into the configuration, with Omnibus' names of options. Secrets go into files of their own, and everything that is not copied is reported. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -8,11 +8,13 @@ import { isObject, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice, runCommand } from '../outcome.ts';
 import { readText } from '../write-file.ts';
 import { filesOf } from './connect.ts';
+import { agreeToAdded, shownOf } from '../starts/consent.ts';
+import { startsOf } from '../starts/starts.ts';
 import { attempt, checkText, write, type FileOptions } from './servers.ts';
 import { findConfigFile } from './settings.ts';
 
 const newFile = 'omnibus.yaml';
-/** Names of what is kept from others. */
+/** Names of environment variables and headers whose values are treated as secrets. */
 const secretName = /key|token|secret|password|passwd|authorization|credential|cookie/i;
 
 interface Taken {
@@ -23,10 +25,10 @@ interface Taken {
 
 interface Report {
   readonly taken: Taken[];
-  /** Is there already. */
+  /** Servers that the configuration has already. */
   readonly same: Taken[];
   readonly remarks: { readonly from: string; readonly line: number; readonly path: string; readonly text: string }[];
-  /** Files that hold a secret each, for their owner alone. */
+  /** Files to write, each with one secret, readable by their owner only. */
   readonly secrets: { readonly file: string; readonly text: string }[];
 }
 
@@ -43,13 +45,18 @@ export function importServers(sources: readonly string[], options: FileOptions):
       if (resolve(source) === resolve(file)) throw new CommandProblem('usage', `${source} is the configuration itself`, { advice: 'Name another file to write the servers to: --config omnibus.yaml.' });
       text = take(source, file, text, report);
     }
-    if (report.taken.length > 0) checkText(file, text);
-    if (options.json !== true) say(report);
-    // A gateway that follows the file finds them there.
+    const starts = report.taken.length === 0 ? [] : startsOf(checkText(file, text));
+    const added = starts.filter(({ server }) => report.taken.some((taken) => taken.server === server));
+    if (options.json !== true) {
+      say(report);
+      if (added.length > 0) notice(`what they start on this machine:\n${shownOf(added)}`);
+    }
+    // Secrets are written before the configuration, so that a gateway that follows it finds them.
     const writeSecrets = (): void => {
       for (const secret of report.secrets) writeSecret(secret.file, secret.text);
     };
-    return write({ file, before, after: text, about: { taken: report.taken, same: report.same, remarks: report.remarks }, first: writeSecrets }, options);
+    const last = (): void => agreeToAdded(file, starts, added.map(({ server }) => server));
+    return write({ file, before, after: text, about: { taken: report.taken, same: report.same, remarks: report.remarks, starts: added }, first: writeSecrets, last }, options);
   });
 }
 
@@ -96,7 +103,7 @@ function freeName(given: string, taken: JsonObject): string {
   return name;
 }
 
-/** `npx mcp-remote URL` is a program that speaks to an address, and so is the gateway. */
+/** Replaces `npx mcp-remote URL`, a program that connects to an address, by the address itself, since the gateway can connect to it. */
 function withoutBridge(entry: JsonObject): JsonObject {
   const { command, args, ...rest } = entry;
   if (typeof command !== 'string' || !Array.isArray(args) || !/(^|[/\\])(npx|bunx|pnpx|mcp-remote)(\.cmd)?$/.test(command)) return entry;
@@ -112,14 +119,14 @@ function withoutBridge(entry: JsonObject): JsonObject {
   return { ...rest, type: undefined, url, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
 }
 
-/** Whether two entries lead to the same server; who asks it may differ in time limits and tools. */
+/** Whether two entries name the same server, whatever their other options are. */
 function isSame(one: unknown, other: JsonObject): boolean {
   if (!isObject(one)) return false;
   if (typeof one['url'] === 'string' || typeof other['url'] === 'string') return String(one['url']).replace(/\/$/, '') === String(other['url']).replace(/\/$/, '');
   return one['command'] === other['command'] && isDeepStrictEqual(one['args'] ?? [], other['args'] ?? []);
 }
 
-/** What is secret goes into files of its own, which the entry refers to. */
+/** Moves secrets of an entry into files, to which the entry refers as `${file:...}`. */
 function hideSecrets(entry: JsonObject, server: string, file: string, report: Report): JsonObject {
   const folder = `${file.replace(/\.[^.]*$/, '')}.secrets`;
   const hidden = (option: 'env' | 'headers'): object => {

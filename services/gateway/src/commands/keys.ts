@@ -4,11 +4,14 @@ import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
 import { addKey, readKeys, revokeKeyIn } from '../key-records.ts';
 import { alignColumns } from '../table.ts';
-import { fail, findSettings } from './settings.ts';
+import type { Exit } from '../exit-codes.ts';
+import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { needSettings } from './settings.ts';
 
 export interface KeysOptions {
   readonly config?: string;
   readonly file?: string;
+  readonly json?: boolean;
 }
 
 export interface CreateOptions extends KeysOptions {
@@ -16,58 +19,66 @@ export interface CreateOptions extends KeysOptions {
   readonly tenant?: string;
   readonly group?: readonly string[];
   readonly endpoint?: readonly string[];
-  /** A number of days, or a date. */
+  readonly tool?: readonly string[];
+  /** A number of days such as `90d`, or a date. */
   readonly expires?: string;
   readonly note?: string;
 }
 
-/** Prints the new key on stdout, alone, and what it is on stderr. */
-export function createKey({ subject, tenant, group = [], endpoint, expires, note, ...where }: CreateOptions): void {
-  inFile(where, (file) => {
-    const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, expires, note });
-    process.stderr.write(`omnibus: key ${id} of ${subject} was added to ${file}, as a digest. The key itself is shown only now:\n`);
-    process.stdout.write(`${key}\n`);
+/** Prints the new key on stdout, which carries nothing else, and a message about it on stderr. */
+export function createKey({ subject, tenant, group = [], endpoint, tool, expires, note, ...where }: CreateOptions): Promise<void> {
+  return inFile(where, (file) => {
+    const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, tools: tool, expires, note });
+    if (where.json !== true) notice(`omnibus: key ${id} of ${subject} was added to ${file}, as a digest. The key itself is shown only now:`);
+    answerEither(where.json, { id, key, subject, file }, `${key}\n`);
+    return 'done';
   });
 }
 
-export function listKeys({ json = false, ...where }: KeysOptions & { readonly json?: boolean }): void {
-  inFile(where, (file) => {
+export function listKeys(where: KeysOptions): Promise<void> {
+  return inFile(where, (file) => {
     const keys = readKeys(file);
-    if (json) {
-      process.stdout.write(`${JSON.stringify(keys.map(({ hash: _digest, ...rest }) => rest), null, 2)}\n`);
-      return;
+    if (where.json === true) {
+      answerJson(keys.map(({ hash: _digest, ...rest }) => rest));
+      return 'done';
     }
-    const rows = keys.map((key) => [key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.groups.map((group) => printable(group)).join(', ') || '-', printable(key.tenant ?? '-'), key.created ?? '-', printable(key.note ?? '')]);
-    process.stdout.write(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`);
+    const rows = keys.map((key) => [
+      key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.tools?.map((pattern) => printable(pattern)).join(', ') ?? 'all',
+      key.groups.map((group) => printable(group)).join(', ') || '-', printable(key.tenant ?? '-'), key.created ?? '-', printable(key.note ?? ''),
+    ]);
+    answer(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`);
+    return 'done';
   });
 }
 
-export function revokeKey(id: string, where: KeysOptions): void {
-  inFile(where, (file) => {
+export function revokeKey(id: string, where: KeysOptions): Promise<void> {
+  return inFile(where, (file) => {
+    if (!readKeys(file).some((key) => key.id === id)) throw new CommandProblem('unknown', `${file} has no key ${JSON.stringify(id)}`, { advice: '"omnibus keys list" shows their ids.' });
     revokeKeyIn(file, id);
-    process.stderr.write(`omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it\n`);
+    if (where.json === true) answerJson({ id, file, isRevoked: true });
+    else notice(`omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`);
+    return 'done';
   });
 }
 
-function inFile(where: KeysOptions, work: (file: string) => void): void {
-  const file = findFile(where);
-  if (file === undefined) return;
-  try {
-    work(file);
-  } catch (error) {
-    fail([(error as Error).message]);
-  }
+function inFile(where: KeysOptions, work: (file: string) => Exit): Promise<void> {
+  return runCommand(where.json, () => {
+    const file = findFile(where);
+    try {
+      return Promise.resolve(work(file));
+    } catch (error) {
+      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
+    }
+  });
 }
 
-/** The file that is named, else that of the configuration. */
-function findFile({ file, config }: KeysOptions): string | undefined {
+/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
+function findFile({ file, config }: KeysOptions): string {
   if (file !== undefined) return resolve(file);
-  const settings = findSettings(config, {});
-  if (settings === undefined) return undefined;
+  const settings = needSettings(config, {});
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.keys !== undefined) return resolve(settings.baseFolder, auth.keys.file);
-  fail([`${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`]);
-  return undefined;
+  throw new CommandProblem('config', `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`);
 }
 
 function stateOf({ revoked, expires }: KeyRecord): string {

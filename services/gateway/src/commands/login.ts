@@ -1,6 +1,7 @@
-/** Signs in to a gateway, and shows who one is there. */
+/** Signs in to a gateway and out of it, and shows who the user is there. */
 import { decodeJwt } from 'jose';
 import { printable } from '@omnibus/protocol';
+import { answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
 import { KeptTokens, type Kept } from '../sign-in/kept-tokens.ts';
 import { freshToken } from '../sign-in/session.ts';
@@ -8,6 +9,7 @@ import { signIn } from '../sign-in/sign-in.ts';
 
 export interface TokenOptions {
   readonly tokens?: string;
+  readonly json?: boolean;
 }
 
 export interface LoginOptions extends TokenOptions {
@@ -18,80 +20,77 @@ export interface LoginOptions extends TokenOptions {
   readonly browser?: boolean;
 }
 
-/** BSD `sysexits.h`: permission denied, and service unavailable. */
-const [exitDenied, exitUnavailable] = [77, 69];
-
-export async function login(url: string, { tokens: path, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
-  await told(async () => {
+export function login(url: string, { tokens: path, json = false, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
+  return runCommand(json, async () => {
     const tokens = new KeptTokens(path);
-    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => process.stderr.write(`omnibus: ${text}\n`) });
+    const kept = await reached(signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => notice(`omnibus: ${text}`) }));
     if (kept === undefined) {
-      process.stderr.write(`omnibus: ${url} needs no sign-in\n`);
-      return;
+      if (json) answerJson({ gateway: url, isSignedIn: false });
+      else notice(`omnibus: ${url} needs no sign-in`);
+      return 'done';
     }
     await tokens.change(url, () => Promise.resolve(kept));
-    process.stderr.write(`omnibus: signed in to ${url}${nameOf(kept)}; the tokens are in ${tokens.path}, readable by you only\n`);
+    if (json) answerJson({ gateway: url, isSignedIn: true, subject: textOf(claimsOf(kept)['sub']), file: tokens.path });
+    else notice(`omnibus: signed in to ${url}${nameOf(kept)}; the tokens are in ${tokens.path}, readable by you only`);
+    return 'done';
   });
 }
 
-export async function logout(url: string, { tokens: path }: TokenOptions): Promise<void> {
-  await told(async () => {
+export function logout(url: string, { tokens: path, json = false }: TokenOptions): Promise<void> {
+  return runCommand(json, async () => {
     const tokens = new KeptTokens(path);
     await tokens.change(url, () => Promise.resolve(undefined));
-    process.stderr.write(`omnibus: the tokens for ${url} were removed from ${tokens.path}; your consent stays until you withdraw it at the authorization server\n`);
+    if (json) answerJson({ gateway: url, isSignedIn: false, file: tokens.path });
+    else notice(`omnibus: the tokens for ${url} were removed from ${tokens.path}; your consent stays until you withdraw it at the authorization server`);
+    return 'done';
   });
 }
 
-/** Prints a token that is good now, alone, on stdout. */
-export async function printToken(url: string, { tokens: path }: TokenOptions): Promise<void> {
-  await withToken(url, path, ({ accessToken }) => process.stdout.write(`${accessToken}\n`));
+/** Prints a valid access token on stdout, which carries nothing else. */
+export function printToken(url: string, options: TokenOptions): Promise<void> {
+  return withToken(url, options, (kept) => answerEither(options.json, { gateway: url, token: kept.accessToken, tokenUntil: untilOf(kept) }, `${kept.accessToken}\n`));
 }
 
-export async function whoAmI(url: string, { tokens: path, json = false }: TokenOptions & { readonly json?: boolean }): Promise<void> {
-  await withToken(url, path, (kept) => {
+export function whoAmI(url: string, options: TokenOptions): Promise<void> {
+  return withToken(url, options, (kept) => {
     const claims = claimsOf(kept);
     const [sub, scope = kept.scope] = [textOf(claims['sub']), textOf(claims['scope'])];
     const { groups = [] } = claims;
-    const until = kept.expiresAt === undefined ? undefined : new Date(kept.expiresAt).toISOString();
-    if (json) {
-      process.stdout.write(`${JSON.stringify({ gateway: url, issuer: kept.issuer, subject: sub, groups, scope, client: kept.clientId, tokenUntil: until, isRefreshed: kept.refreshToken !== undefined }, null, 2)}\n`);
-      return;
-    }
+    const until = untilOf(kept);
     const list = [groups].flat().map((group) => printable(String(group))).join(', ');
-    process.stdout.write(`${alignColumns([
+    answerEither(options.json, { gateway: url, issuer: kept.issuer, subject: sub, groups, scope, client: kept.clientId, tokenUntil: until, isRefreshed: kept.refreshToken !== undefined }, `${alignColumns([
       ['gateway', url], ['issuer', kept.issuer], ['subject', sub === undefined ? 'the token does not name one' : printable(sub)], ['groups', list === '' ? '-' : list], ['scope', printable(scope ?? '-')],
       ['token', until === undefined ? 'does not expire' : `until ${until}${kept.refreshToken === undefined ? '' : ', refreshed automatically'}`],
     ])}\n`);
   });
 }
 
-async function withToken(url: string, path: string | undefined, use: (kept: Kept) => void): Promise<void> {
-  await told(async () => {
-    const kept = await freshToken(new KeptTokens(path), url);
-    if (kept !== undefined) {
-      use(kept);
-      return;
-    }
-    process.stderr.write(`omnibus: nobody is signed in to ${url}: omnibus login ${url}\n`);
-    process.exitCode = exitDenied;
+function withToken(url: string, { tokens, json }: TokenOptions, use: (kept: Kept) => void): Promise<void> {
+  return runCommand(json, async () => {
+    const kept = await reached(freshToken(new KeptTokens(tokens), url));
+    if (kept === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${url}`, { advice: `omnibus login ${url}` });
+    use(kept);
+    return 'done';
   });
 }
 
-async function told(work: () => Promise<void>): Promise<void> {
+/** @throws {CommandProblem} for whatever fails on the way to a gateway or its authorization server. */
+async function reached<Result>(work: Promise<Result>): Promise<Result> {
   try {
-    await work();
+    return await work;
   } catch (error) {
-    process.stderr.write(`omnibus: ${(error as Error).message}\n`);
-    process.exitCode = exitUnavailable;
+    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', (error as Error).message);
   }
 }
 
-/** As the token says: it is ours, and whoever is asked with it looks closer. */
+const untilOf = ({ expiresAt }: Kept): string | undefined => (expiresAt === undefined ? undefined : new Date(expiresAt).toISOString());
+
+/** The claims of the access token, unverified: they are only shown. @returns an empty object where the token is not a JWT. */
 function claimsOf({ accessToken }: Kept): Readonly<Record<string, unknown>> {
   try {
     return decodeJwt(accessToken);
   } catch {
-    return {}; // It is for nobody but the gateway to read.
+    return {}; // An opaque token, which only the gateway can read.
   }
 }
 

@@ -1,57 +1,56 @@
-/** Blocks and unblocks, and shows who is blocked and what callers used: what the admin port is asked for from the command line. */
+/** Blocks and unblocks callers, keys, clients, tools and servers at an admin port, and shows blocks and what callers have used. */
 import { blockKinds, printable, type BlockRecord, type UsageRow } from '@omnibus/protocol';
 import { parseDuration } from '@omnibus/config';
 import { alignColumns } from '../table.ts';
-import { askAdmin, told, type AskOptions } from './administer.ts';
+import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
+import { askAdmin, type ActOptions } from './administer.ts';
 
-export interface BlockOptions extends AskOptions {
+export interface BlockOptions extends ActOptions {
   readonly for?: string;
   readonly because?: string;
 }
 
-export interface ShowOptions extends AskOptions {
-  readonly json?: boolean;
-}
-
-export interface UsageOptions extends ShowOptions {
+export interface UsageOptions extends ActOptions {
   readonly days: string;
   readonly by: 'caller' | 'team' | 'tool' | 'tenant' | 'server';
 }
 
-export async function block(kind: string, name: string, { for: lasts, because, ...options }: BlockOptions): Promise<void> {
-  await told(async () => {
-    if (!(blockKinds as readonly string[]).includes(kind)) throw new Error(`expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
+export function block(kind: string, name: string, { for: lasts, because, ...options }: BlockOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    if (!(blockKinds as readonly string[]).includes(kind)) throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
     const forMs = lasts === undefined ? undefined : parseDuration(lasts);
-    if (lasts !== undefined && (forMs === undefined || forMs <= 0)) throw new Error(`--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`);
-    process.stdout.write((await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because })).text);
+    if (lasts !== undefined && (forMs === undefined || forMs <= 0)) throw new CommandProblem('usage', `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`);
+    const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because });
+    answerEither(options.json, { kind, name, isBlocked: true }, text);
+    return 'done';
   });
 }
 
-export async function unblock(kind: string, name: string, options: AskOptions): Promise<void> {
-  await told(async () => {
-    process.stdout.write((await askAdmin(options, 'DELETE', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`)).text);
+export function unblock(kind: string, name: string, options: ActOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const { text } = await askAdmin(options, 'DELETE', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`);
+    answerEither(options.json, { kind, name, isBlocked: false }, text);
+    return 'done';
   });
 }
 
-export async function showBlocks({ json = false, ...options }: ShowOptions): Promise<void> {
-  await told(async () => {
-    const { text } = await askAdmin(options, 'GET', '/blocks');
-    const blocks = JSON.parse(text) as readonly BlockRecord[];
+export function showBlocks({ json = false, ...options }: ActOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const blocks = JSON.parse((await askAdmin(options, 'GET', '/blocks')).text) as readonly BlockRecord[];
     const rows = blocks.map(({ kind, name, by, at, until, because }) => [kind, printable(name), dateOf(at), until === undefined ? '-' : dateOf(until), printable(by), printable(because ?? '')]);
-    process.stdout.write(json ? text : blocks.length === 0 ? 'nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
+    answerEither(json, blocks, blocks.length === 0 ? 'nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
+    return 'done';
   });
 }
 
-export async function showUsage({ json = false, days, by, ...options }: UsageOptions): Promise<void> {
-  await told(async () => {
+export function showUsage({ json = false, days, by, ...options }: UsageOptions): Promise<void> {
+  return runCommand(json, async () => {
     const { text } = await askAdmin(options, 'GET', `/usage?days=${encodeURIComponent(days)}`);
-    const sums = summed(JSON.parse(text) as readonly UsageRow[], by);
-    if (json) {
-      process.stdout.write(by === 'caller' ? text : `${JSON.stringify(sums, null, 2)}\n`);
-      return;
-    }
+    const used = JSON.parse(text) as readonly UsageRow[];
+    const sums = summed(used, by);
     const rows = sums.map(({ name, calls, failed, bytes }) => [printable(name), String(calls), String(failed), String(bytes)]);
-    process.stdout.write(rows.length === 0 ? 'no known caller has used anything\n' : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`);
+    answerEither(json, { by, sums, rows: used }, rows.length === 0 ? 'no known caller has used anything\n' : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`);
+    return 'done';
   });
 }
 
@@ -64,7 +63,7 @@ interface Sum {
 
 const namesOf: Readonly<Record<UsageOptions['by'], (row: UsageRow) => readonly string[]>> = {
   caller: ({ caller, tenant }) => [tenant === undefined ? caller : `${caller} (${tenant})`],
-  // Who is in two teams counts in both.
+  // A caller in two teams counts in both.
   team: ({ groups }) => (groups.length === 0 ? ['-'] : groups),
   tool: ({ server, tool }) => [`${server}/${tool}`],
   tenant: ({ tenant }) => [tenant ?? '-'],

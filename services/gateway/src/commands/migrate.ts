@@ -1,25 +1,37 @@
 import { readFileSync, realpathSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { migrateConfig } from '@omnibus/config';
-import { fail } from './settings.ts';
+import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 
-/** Brings a configuration to what options are called now; shown, or with `write` written in one step, with the permissions that the file has. */
-export function migrate(file: string, { write = false }: { readonly write?: boolean }): void {
+interface MigrateOptions {
+  readonly write?: boolean;
+  readonly json?: boolean;
+}
+
+/** Renames outdated options of a configuration. Prints the new text, or with `write` replaces the file in one step and keeps its permissions. */
+export function migrate(file: string, { write = false, json = false }: MigrateOptions): Promise<void> {
+  return runCommand(json, () => {
+    const { text, outdated } = migrateFile(file, write);
+    if (json) answerJson({ file, outdated: outdated.map(({ line, path, instead }) => ({ line, path: path.join('.'), instead })), text, isWritten: write && outdated.length > 0 });
+    else if (outdated.length === 0) notice(`${file} has no outdated options`);
+    else {
+      for (const { line, path, instead } of outdated) notice(`${file}:${line}: ${path.join('.')} -> ${instead}`);
+      if (!write) answer(text);
+    }
+    return Promise.resolve('done');
+  });
+}
+
+/** @throws {CommandProblem} */
+function migrateFile(file: string, write: boolean): ReturnType<typeof migrateConfig> {
   try {
-    const { text, outdated } = migrateConfig(readFileSync(file, 'utf8'));
-    if (outdated.length === 0) {
-      process.stderr.write(`${file} has no outdated options\n`);
-      return;
-    }
-    for (const { line, path, instead } of outdated) process.stderr.write(`${file}:${line}: ${path.join('.')} -> ${instead}\n`);
-    if (!write) {
-      process.stdout.write(text);
-      return;
-    }
+    const migrated = migrateConfig(readFileSync(file, 'utf8'));
+    if (!write || migrated.outdated.length === 0) return migrated;
     const target = realpathSync(file);
     const written = `${target}.new`;
-    writeFileSync(written, text, { mode: statSync(target).mode });
+    writeFileSync(written, migrated.text, { mode: statSync(target).mode });
     renameSync(written, target);
+    return migrated;
   } catch (error) {
-    fail([(error as NodeJS.ErrnoException).code === 'ENOENT' ? `${file}: there is no such file` : String(error)]);
+    throw new CommandProblem('config', (error as NodeJS.ErrnoException).code === 'ENOENT' ? `${file}: there is no such file` : String(error));
   }
 }

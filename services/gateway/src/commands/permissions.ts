@@ -1,11 +1,13 @@
 import { natsUsers } from '@omnibus/bus';
-import { findSettings } from './settings.ts';
+import { answer, runCommand } from '../outcome.ts';
+import { needSettings } from './settings.ts';
 
-/** Prints the users of a NATS that has one for each role, for the prefix and domain of a configuration; passwords come from NATS' environment. */
-export function printPermissions({ config: file }: { readonly config?: string }): void {
-  const settings = findSettings(file, {});
-  if (settings === undefined) return;
-  const users = natsUsers((role) => `$${role.toUpperCase()}_PASSWORD`, settings.config.nats);
-  // A variable of NATS stands without quotes.
-  process.stdout.write(`authorization { users: [\n${users.replaceAll(/password: "(\$[A-Z]+_PASSWORD)"/g, 'password: $1')}\n] }\n`);
+/** Prints the configuration of NATS users, one for each role, for the prefix and domain of a configuration; NATS reads the passwords from its environment. */
+export function printPermissions({ config: file }: { readonly config?: string }): Promise<void> {
+  return runCommand(false, () => {
+    const users = natsUsers((role) => `$${role.toUpperCase()}_PASSWORD`, needSettings(file, {}).config.nats);
+    // NATS replaces a variable only where it stands without quotes.
+    answer(`authorization { users: [\n${users.replaceAll(/password: "(\$[A-Z]+_PASSWORD)"/g, 'password: $1')}\n] }\n`);
+    return Promise.resolve('done');
+  });
 }

@@ -1,28 +1,31 @@
-/** Rules before they are used: cases that have to come out as they are written, why somebody may or may not, and what a change changes. */
+/** Tries access rules without a gateway: test cases with expected outcomes, an explanation of one decision, and the difference between two configurations. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { enabledServers, type Config } from '@omnibus/config';
-import type { Circumstances, Policy, Target } from '@omnibus/policy';
+import { compile, redactionBy, type Circumstances, type Guardrail, type Guardrails, type Policy, type Target } from '@omnibus/policy';
 import { isObject, type Facts, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { compileAccess } from '../access.ts';
+import { compileGuards } from '../guards.ts';
 import { differencesOf } from '../policy-diff.ts';
 import { personOf, targetOf, whoText } from '../policy-words.ts';
-import { fail, findConfigFile, findSettings, readSettings } from './settings.ts';
+import { answer, answerEither, answerJson, CommandProblem, runCommand } from '../outcome.ts';
+import { needSettings } from './settings.ts';
 
 export interface PolicyOptions {
   readonly config?: string;
+  readonly json?: boolean;
 }
 
 export interface ExplainOptions extends PolicyOptions {
   /** The arguments of the call, as JSON. */
   readonly args?: string;
-  /** When: a date with a time. */
+  /** Time of the call, as a date with a time. */
   readonly at?: string;
-  /** The address of the client. */
+  /** IP address of the client. */
   readonly from?: string;
-  /** What the tool says of itself, such as `readOnlyHint`. */
+  /** Annotations of the tool that are true, such as `readOnlyHint`. */
   readonly hint?: readonly string[];
 }
 
@@ -37,93 +40,128 @@ const testCase = z.strictObject({
   hints: z.record(z.string(), z.boolean()).optional(),
   expect: z.enum(['allow', 'ask', 'deny', 'hidden']),
   rule: z.string().optional(),
-  /** The rule that takes something out of the result. */
+  /** Id of the rule that redacts the result. */
   redacted: z.string().optional(),
+  /** The guardrails that look at its messages, in their order. */
+  guardrails: z.array(z.string()).optional(),
+  /** A text that the server answers, and what clients get of it: the text, or `denied`. */
+  says: z.string().optional(),
+  becomes: z.string().optional(),
 });
 const cases = z.strictObject({ config: z.string().optional(), cases: z.array(testCase).min(1) });
 
-export async function testPolicy(file: string, { config: given }: PolicyOptions): Promise<void> {
-  let read: z.output<typeof cases>;
-  try {
-    read = cases.parse(parse(readFileSync(file, 'utf8')));
-  } catch (error) {
-    fail([`${file}: ${error instanceof z.ZodError ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n') : (error as Error).message}`]);
-    return;
-  }
-  const loaded = await policyOf(given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)));
-  if (loaded === undefined) return;
-  let failed = 0;
-  for (const [index, { as, call, args, at, from, hints, expect: expected, rule: expectedRule, redacted: expectedRedaction }] of read.cases.entries()) {
-    const { outcome, rule, redacted } = decide(loaded, as, call, { args: args as JsonObject | undefined, at: at === undefined ? undefined : new Date(at), from, hints });
-    const isGood = (outcome === expected || (expected === 'deny' && outcome === 'hidden')) && (expectedRule === undefined || expectedRule === rule) && (expectedRedaction === undefined || expectedRedaction === redacted);
-    if (!isGood) failed += 1;
-    const wanted = isGood ? '' : `; expected ${expected}${expectedRule === undefined ? '' : ` by ${expectedRule}`}${expectedRedaction === undefined ? '' : `, redacted by ${expectedRedaction}`}`;
-    process.stdout.write(`${isGood ? 'ok    ' : 'FAILED'} ${index + 1} ${whoText(as)} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${wanted}\n`);
-  }
-  process.stdout.write(`${read.cases.length - failed} of ${read.cases.length} cases are as expected\n`);
-  if (failed > 0) process.exitCode = 1;
+export function testPolicy(file: string, { config: given, json = false }: PolicyOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const read = casesOf(file);
+    const loaded = await policyOf(given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)));
+    const decided = read.cases.map((each) => decideCase(loaded, each));
+    const failed = decided.filter(({ isAsExpected }) => !isAsExpected).length;
+    if (json) answerJson({ cases: decided, failed });
+    else {
+      for (const [index, { as, call, outcome, rule, redacted, isAsExpected, expected }] of decided.entries()) answer(`${isAsExpected ? 'ok    ' : 'FAILED'} ${index + 1} ${as} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${isAsExpected ? '' : `; expected ${expected}`}\n`);
+      answer(`${decided.length - failed} of ${decided.length} cases are as expected\n`);
+    }
+    return failed > 0 ? 'other' : 'done';
+  });
 }
 
-export async function explainPolicy(who: string, what: string, { config, args, at, from, hint = [] }: ExplainOptions): Promise<void> {
-  const loaded = await policyOf(config);
-  if (loaded === undefined) return;
-  let asked: JsonObject | undefined;
+/** @throws {CommandProblem} */
+function casesOf(file: string): z.output<typeof cases> {
   try {
-    const given: unknown = args === undefined ? undefined : JSON.parse(args);
-    asked = isObject(given) ? given : undefined;
+    return cases.parse(parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    fail([`--args is not JSON: ${(error as Error).message}`]);
-    return;
+    throw new CommandProblem('config', error instanceof z.ZodError ? error.issues.map(({ path, message }) => `${file}: ${path.join('.')}: ${message}`).join('\n') : `${file}: ${(error as Error).message}`);
   }
+}
+
+function decideCase(loaded: LoadedPolicy, { as, call, args, at, from, hints, expect: wanted, rule: wantedRule, redacted: wantedRedaction, guardrails: wantedGuardrails, says, becomes: wantedText }: z.output<typeof testCase>) {
+  const { outcome, rule, redacted, guardrails } = decide(loaded, as, call, { args: args as JsonObject | undefined, at: at === undefined ? undefined : new Date(at), from, hints });
+  const becomes = says === undefined ? undefined : said(says, guardrails);
+  const isGuarded = (wantedGuardrails === undefined || wantedGuardrails.join() === guardrails.map(({ id }) => id).join()) && (wantedText === undefined || wantedText === becomes);
+  const isAsExpected = isGuarded && (outcome === wanted || (wanted === 'deny' && outcome === 'hidden')) && (wantedRule === undefined || wantedRule === rule) && (wantedRedaction === undefined || wantedRedaction === redacted);
+  const expected = `${wanted}${wantedRule === undefined ? '' : ` by ${wantedRule}`}${wantedRedaction === undefined ? '' : `, redacted by ${wantedRedaction}`}${wantedGuardrails === undefined ? '' : `, looked at by ${wantedGuardrails.join(', ') || 'no guardrail'}`}${wantedText === undefined ? '' : `, becoming ${JSON.stringify(wantedText)}`}`;
+  return { as: whoText(as), call, outcome, rule, redacted, guardrails: guardrails.map(({ id }) => id), becomes, expected, isAsExpected };
+}
+
+/** What built-in guardrails make of a text of a result; nobody else is asked. */
+function said(text: string, guardrails: readonly Guardrail[]): string {
+  let made = text;
+  for (const { check, action, stages, isRecorded } of guardrails) {
+    if (check.kind === 'outside' || !stages.has('results') || isRecorded) continue;
+    const changed = check.kind === 'text' ? redactionBy(check).said(made) : made;
+    const isFound = check.kind === 'size' ? made.length > (check.most.text ?? Infinity) : changed !== made;
+    if (isFound && action === 'deny') return 'denied';
+    if (action === 'change') made = changed;
+  }
+  return made;
+}
+
+export function explainPolicy(who: string, what: string, { json, ...options }: ExplainOptions): Promise<void> {
+  return runCommand(json, async () => {
+    const { outcome, rule, because, redacted, rules, guardrails } = await explain(who, what, options);
+    const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`;
+    answerEither(json, { who, what, outcome, rule, because, redacted, rules, guardrails }, `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`);
+    return 'done';
+  });
+}
+
+async function explain(who: string, what: string, { config, args, at, from, hint = [] }: Omit<ExplainOptions, 'json'>) {
+  const loaded = await policyOf(config);
+  const asked = args === undefined ? undefined : argumentsOf(args);
   const circumstances = { args: asked, at: at === undefined ? undefined : new Date(at), from, hints: hint.length === 0 ? undefined : Object.fromEntries(hint.map((each) => [each, true])) };
-  const { outcome, rule, redacted, because, facts, target, around } = decide(loaded, who, what, circumstances);
-  process.stdout.write(`${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`);
+  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(loaded, who, what, circumstances);
   const key = `${target.server}/${target.name}`;
   const isAgent = loaded.policy.isAgent(facts);
-  for (const each of loaded.policy.rules) {
+  const rules = loaded.policy.rules.map((each) => {
     const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
     const covers = each.covers(target, key);
     const holds = each.condition?.(around);
     const why = !isAbout ? 'is about other callers' : covers === 'no' ? 'is about something else' : covers === 'unknown' ? 'depends on a hint that is not believed' : holds === undefined ? 'matches' : holds === 'yes' ? 'matches, and its conditions are met' : holds === 'no' ? 'matches, and its conditions are not met' : 'matches, and its conditions cannot be decided';
-    process.stdout.write(`  ${each.effect.padEnd(5)} ${each.id}: ${why}\n`);
+    return { effect: each.effect, id: each.id, why };
+  });
+  const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({ id, on: [...stages], action: check.kind === 'outside' ? `asks ${check.asked.kind === 'webhook' ? new URL(check.asked.webhook.url).origin : `${check.asked.server}/${check.asked.tool}`}` : action, isRecorded }));
+  return { outcome, rule, because, redacted, rules, guardrails: guards };
+}
+
+/** @throws {CommandProblem} */
+function argumentsOf(text: string): JsonObject | undefined {
+  try {
+    const given: unknown = JSON.parse(text);
+    return isObject(given) ? given : undefined;
+  } catch (error) {
+    throw new CommandProblem('usage', `--args is not JSON: ${(error as Error).message}`);
   }
 }
 
-export async function diffPolicies(before: string, after: string, { names }: { readonly names?: string }): Promise<void> {
-  const [old, now] = [await policyOf(before), await policyOf(after)];
-  if (old === undefined || now === undefined) return;
-  const known = names === undefined ? [] : readFileSync(names, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
-  const differences = differencesOf(old, now, known);
-  for (const [person, changes] of differences) {
-    process.stdout.write(`${person}\n`);
-    for (const { what, was, is, rule, gains } of changes) process.stdout.write(`  ${gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}\n`);
-  }
-  if (differences.size === 0) process.stdout.write('nobody gains or loses anything\n');
+export function diffPolicies(before: string, after: string, { names, json }: { readonly names?: string; readonly json?: boolean }): Promise<void> {
+  return runCommand(json, async () => {
+    const [old, now] = [await policyOf(before), await policyOf(after)];
+    const known = names === undefined ? [] : readFileSync(names, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const differences = [...differencesOf(old, now, known)].map(([who, changes]) => ({ who, changes }));
+    const lines = differences.flatMap(({ who, changes }) => [who, ...changes.map(({ what, was, is, rule, gains }) => `  ${gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}`)]);
+    answerEither(json, differences, lines.length === 0 ? 'nobody gains or loses anything\n' : `${lines.join('\n')}\n`);
+    return 'done';
+  });
 }
 
 interface LoadedPolicy {
   readonly config: Config;
   readonly policy: Policy;
+  readonly guardrails: Guardrails | undefined;
 }
 
-/** @returns undefined when there is none; that is said. */
-async function policyOf(given: string | undefined): Promise<LoadedPolicy | undefined> {
-  const file = findConfigFile(given);
-  // Servers are not connected to, and their secrets are nobody's here.
-  const settings = file === undefined ? findSettings(given, {}) : readSettings(file, { role: 'session' });
-  if (settings === undefined) return undefined;
-  if ('problems' in settings) {
-    fail(settings.problems);
-    return undefined;
-  }
-  try {
-    const policy = await compileAccess(settings.config);
-    if (policy !== undefined) return { config: settings.config, policy };
-    fail([`${settings.file} has no rules (access)`]);
-  } catch (error) {
-    fail([(error as Error).message]);
-  }
-  return undefined;
+/** Loads a configuration and compiles its rules. @throws {CommandProblem} */
+async function policyOf(given: string | undefined): Promise<LoadedPolicy> {
+  // No server is connected to, so the secrets of servers are not read.
+  const { config, file } = needSettings(given, { role: 'session' });
+  const [policy, guardrails] = await Promise.all([compileAccess(config), compileGuards(config)]).catch((error: unknown) => {
+    throw new CommandProblem('config', (error as Error).message);
+  });
+  if (policy !== undefined) return { config, policy, guardrails };
+  // Without rules everybody may do everything, and guardrails look at it.
+  const open = guardrails === undefined ? undefined : await compile({ default: 'allow', rules: [] });
+  if (open === undefined || !('policy' in open)) throw new CommandProblem('config', `${file} has no rules (access) and no guardrails`);
+  return { config, policy: open.policy, guardrails };
 }
 
 interface Around {
@@ -133,8 +171,8 @@ interface Around {
   readonly hints?: Readonly<Record<string, boolean>> | undefined;
 }
 
-function decide({ config, policy }: LoadedPolicy, as: Parameters<typeof personOf>[0], what: string, { args, at, from, hints }: Around): {
-  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly redacted: string | undefined; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
+function decide({ config, policy, guardrails }: LoadedPolicy, as: Parameters<typeof personOf>[0], what: string, { args, at, from, hints }: Around): {
+  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly redacted: string | undefined; readonly guardrails: readonly Guardrail[]; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
 } {
   const facts = personOf(as);
   const named = targetOf(what);
@@ -144,5 +182,5 @@ function decide({ config, policy }: LoadedPolicy, as: Parameters<typeof personOf
   const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
   const around: Circumstances = { facts, kind, server, name, method, args, now: (at ?? new Date()).getTime(), address: from };
   const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
-  return { outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, redacted: redaction?.rule, because, facts, target, around };
+  return { outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, redacted: redaction?.rule, guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []), because, facts, target, around };
 }

@@ -1,43 +1,44 @@
-/** What is asked of a process that runs, and done to it. */
+/** Lists the sessions of a running gateway, and restarts its connections to servers. */
+import { printable } from '@omnibus/protocol';
+import { answerEither, notice, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
-import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
-import { AdminRefusal, askAdmin, type AskOptions } from './administer.ts';
+import { askApi, queryOf, type ApiOptions } from './api.ts';
+import { sayMissing } from './calls.ts';
 
-type RunningOptions = AskOptions & { readonly json?: boolean };
-
-interface SessionRow {
-  readonly key: string;
-  readonly endpoint: string;
-  readonly principal: string;
-  readonly revision: string;
-  readonly state: string;
-  readonly servers: readonly string[];
+export interface SessionsOptions extends ApiOptions {
+  readonly client?: string;
+  readonly endpoint?: string;
 }
 
-export function listSessions(options: RunningOptions): Promise<void> {
+/** Bound on the pages that are read, of 100 sessions each; a gateway with more is asked with a filter. */
+const maxPages = 100;
+
+export function listSessions(options: SessionsOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const { sessions, total } = JSON.parse(await asked(options, 'GET', '/sessions')) as { readonly sessions: readonly SessionRow[]; readonly total: number };
-    if (options.json === true) answerJson({ sessions, total });
-    else answer(`${alignColumns([['SESSION', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS'], ...sessions.map(({ key, state, revision, endpoint, principal, servers }) => [key, state, revision, endpoint === '' ? '/mcp' : `/mcp/${endpoint}`, principal, servers.join(', ') || '-'])])}\n${total > sessions.length ? `and ${total - sessions.length} more\n` : ''}`);
+    const { client, endpoint } = options;
+    const ask = (cursor?: string): ReturnType<typeof askApi<'sessions'>> => askApi(options, 'sessions', `/sessions${queryOf({ client, endpoint, cursor })}`);
+    const first = await ask();
+    const { total, missing } = first;
+    const sessions = [...first.sessions];
+    let { next } = first;
+    for (let page = 1; next !== undefined && page < maxPages; page += 1) {
+      const more = await ask(next);
+      sessions.push(...more.sessions);
+      ({ next } = more);
+    }
+    const rows = sessions.map((each) => [each.key, printable(each.client?.name ?? '-'), each.state, each.revision, each.endpoint === '' ? '/mcp' : `/mcp/${each.endpoint}`, each.principal, each.servers.join(', ') || '-', each.process]);
+    answerEither(options.json, { sessions, total, missing }, `${alignColumns([['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'], ...rows])}\n`);
+    if (total > sessions.length) notice(`and ${total - sessions.length} more`);
+    sayMissing(missing);
     return 'done';
   });
 }
 
-export function restart(server: string, options: RunningOptions): Promise<void> {
+export function restart(server: string, options: ApiOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const text = await asked(options, 'POST', `/restart/${encodeURIComponent(server)}`);
-    if (options.json === true) answerJson({ server, isRestarted: true });
-    else answer(text);
-    return 'done';
+    const done = await askApi(options, 'restart', `/servers/${encodeURIComponent(server)}/restart`, 'POST');
+    answerEither(options.json, done, `${printable(server)} is connected to anew${done.of === 1 ? '' : ` by ${done.done} of ${done.of} processes`}\n`);
+    sayMissing(done.missing);
+    return done.done < done.of ? 'unreachable' : 'done';
   });
-}
-
-async function asked(options: AskOptions, method: 'GET' | 'POST', path: string): Promise<string> {
-  try {
-    return (await askAdmin(options, method, path)).text;
-  } catch (error) {
-    const { message } = error as Error;
-    const status = error instanceof AdminRefusal ? error.status : undefined;
-    throw new CommandProblem(status === 401 || status === 403 ? 'forbidden' : status === 404 ? 'unknown' : status === undefined ? 'unreachable' : 'other', `${options.admin}: ${message}`);
-  }
 }

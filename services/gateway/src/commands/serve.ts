@@ -13,16 +13,24 @@ import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
+import { changedSince, consentProblem } from '../starts/consent.ts';
+import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
 import { applyOverrides, fail, findSettings, keysFileOf, overridesIn, readingOf, type Overrides } from './settings.ts';
 
 export interface ServeOptions extends Overrides {
   readonly config?: string;
   readonly role: Role;
+  /** Agrees to what servers start, without asking. */
+  readonly yes?: boolean;
+  /** The digest of all that may be started. */
+  readonly consent?: string;
+  /** False with `--no-input`. */
+  readonly input?: boolean;
 }
 
-/** Time beyond the drain for children to end in order. */
+/** Milliseconds beyond `timeouts.drain` that child processes have to end in order. */
 const stopSlackMs = 10_000;
-/** Time servers have to be up before a person is shown what there is. */
+/** Milliseconds that servers have to connect before the banner is printed. */
 const bannerMs = 3_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
@@ -49,6 +57,14 @@ export async function serve(options: ServeOptions): Promise<void> {
     fail([exposure]);
     return;
   }
+  // Only a process with backends starts programs.
+  const startsPrograms = options.role === 'all' || options.role === 'backend';
+  const starts = startsPrograms ? startsOf(settings) : [];
+  const refused = startsPrograms ? await consentProblem({ file, starts, isOfClient: settings.client !== undefined, yes: options.yes, digest: options.consent, input: options.input }) : undefined;
+  if (refused !== undefined) {
+    fail([refused]);
+    return;
+  }
   let sealingKeys: SealingKeys | undefined;
   try {
     if (isReached) showFirstKey(config);
@@ -69,7 +85,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     async stop(signal) {
       log.info({ signal }, 'stopping');
       await watcher?.close();
-      // One that still waits for its bus has nothing to finish.
+      // A gateway that still waits for its bus has nothing to finish.
       await gateway?.stop();
       log.info('stopped');
     },
@@ -82,10 +98,12 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { faults } = gateway;
   surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
-  watcher = await followConfig({ file, started: config, overrides: options, gateway, log, history });
+  watcher = await followConfig({ file, started: config, starts, overrides: options, gateway, log, history });
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   sayFindings(settings, log);
+  const unseen = changedSince(file, starts);
+  if (unseen.length > 0) log.warn({ servers: unseen.map(({ server }) => server) }, 'these servers start something else than what somebody agreed to last; "omnibus check" shows it');
   const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config)].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
   const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
@@ -93,7 +111,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   await settled;
 }
 
-/** One server that takes its time does not keep from a person where the others are: what it became is said later. */
+/** Prints the banner once all servers are settled, or after `bannerMs`; servers that were still connecting get a line of their own later. */
 async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
   await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
   const records = gateway.records();
@@ -104,13 +122,25 @@ async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: re
   process.stdout.write(`${laterLines(gateway.records(), late)}\n`);
 }
 
-/** What was found in the configuration and is no reason not to start. */
+async function problemsOfVault(config: Config): Promise<readonly string[]> {
+  return config.vault === undefined || config.vault.keys.length === 0 ? [] : (await import('../vault.ts')).vaultProblems(config);
+}
+
+/** Logs findings in the configuration that do not prevent the start. */
 function sayFindings({ faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] }, log: ReturnType<typeof createLogger>): void {
   for (const fault of faults) log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
   for (const note of notes) log.info({ note: formatProblem(note) }, 'an option of the configuration may not do what was meant');
 }
 
-/** Where keys were asked for by the environment (the image does) and nobody has made one yet, there is one from now on. */
+/** Logs which servers start something else now than before, by a change of the file. @returns what they start now. */
+function sayStarts(before: readonly Start[], now: readonly Start[], log: ReturnType<typeof createLogger>): readonly Start[] {
+  const known = new Set(before.map(({ server, digest }) => `${server} ${digest}`));
+  const changed = now.filter(({ server, digest }) => !known.has(`${server} ${digest}`));
+  if (changed.length > 0) log.warn({ servers: changed.map(({ server }) => server), risks: changed.flatMap(({ risks }) => risks) }, 'the changed configuration has servers start other programs');
+  return now;
+}
+
+/** Makes and prints a first API key where the environment names the file of keys, as that of the container image does, and the file has none yet. */
 function showFirstKey({ auth }: Config): void {
   const file = keysFileOf(process.env);
   if (file === undefined || auth === undefined || auth === 'none' || auth.keys?.file !== file) return;
@@ -119,7 +149,7 @@ function showFirstKey({ auth }: Config): void {
 }
 
 interface Followed {
-  /** Resolves when what the file says now is in use. @returns what is wrong with it. */
+  /** Reads the file again, and resolves when its configuration is in use. @returns what is wrong with it, and then the old one stays in use. */
   reload(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -127,35 +157,41 @@ interface Followed {
 interface FollowOptions {
   readonly file: string;
   readonly started: Config;
+  /** What its servers start on this machine. */
+  readonly starts: readonly Start[];
   readonly overrides: ServeOptions;
   readonly gateway: Gateway;
   readonly log: ReturnType<typeof createLogger>;
   readonly history: ConfigHistory;
 }
 
-/** Keeps the gateway in step with its file, and with what is discovered besides. */
-async function followConfig({ file, started, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
+/** Applies changes of the configuration file, and of the servers found in Kubernetes, to the gateway. */
+async function followConfig({ file, started, starts: startsAtFirst, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
   let current = started;
+  let starts = startsAtFirst;
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
-  /** Changes are applied one after the other: one may come while the last is still at work. */
+  /** The change that is being applied; the next one waits for it. */
   let applying: Promise<void> = Promise.resolve();
-  /** What is wrong with the rules that were read last. */
+  /** Problems of the access rules that were read last; empty where they are in use. */
   let refused: readonly string[] = [];
   const next = (work: () => Promise<void>): void => {
     applying = applying.then(work).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
   };
   const apply = async (): Promise<void> => {
-    // What the operator wrote comes first, in the lists too.
+    // Servers of the configuration come before discovered ones, and keep that order in lists.
     await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
     log.info('the changed configuration is applied');
     gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'ok', more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) } });
   };
+  const refuse = (problems: readonly string[]): void => {
+    log.error({ problems }, 'the changed configuration is not applied');
+    history.rejected(problems);
+    gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
+  };
   const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
-    refused = await accessProblems(config, loaded.problemAt);
+    refused = [...await accessProblems(config, loaded.problemAt), ...await problemsOfVault(config)];
     if (refused.length > 0) {
-      log.error({ problems: refused }, 'the changed configuration is not applied');
-      history.rejected(refused);
-      gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: refused.length } });
+      refuse(refused);
       return;
     }
     const ignored = restartOptions(current, config);
@@ -179,13 +215,17 @@ async function followConfig({ file, started, overrides, gateway, log, history }:
     log,
   }) : undefined;
   const watcher = await watchConfigFile(file, {
-    rejected: (problems) => {
-      log.error({ problems: problems.map(formatProblem) }, 'the changed configuration is not applied');
-      history.rejected(problems.map(formatProblem));
-      gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
-    },
+    rejected: (problems) => refuse(problems.map(formatProblem)),
     changed: (read, loaded) => {
       sayFindings(loaded, log);
+      if (overrides.role === 'all' || overrides.role === 'backend') {
+        const now = startsOf({ config: read, given: loaded.given });
+        if (overrides.consent !== undefined && digestOfAll(now) !== overrides.consent) {
+          refuse(['it would start something else than --consent allows; "omnibus check" shows what']);
+          return;
+        }
+        starts = sayStarts(starts, now, log);
+      }
       const applied = applyOverrides(read, overrides);
       if (!('problems' in applied)) next(() => take(applied.config, loaded));
     },

@@ -1,11 +1,13 @@
-/** Adds servers to the configuration and takes them out, in its own layout and with its comments. A running gateway follows the file. */
+/** Adds servers to the configuration and removes them, keeping its layout and comments. A running gateway follows the file. */
 import { dirname, resolve } from 'node:path';
-import { entriesAt, enabledServers, formatOf, formatProblem, loadConfig, removeEntry, setEntry } from '@omnibus/config';
+import { entriesAt, enabledServers, formatOf, formatProblem, loadConfig, removeEntry, setEntry, type LoadedConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
 import type { Exit } from '../exit-codes.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { changedLines, readText, replaceFile } from '../write-file.ts';
+import { agreeToAdded } from '../starts/consent.ts';
+import { startsOf } from '../starts/starts.ts';
 import { findConfigFile } from './settings.ts';
 
 export interface FileOptions extends InputOptions {
@@ -27,7 +29,7 @@ export interface AddServerOptions extends FileOptions {
 
 const newFile = 'omnibus.yaml';
 
-/** @param words a program and its arguments, or an address. */
+/** Adds a server after connecting to it once. @param words a program and its arguments, or an address. */
 export function addServer(name: string, words: readonly string[], options: AddServerOptions): Promise<void> {
   return runCommand(options.json, async () => {
     if (!isToken(name)) throw new CommandProblem('usage', `${JSON.stringify(name)} is not a valid name of a server`, { advice: 'Names are 1 to 64 letters, digits, "_" and "-".' });
@@ -40,9 +42,10 @@ export function addServer(name: string, words: readonly string[], options: AddSe
       if (!(await confirm(`${file} has a server ${name} already. Replace it?`, false))) throw new CommandProblem('interrupted', `${file} was not changed`);
     }
     const after = attempt(file, () => setEntry(before, formatOf(file, before), ['mcpServers'], name, entry));
-    checkText(file, after);
+    const starts = startsOf(checkText(file, after));
+    for (const risk of starts.find(({ server }) => server === name)?.risks ?? []) notice(`warning: ${name}: ${risk}`);
     if (options.try !== false) await tryServer(name, file, after, options);
-    return write({ file, before, after, about: { server: name } }, options);
+    return write({ file, before, after, about: { server: name }, last: () => agreeToAdded(file, starts, [name]) }, options);
   });
 }
 
@@ -63,14 +66,16 @@ interface Change {
   readonly file: string;
   readonly before: string;
   readonly after: string;
-  /** For `--json`. */
+  /** Members of the output with `--json`. */
   readonly about: object;
-  /** Done before it is written. */
+  /** Runs before the file is written. */
   readonly first?: () => void;
+  /** Done afterwards. */
+  readonly last?: () => void;
 }
 
-/** Shows what changes, asks on a terminal, and writes. */
-export async function write({ file, before, after, about, first }: Change, options: FileOptions): Promise<Exit> {
+/** Shows the changed lines, asks for confirmation on a terminal, and writes the file. @throws {CommandProblem} */
+export async function write({ file, before, after, about, first, last }: Change, options: FileOptions): Promise<Exit> {
   const lines = changedLines(before, after);
   if (options.print === true) {
     if (options.json === true) answerJson({ ...about, file, text: after });
@@ -82,16 +87,18 @@ export async function write({ file, before, after, about, first }: Change, optio
     if (options.yes !== true && isInteractive(options) && !(await confirm('Write this?', true))) throw new CommandProblem('interrupted', `${file} was not changed`);
     first?.();
     attempt(file, () => replaceFile(file, before, after, 0o600));
+    last?.();
   }
   if (options.json === true) answerJson({ ...about, file, isChanged: lines.length > 0 });
   else answer(lines.length > 0 ? `${file} is changed; a running gateway follows the change\n` : `${file} has that already, and was not changed\n`);
   return 'done';
 }
 
-/** Nothing is written that would be refused afterwards. */
-export function checkText(file: string, text: string): void {
+/** Checks that the gateway would accept the changed configuration, before it is written. @throws {CommandProblem} */
+export function checkText(file: string, text: string): LoadedConfig {
   const loaded = loadConfig({ file, text, env: process.env, readFile: () => '' });
   if ('problems' in loaded) throw new CommandProblem('config', `${file} would have mistakes after the change:\n${loaded.problems.map(formatProblem).join('\n')}`);
+  return loaded;
 }
 
 export function attempt<Result>(file: string, work: () => Result): Result {
@@ -116,7 +123,7 @@ function entryOf(words: readonly string[], { url, type, header = [], env = [], c
   return { command: first, ...(words.length > 1 ? { args: words.slice(1) } : {}), ...common };
 }
 
-/** Connects to it once, and says what it offers; one that is down is added only on purpose. */
+/** Connects to the server once and prints what it offers. @throws {CommandProblem} where it cannot be connected to, unless `--yes` or the user accepts that. */
 async function tryServer(name: string, file: string, text: string, options: AddServerOptions): Promise<void> {
   const baseFolder = dirname(resolve(file));
   const loaded = loadConfig({ file, text, env: process.env, readFile: (path) => readText(resolve(baseFolder, path)) });

@@ -1,14 +1,15 @@
-/** The configuration a command runs with: option over environment over file over default. */
+/** The configuration that a command runs with. An option of the command line wins over the environment, that over the file, and that over the default. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { formatProblem, loadConfig, readConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
 import type { Role } from '../compose.ts';
+import { CommandProblem } from '../outcome.ts';
 
-/** What the configuration file is called when `--config` does not say. */
+/** Names of the configuration file that are tried, in this order, without `--config`. */
 export const defaultFiles = ['omnibus.yaml', 'omnibus.yml', 'omnibus.json', '.mcp.json'] as const;
 
 /** BSD `sysexits.h`: the configuration is wrong. */
-export const exitConfig = 78;
+const exitConfig = 78;
 
 export interface Overrides {
   readonly listen?: string | undefined;
@@ -18,18 +19,18 @@ export interface Overrides {
   readonly role?: Role;
 }
 
-interface Settings {
+export interface Settings {
   readonly config: Config;
   readonly file: string;
   readonly baseFolder: string;
-  /** What keeps single servers from being connected to. */
+  /** Problems of single servers, which cannot be connected to; the others can. */
   readonly faults: readonly ConfigProblem[];
-  /** What was taken otherwise than whoever wrote it may think. */
+  /** Options that may not do what their author thinks. */
   readonly notes: readonly ConfigProblem[];
-  /** The program whose file it is, by its name for people, when it is not one of Omnibus. */
+  /** Name of the MCP client that the file belongs to, where it is not a configuration of Omnibus. */
   readonly client: string | undefined;
   readonly problemAt: ProblemAt;
-  /** As it was written. */
+  /** The parsed file before defaults and references are filled in. */
   readonly given: unknown;
 }
 
@@ -39,7 +40,7 @@ export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
-/** What a role does not read of its configuration: those that connect to no server are not to hold what servers are sent. */
+/** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent. */
 export function readingOf(role: Role | undefined): { readonly withoutServerSecrets: boolean } {
   return { withoutServerSecrets: role === 'edge' || role === 'session' };
 }
@@ -51,18 +52,27 @@ export function readSettings(file: string, overrides: Overrides): SettingsResult
   return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt, given: result.given };
 }
 
-/**
- * The settings a command runs with. When there are none, says why and sets the exit status.
- * @returns undefined then.
- */
-export function findSettings(given: string | undefined, overrides: Overrides): Settings | undefined {
+/** The settings a command runs with. @throws {CommandProblem} when there are none, or they are wrong. */
+export function needSettings(given: string | undefined, overrides: Overrides): Settings {
   const file = findConfigFile(given);
   const settings = file === undefined
     ? { problems: [`no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`] }
     : readSettings(file, overrides);
-  if (!('problems' in settings)) return settings;
-  fail(settings.problems);
-  return undefined;
+  if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
+  return settings;
+}
+
+/**
+ * The settings of a process that serves.
+ * @returns undefined after printing why there are none and setting the exit status.
+ */
+export function findSettings(given: string | undefined, overrides: Overrides): Settings | undefined {
+  try {
+    return needSettings(given, overrides);
+  } catch (error) {
+    fail((error as Error).message.split('\n'));
+    return undefined;
+  }
 }
 
 export function fail(problems: readonly string[]): void {
@@ -70,12 +80,12 @@ export function fail(problems: readonly string[]): void {
   process.exitCode = exitConfig;
 }
 
-/** The file of API keys that the environment names, for a configuration that says nothing of how callers are known. */
+/** The file of API keys that OMNIBUS_KEYS_FILE names; it is used where the configuration has no `auth`. */
 export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: NodeJS.ProcessEnv): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file);
 }
 
-/** Which options are not those of the file. */
+/** Options that come from the command line or the environment instead of the file. */
 export function overridesIn(overrides: Overrides): Readonly<Record<string, 'option' | 'environment'>> {
   return Object.fromEntries((['listen', 'admin', 'bus'] as const).flatMap((option): (readonly [string, 'option' | 'environment'])[] => {
     if (overrides[option] !== undefined) return [[option, 'option']];
@@ -83,7 +93,7 @@ export function overridesIn(overrides: Overrides): Readonly<Record<string, 'opti
   }));
 }
 
-/** Options and environment variables are checked by the rules of the file. */
+/** Puts options and environment variables over those of the file, after checking them against the same schema. */
 export function applyOverrides(config: Config, overrides: Overrides): { readonly config: Config } | { readonly problems: readonly string[] } {
   const { env } = process;
   const keysFile = keysFileOf(env);

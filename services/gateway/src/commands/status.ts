@@ -1,43 +1,61 @@
+/** Shows the processes of a running gateway and its servers. */
+import type { Processes, Servers } from '@omnibus/admin-api';
+import { printable } from '@omnibus/protocol';
 import type { ProcessStatus } from '../admin/status.ts';
+import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
-import { askAdmin, type AskOptions } from './administer.ts';
+import { askAdmin } from './administer.ts';
+import { askApi, type ApiOptions } from './api.ts';
 
-export interface StatusOptions extends Omit<AskOptions, 'admin'> {
-  readonly admin: readonly string[];
-  readonly json?: boolean;
+type Seen = Pick<Processes, 'processes' | 'missing'> & Pick<Servers, 'servers'>;
+
+/** Shows the processes of a running gateway, as one of them reports it after asking all. The exit status is 1 when one does not answer, or reports that it cannot serve. */
+export function status(options: ApiOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const seen = await look(options);
+    const { processes, missing } = seen;
+    answerEither(options.json, seen, `${print(seen)}\n`);
+    return missing.length > 0 || processes.some(({ problems }) => problems.length > 0) ? 'other' : 'done';
+  });
 }
 
-type Answer = { readonly admin: string; readonly status: ProcessStatus } | { readonly admin: string; readonly problem: string };
-
-/** Shows the status of running processes, which it asks at their admin ports. The exit status is 1 when one does not answer, or says that it cannot serve. */
-export async function status({ admin, json = false, ...who }: StatusOptions): Promise<void> {
-  const answers = await Promise.all(admin.map((each) => ask({ ...who, admin: each })));
-  process.stdout.write(json ? `${JSON.stringify(answers, null, 2)}\n` : `${print(answers)}\n`);
-  if (answers.some((answer) => 'problem' in answer || answer.status.problems.length > 0)) process.exitCode = 1;
-}
-
-async function ask(options: AskOptions): Promise<Answer> {
-  const { admin } = options;
+/** Where the console is off, which it is where strangers might reach it, a process still says how it is itself. */
+async function look(options: ApiOptions): Promise<Seen> {
   try {
-    const { text } = await askAdmin(options, 'GET', '/status');
-    return { admin, status: JSON.parse(text) as ProcessStatus };
+    const [{ processes, missing }, { servers }] = await Promise.all([askApi(options, 'processes', '/processes'), askApi(options, 'servers', '/servers')]);
+    return { processes, servers, missing };
   } catch (error) {
-    return { admin, problem: (error as Error).message };
+    if (!(error instanceof CommandProblem) || error.reason !== 'mode') throw error;
+    return ofOne(options.admin, JSON.parse((await askAdmin(options, 'GET', '/status')).text) as ProcessStatus);
   }
 }
 
-function print(answers: readonly Answer[]): string {
-  const processes = answers.map((answer) => {
-    if ('problem' in answer) return [answer.admin, '-', '-', '-', '-', answer.problem];
-    const { role, uptimeSeconds, bus, sessions, problems } = answer.status;
-    const held = sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0));
-    return [answer.admin, role, `${uptimeSeconds} s`, `${bus.kind}${bus.isConnected ? '' : ', disconnected'}${bus.reconnects > 0 ? `, ${bus.reconnects} reconnects` : ''}`, held, problems.join('; ') || 'ready'];
-  });
-  const servers = answers.flatMap((answer) => ('problem' in answer ? [] : (answer.status.servers ?? []).map((each) => [
-    each.server, answer.admin, each.status, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), each.status === 'down' ? (each.problem ?? '') : '',
-  ])));
+function ofOne(name: string, { role, version, pid, uptimeSeconds, endpoint, problems, bus, sessions, servers = [] }: ProcessStatus): Seen {
+  const row = { process: name, role, version, pid, host: '', startedAt: new Date(Date.now() - uptimeSeconds * 1_000).toISOString(), problems: [...problems], bus, failures: 0, configuration: '', isThis: true };
+  return {
+    processes: [{ ...row, ...(endpoint === undefined ? {} : { endpoint }), ...(sessions === undefined ? {} : { sessions }) }], missing: [],
+    servers: servers.map(({ server, status: state, isAsleep, problem, revision, tools, prompts, resources, leftOut, held }) => {
+      const same = { state: isAsleep === true ? 'asleep' as const : state, running: 0, waiting: 0, connections: 0, tools, prompts, resources, leftOut, held, ...(problem === undefined ? {} : { problem }), ...(revision === undefined ? {} : { revision }) };
+      return { name: server, transport: 'http' as const, ...same, places: [{ process: name, ...same }] };
+    }),
+  };
+}
+
+function print({ processes, servers, missing }: Seen): string {
+  const rows = processes.map(({ process: name, role, startedAt, bus, sessions, problems, version }) => [
+    name, role, version, uptimeOf(Date.now() - Date.parse(startedAt)), bus.isConnected ? bus.kind : 'not connected', sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0)), problems.length === 0 ? 'ready' : problems.join('; '),
+  ]);
+  const gone = missing.map(({ process: name, role }) => [name, role, '-', '-', '-', '-', 'does not answer']);
+  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.problem === undefined ? '' : printable(each.problem)]);
   return [
-    alignColumns([['PROCESS', 'ROLE', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...processes]),
-    ...(servers.length === 0 ? [] : ['', alignColumns([['SERVER', 'PROCESS', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROBLEM'], ...servers])]),
+    alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
+    ...(ofServers.length === 0 ? [] : ['', alignColumns([['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'PROBLEM'], ...ofServers])]),
   ].join('\n');
+}
+
+/** The largest two of days, hours, minutes and seconds. */
+function uptimeOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const parts = ([['d', 86_400], ['h', 3_600], ['m', 60], ['s', 1]] as const).reduce<{ readonly left: number; readonly words: readonly string[] }>(({ left, words }, [unit, size]) => ({ left: left % size, words: left >= size ? [...words, `${Math.floor(left / size)}${unit}`] : words }), { left: seconds, words: [] });
+  return parts.words.slice(0, 2).join(' ') || '0s';
 }

@@ -9,22 +9,26 @@ import { KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken, otherToken, SignedIn } from '../sign-in/session.ts';
 import { isTaken, signIn } from '../sign-in/sign-in.ts';
 import { hideEnvironment } from '../hide-environment.ts';
+import { consentProblem } from '../starts/consent.ts';
+import { startsOf } from '../starts/starts.ts';
 import { fail, findSettings, type Overrides } from './settings.ts';
 
 export interface StdioOptions extends Overrides {
   readonly config?: string;
   readonly endpoint?: string;
-  /** The address of a gateway that runs already. */
+  /** The digest of all that may be started. */
+  readonly consent?: string;
+  /** Address of a running gateway to connect to. */
   readonly connect?: string;
-  /** `Name: value` */
+  /** HTTP headers, each as `Name: value`. */
   readonly header?: readonly string[];
-  /** The file of tokens. */
+  /** Path of the file of tokens. */
   readonly tokens?: string;
-  /** Where its user has to sign in, by a code that is typed elsewhere. */
+  /** Signs in, where that is needed, by a code that the user types on another device. */
   readonly device?: boolean;
 }
 
-/** Desktop clients list the tools once, right after the handshake, so the servers get this long to be there. */
+/** Milliseconds that servers have to connect before the client is answered: desktop clients list the tools only once, right after the handshake. */
 const settleMs = 10_000;
 const stopSlackMs = 10_000;
 
@@ -34,7 +38,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   else await join(options, options.connect);
 }
 
-/** Carries one client's messages to a gateway that runs elsewhere. */
+/** Passes the messages of one client to a running gateway. */
 async function join({ endpoint, header = [], tokens, device = false }: StdioOptions, address: string): Promise<void> {
   const problem = joinProblem(address, endpoint, header);
   if (problem !== undefined) {
@@ -58,13 +62,13 @@ async function join({ endpoint, header = [], tokens, device = false }: StdioOpti
 }
 
 /**
- * Who the user of this machine is at a gateway: as he has signed in before, or does now, with a browser, where the gateway wants to know.
- * @returns undefined where it does not, or where it failed, which was said: the client is told by the gateway.
+ * The sign-in of this machine's user at a gateway: an earlier one that is still accepted, or a new one where the gateway requires it.
+ * @returns undefined where the gateway requires none, or where the sign-in failed, which is printed; the gateway then refuses the client.
  */
 async function findSignIn(url: string, path: string | undefined, usesDevice: boolean, say: (text: string) => void): Promise<SignedIn | undefined> {
   const tokens = new KeptTokens(path);
   try {
-    // What ended while nobody looked is no reason not to sign in again.
+    // A sign-in that cannot be refreshed any more is replaced by a new one.
     const found = await freshToken(tokens, url).catch(() => undefined);
     const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
     const kept = before ?? await signIn({ url, usesDevice, opensBrowser: true, say });
@@ -89,7 +93,12 @@ function joinProblem(address: string, endpoint: string | undefined, header: read
 async function serveAlone(options: StdioOptions): Promise<void> {
   const settings = findSettings(options.config, options);
   if (settings === undefined) return;
-  const { config, baseFolder } = settings;
+  const { config, baseFolder, file } = settings;
+  const refused = options.consent === undefined ? undefined : await consentProblem({ file, starts: startsOf(settings), isOfClient: false, digest: options.consent });
+  if (refused !== undefined) {
+    fail([refused]);
+    return;
+  }
   const log = createLogger(config.log);
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
@@ -110,7 +119,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   process.exit(0);
 }
 
-/** The client is gone: whatever does not let go by then is not waited for. */
+/** Ends the process after `limitMs` even if something still runs: the client is gone. */
 function endWithin(limitMs: number): void {
   setTimeout(() => process.exit(1), limitMs).unref();
 }

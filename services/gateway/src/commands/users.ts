@@ -1,55 +1,61 @@
-/** Adds, lists and removes users of the gateway's own authorization server: lines of a file that the gateway follows. */
+/** Adds, lists and removes users of the gateway's own authorization server. They are entries of a file that the gateway follows. */
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { minPasswordCharacters } from '@omnibus/authorization';
 import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
 import { readUsers, removeUserFrom, setUser } from '../user-records.ts';
-import { fail, findSettings } from './settings.ts';
+import { answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
+import { needSettings } from './settings.ts';
 
 export interface UsersOptions {
   readonly config?: string;
   readonly file?: string;
+  readonly json?: boolean;
 }
 
 export interface AddOptions extends UsersOptions {
   readonly group?: readonly string[];
 }
 
-/** Takes the password from stdin: a line of it, or what somebody types. Whoever is there already has another one from then on. */
-export async function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
-  await inFile(where, async (file) => {
+/** Adds a user, or changes the password of one who exists. The password is the first line of stdin, or typed on the terminal. */
+export function addUser(name: string, { group = [], ...where }: AddOptions): Promise<void> {
+  return inFile(where, async (file) => {
     const wasThere = await setUser(file, name, await readPassword(name), group);
-    process.stderr.write(`omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password\n`);
+    if (where.json === true) answerJson({ name, file, isNew: !wasThere });
+    else notice(`omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password`);
   });
 }
 
-export async function listUsers({ json = false, ...where }: UsersOptions & { readonly json?: boolean }): Promise<void> {
-  await inFile(where, (file) => {
+export function listUsers(where: UsersOptions): Promise<void> {
+  return inFile(where, (file) => {
     const users = readUsers(file);
-    if (json) process.stdout.write(`${JSON.stringify(users.map(({ password: _digest, ...rest }) => rest), null, 2)}\n`);
-    else process.stdout.write(`${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
+    answerEither(where.json, users.map(({ password: _digest, ...rest }) => rest), `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
   });
 }
 
-export async function removeUser(name: string, where: UsersOptions): Promise<void> {
-  await inFile(where, (file) => {
+export function removeUser(name: string, where: UsersOptions): Promise<void> {
+  return inFile(where, (file) => {
+    if (!readUsers(file).some((user) => user.name === name)) throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, { advice: '"omnibus users list" shows them.' });
     removeUserFrom(file, name);
-    process.stderr.write(`omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed\n`);
+    if (where.json === true) answerJson({ name, file, isRemoved: true });
+    else notice(`omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed and connected to servers; a stopped one of one process does so at its next start`);
   });
 }
 
-async function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
-  const file = findFile(where);
-  if (file === undefined) return;
-  try {
-    await work(file);
-  } catch (error) {
-    fail([(error as Error).message]);
-  }
+function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
+  return runCommand(where.json, async () => {
+    const file = findFile(where);
+    try {
+      await work(file);
+    } catch (error) {
+      throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
+    }
+    return 'done';
+  });
 }
 
-/** What is typed is not shown. */
+/** Reads the password from stdin; on a terminal it asks for it and does not echo it. */
 async function readPassword(name: string): Promise<string> {
   const isTyped = process.stdin.isTTY;
   if (isTyped) process.stderr.write(`Password of ${name}, ${minPasswordCharacters} characters or more: `);
@@ -63,13 +69,11 @@ async function readPassword(name: string): Promise<string> {
   return line;
 }
 
-/** The file that is named, else that of the configuration. */
-function findFile({ file, config }: UsersOptions): string | undefined {
+/** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
+function findFile({ file, config }: UsersOptions): string {
   if (file !== undefined) return resolve(file);
-  const settings = findSettings(config, {});
-  if (settings === undefined) return undefined;
+  const settings = needSettings(config, {});
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined) return resolve(settings.baseFolder, auth.server.users.file);
-  fail([`${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`]);
-  return undefined;
+  throw new CommandProblem('config', `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`);
 }

@@ -1,22 +1,24 @@
-/** All that the edge serves beside its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
+/** What the edge serves besides its endpoints: the pages of the authorization server, and those on which users sign in for servers. */
 import { TLSSocket } from 'node:tls';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
 import { principalOf, type Authenticator } from '@omnibus/identity';
 import { anonymous, type EndpointName } from '@omnibus/protocol';
+import { enabledServers, type Config } from '@omnibus/config';
 import type { Logger } from '@omnibus/telemetry';
+import { GoneUsers } from './gone-users.ts';
 import { ConnectSite, type ConnectSiteOptions } from './site.ts';
 
 interface SitesOptions {
   readonly authorization: AuthorizationServer | undefined;
   readonly bus: Bus;
   readonly log: Logger;
-  /** Where browsers find the gateway. */
+  /** Base URL at which browsers reach the gateway. */
   readonly base: () => string;
-  /** Everybody who can reach the gateway is the one user of this machine. */
+  /** Whether everybody who can reach the gateway is the one user of this machine. */
   readonly isForOne: boolean;
-  /** Undefined where callers need not be known. */
+  /** Undefined where callers are not authenticated. */
   readonly authenticator: Authenticator | undefined;
 }
 
@@ -44,7 +46,17 @@ export function openSites({ authorization, bus, log, base, isForOne, authenticat
   };
 }
 
-/** Users of our own authorization server show who they are in the browser; those who are known by something else have nothing to show there. */
+/** @returns undefined where users are not those of a file. */
+export function openGoneUsers({ authorization, bus, log, config }: Pick<SitesOptions, 'authorization' | 'bus' | 'log'> & { readonly config: () => Config }): GoneUsers | undefined {
+  const { auth } = config();
+  if (authorization === undefined || auth === undefined || auth === 'none' || auth.server?.users === undefined) return undefined;
+  return new GoneUsers({
+    bus, log, issuer: authorization.issuer, find: (subject) => authorization.userOfFile(subject), isWhole: !bus.isShared && auth.server.signIn === undefined,
+    isUsed: () => [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth'),
+  });
+}
+
+/** Users of the gateway's own authorization server can prove in the browser who they are; callers with another issuer or an API key cannot. */
 function proofBy(authorization: AuthorizationServer | undefined): ConnectSiteOptions['proofOf'] {
   return async ({ principal, who, ticket }, request, response) => {
     if (principal === anonymous) return 'other';

@@ -1,8 +1,9 @@
 /**
- * Servers and profiles that teams add in their own namespaces. Lists and watches by the informers of the official client, which go on from
- * where a watch ended and list anew when the API server has forgotten that; what became of each object is written into its status.
+ * Servers and profiles that teams add in their own namespaces. The informers of the official client list and watch them: they resume a watch
+ * where it ended, and list again when the API server no longer knows that place. The state of each object is written into its status.
  */
 import type { Informer, KubernetesListObject, KubernetesObject } from '@kubernetes/client-node';
+import type { ServerLoad } from '@omnibus/backend';
 import type { Config, ProfileConfig, ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { CatalogRecord } from '@omnibus/protocol';
@@ -14,29 +15,32 @@ import { readProfile, type ReadProfile } from './profiles.ts';
 import { Secrets, secretId } from './secrets.ts';
 import { comparable, profileStatus, serverStatus, type ObjectStatus } from './status.ts';
 
-/** What was found, under the names that the gateway gives it. */
+/** The servers and profiles that were found, under the names that the gateway gives them. */
 export interface Discovered {
   readonly mcpServers: Readonly<Record<string, ServerConfig>>;
   readonly profiles: Readonly<Record<string, ProfileConfig>>;
 }
 
 export interface KubernetesDiscoveryOptions {
-  /** Of the configuration. */
+  /** `discovery.kubernetes` of the configuration. */
   readonly settings: Config['discovery']['kubernetes'];
   /** Names that are taken by the configuration file, of servers and profiles. */
   readonly isTaken: (name: string) => boolean;
   /** Called when servers or profiles were added, changed or removed. */
   readonly changed: (found: Discovered) => void;
-  /** What became of the servers; undefined in a process that is not connected to them and so does not know. */
+  /** State of the servers; undefined in a process that does not connect to servers. */
   readonly servers: ServersHere | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
 }
 
-/** The servers that this process is connected to. */
+/** The servers that this process connects to. */
 export interface ServersHere {
   readonly records: readonly CatalogRecord[];
-  /** Those that nobody has called for long. */
+  readonly loads: readonly ServerLoad[];
+  /** What became of a server lately; undefined when it is not served here. */
+  diaryOf(server: string): readonly { readonly text: string; readonly isOwn: boolean }[] | undefined;
+  /** Servers that are asleep: not called for `sleepAfter`, and disconnected. */
   readonly sleeping: ReadonlySet<string>;
   onSleep(slept: (server: string, isAsleep: boolean) => void): void;
 }
@@ -50,7 +54,7 @@ const settleMs = 200;
 const statusMs = 2_000;
 const plurals = { McpServer: 'mcpservers', McpProfile: 'mcpprofiles' } as const;
 
-/** What all objects together say. */
+/** All objects, as the gateway understands them. */
 interface Reading {
   readonly servers: ReadonlyMap<string, Read>;
   readonly profiles: ReadonlyMap<string, ReadProfile>;
@@ -74,7 +78,7 @@ export class KubernetesDiscovery {
     this.#options = options;
     this.#client = client;
     const { settings, servers, wheel, log } = options;
-    // Who connects to no server needs no value of any.
+    // A process that connects to no server does not read Secrets.
     this.#secrets = settings.secrets && servers !== undefined ? new Secrets({
       wheel,
       read: (namespace, name) => client.core.readNamespacedSecret({ namespace, name }).catch((error: unknown) => {
@@ -86,7 +90,7 @@ export class KubernetesDiscovery {
     servers?.onSleep((server, isAsleep) => (isAsleep ? undefined : this.#pods?.roused(server)));
   }
 
-  /** Watches. @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
+  /** Starts watching. @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
   static async start(options: KubernetesDiscoveryOptions): Promise<KubernetesDiscovery> {
     const client = await openClient();
     const discovery = new KubernetesDiscovery(options, client);
@@ -141,7 +145,7 @@ export class KubernetesDiscovery {
 
   #note(kind: ServerObject['kind'], { metadata, spec = {}, status }: KubernetesEntry): void {
     const { namespace = '', name = '', uid = '', generation = 0, annotations = {}, creationTimestamp } = metadata ?? {};
-    // The client makes dates of what are strings on the wire, but not in custom objects.
+    // The client library parses timestamps, but not in custom objects, where they stay strings.
     const createdAt = creationTimestamp === undefined ? '' : new Date(creationTimestamp).toISOString();
     this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, uid, generation, spec, annotations, createdAt, status: kind !== 'Service' && status?.conditions?.[0] !== undefined ? status : undefined });
     this.#settle();
@@ -149,6 +153,7 @@ export class KubernetesDiscovery {
 
   #forget(kind: ServerObject['kind'], { metadata }: KubernetesEntry): void {
     const key = `${kind} ${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`;
+    this.#pods?.forget(metadata?.uid ?? '');
     this.#objects.delete(key);
     this.#written.delete(key);
     this.#settle();
@@ -175,7 +180,7 @@ export class KubernetesDiscovery {
     });
   }
 
-  /** What each object says, or why it cannot be what it is to be. Of two with one name the first has it: an `McpServer` before a Service, then the older; a profile after all. */
+  /** Reads every object, with the problem of one that cannot be used. If several claim one name, the first gets it: an `McpServer` before a Service, then the older one; profiles come last. */
   #readAll(): Reading {
     const { isTaken, settings: { allowedHosts, pods, secrets: readsSecrets } } = this.#options;
     const secretsFor = (namespace: string): ReadOptions['secret'] => (readsSecrets ? (secretKey) => this.#secrets?.value(namespace, secretKey) ?? { value: '' } : undefined);
@@ -211,7 +216,7 @@ export class KubernetesDiscovery {
     });
   }
 
-  /** Writes what became of each object, where that is not what was written last. */
+  /** Writes the status of each object that has changed since it was last written. */
   async #report(): Promise<void> {
     const { servers: here } = this.#options;
     const records = new Map((here?.records ?? []).map((record) => [String(record.server), record]));
@@ -219,10 +224,11 @@ export class KubernetesDiscovery {
     for (const [key, read] of servers) {
       const object = this.#objects.get(key);
       if (object?.kind !== 'McpServer') continue;
-      // It said before that something was made for it, and has an address now.
+      // Its status says that a pod was made for it, and it names an address instead of a program now.
       const hadPod = object.status?.conditions.some(({ type }) => type === 'Deployed') === true;
-      if (hadPod && 'config' in read && read.pod === undefined) this.#pods?.remove(object, podNameOf(object));
-      await this.#write(key, object, serverStatus(object, read, { record: records.get(read.server), isAsleep: here?.sleeping.has(read.server) === true, podProblem: this.#pods === undefined ? null : this.#pods.problemOf(read.server) }));
+      const leftover = hadPod && 'config' in read && read.pod === undefined ? this.#pods?.remove(object, podNameOf(object)) : undefined;
+      const podProblem = this.#pods === undefined ? null : this.#pods.problemOf(read.server);
+      await this.#write(key, object, serverStatus(object, read, { record: records.get(read.server), isAsleep: here?.sleeping.has(read.server) === true, podProblem, leftover }));
     }
     for (const [key, read] of profiles) {
       const object = this.#objects.get(key);
@@ -233,11 +239,12 @@ export class KubernetesDiscovery {
   async #write(key: string, object: ServerObject, status: ObjectStatus): Promise<void> {
     const { kind, namespace, name } = object;
     const text = comparable(status);
-    // Another process may have said the same already; where they disagree, each says it once.
+    // Another process may have written the same; where two disagree, each writes its own once.
     if (kind === 'Service' || this.#written.get(key) === text) return;
     try {
       const { custom, mergePatch } = this.#client;
-      const isNew = object.status === undefined || comparable(object.status) !== text;
+      // What it says here may be older than what this process has written since.
+      const isNew = this.#written.has(key) || object.status === undefined || comparable(object.status) !== text;
       if (isNew) await custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural: plurals[kind], name, body: { status } }, mergePatch);
       this.#written.set(key, text);
     } catch (error) {
@@ -246,7 +253,7 @@ export class KubernetesDiscovery {
   }
 }
 
-/** The same order in every process, whichever object was heard of first. */
+/** Sorts by name, so that every process has the same order, whichever object it saw first. */
 function sorted<Value>(entries: readonly (readonly [string, Value])[]): Record<string, Value> {
   return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

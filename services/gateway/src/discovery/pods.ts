@@ -1,10 +1,10 @@
 /**
- * Runs servers as pods of their own. Every process that connects to servers applies the same objects (server-side apply, under one name of a
- * manager), so there is no leader and nothing to keep in step; what is applied already changes nothing.
+ * Runs servers as pods of their own. Every process that connects to servers applies the same objects (server-side apply, with one field
+ * manager), so there is no leader and nothing to coordinate; applying an object again changes nothing.
  *
- * How many pods there are follows from who calls the server. A process whose server is awake says so now and then in an annotation of the Deployment,
- * which also brings it from none to one. Once all have let it sleep, the annotation grows old, and whoever sees that takes the pod away. It does so for
- * the Deployment as it was read: who says in the same moment that it is needed makes that fail.
+ * The number of pods follows from the calls. A process that uses the server writes the time into an annotation of the Deployment now and then,
+ * and scales it from none to one pod. Once no process uses it, the annotation grows old, and the first process that sees this scales it to none. It
+ * does so with the `resourceVersion` that it read, so that it fails if another process has renewed the annotation meanwhile.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
@@ -30,11 +30,21 @@ export interface PodsOptions {
 interface Held {
   readonly target: PodTarget;
   readonly text: string;
-  /** What the API server says against it; undefined when it was applied, null while it was not tried. */
+  /** Why the API server refused it; undefined when it was applied, null before the first attempt. */
   problem: string | null | undefined;
   appliedAt: number;
-  /** When this process last said or looked how many pods there are to be. */
+  /** Milliseconds after which an application that failed is tried again. */
+  retryMs: number;
+  /** Time (`performance.now()`) at which this process last adjusted the number of pods. */
   lookedAt: number;
+}
+
+/** What was made for an `McpServer` that asks for no pod any more. */
+interface Leaving {
+  readonly object: ServerObject;
+  readonly name: string;
+  /** What is left to do, in words; undefined once all of it is deleted. */
+  rest: string | undefined;
 }
 
 interface Found {
@@ -45,17 +55,20 @@ interface Found {
 const manager = { fieldManager: 'omnibus', force: true } as const;
 const usedAt = 'omnibus.dev/used-at';
 const lookMs = 2_000;
-/** What somebody changed or deleted comes back after this long. */
+/** Milliseconds after which objects are applied again, in case somebody has changed or deleted them. */
 const againMs = 5 * 60_000;
-const retryMs = 10_000;
-const [notFound, conflict] = [404, 409];
+/** After a refusal; what may be over in a moment (an API server that did not answer, or had too much to do) is tried again with the next look. */
+const refusedMs = 10_000;
+const [notFound, conflict, tooMany] = [404, 409, 429];
 
 export class Pods {
   readonly #options: PodsOptions;
-  /** By server. */
+  /** The pods that are to exist, by server. */
   readonly #held = new Map<string, Held>();
+  /** By the id of the `McpServer`, until it asks for a pod again or is deleted. */
+  readonly #leaving = new Map<string, Leaving>();
   #next: Deadline | undefined;
-  /** One after the other, so that a slow API server is not pressed. */
+  /** The last request to the API server; requests are made one after the other, so that a slow one is not overloaded. */
   #work: Promise<void> = Promise.resolve();
   #isStopped = false;
 
@@ -70,19 +83,20 @@ export class Pods {
     return this.#work;
   }
 
-  /** @param targets by server: those there are from now on. Objects of others go with their `McpServer`, or by `remove`. */
+  /** @param targets all pods that are to exist from now on, by server. Objects of others are deleted with their `McpServer`, or by `remove`. */
   keep(targets: ReadonlyMap<string, PodTarget>): void {
     for (const server of this.#held.keys()) if (!targets.has(server)) this.#held.delete(server);
     for (const [server, target] of targets) {
+      this.#leaving.delete(target.object.uid);
       const text = JSON.stringify(podObjects(target.object, target.pod, this.#options.settings));
       const known = this.#held.get(server);
       if (known?.text === text && known.target.pod.sleepMs === target.pod.sleepMs) continue;
-      this.#held.set(server, { target, text, problem: null, appliedAt: -Infinity, lookedAt: -Infinity });
+      this.#held.set(server, { target, text, problem: null, appliedAt: -Infinity, retryMs: refusedMs, lookedAt: -Infinity });
     }
     this.#lookNow();
   }
 
-  /** Somebody calls a server that slept. */
+  /** A server that was asleep is called: its pod is needed again. */
   roused(server: string): void {
     const held = this.#held.get(server);
     if (held === undefined) return;
@@ -90,29 +104,39 @@ export class Pods {
     this.#lookNow();
   }
 
-  /** What the API server says against the pod of a server; undefined when it took it, null where that is not known yet. */
+  /** Why the API server refused the pod of a server; undefined when it accepted it, null where that is not known yet. */
   problemOf(server: string): string | null | undefined {
     const held = this.#held.get(server);
     return held === undefined ? null : held.problem;
   }
 
-  /** Takes away what was made for an `McpServer` that has an address now. */
-  remove(object: ServerObject, name: string): void {
-    this.#queue(async () => {
-      for (const kind of ['Deployment', 'Service', 'NetworkPolicy', 'ServiceAccount'] as const) {
-        const found = await this.#read(kind, object.namespace, name);
-        if (found !== undefined && isOwned(found, object)) await callsOf(this.#options.client, kind).delete({ name, namespace: object.namespace });
-      }
-    });
+  /**
+   * Deletes the objects that were made for an `McpServer` which names an address instead of a program now, and tries again until that is done.
+   * @returns what is left to do, in words; undefined once all of them are deleted.
+   */
+  remove(object: ServerObject, name: string): string | undefined {
+    const known = this.#leaving.get(object.uid);
+    if (known !== undefined) return known.rest;
+    const rest = 'what was made for it is being removed';
+    this.#leaving.set(object.uid, { object, name, rest });
+    this.#lookNow();
+    return rest;
+  }
+
+  /** An `McpServer` is deleted, and what was made for it with it. */
+  forget(uid: string): void {
+    this.#leaving.delete(uid);
   }
 
   #lookLater(): void {
     if (this.#isStopped) return;
+    this.#next?.cancel();
     this.#next = this.#options.wheel.schedule(lookMs, () => this.#lookNow());
   }
 
   #lookNow(): void {
     this.#next?.cancel();
+    for (const leaving of this.#leaving.values()) if (leaving.rest !== undefined) this.#queue(() => this.#leave(leaving));
     for (const [server, held] of this.#held) this.#queue(() => this.#look(server, held));
     this.#queue(() => {
       this.#lookLater();
@@ -129,13 +153,29 @@ export class Pods {
   async #look(server: string, held: Held): Promise<void> {
     if (this.#held.get(server) !== held) return; // Changed since.
     const now = performance.now();
-    const waitsFor = held.problem === undefined ? againMs : retryMs;
-    if (held.problem === null || now - held.appliedAt > waitsFor) await this.#apply(held);
+    const waitsFor = held.problem === undefined ? againMs : held.retryMs;
+    if (held.problem === null || now - held.appliedAt >= waitsFor) await this.#apply(held);
     if (held.problem !== undefined) return;
     const { sleepMs } = held.target.pod;
     if (sleepMs === 0 || now - held.lookedAt < Math.max(sleepMs / 3, lookMs)) return;
     held.lookedAt = now;
     await this.#scale(held, !this.#options.sleeping().has(server));
+  }
+
+  async #leave(leaving: Leaving): Promise<void> {
+    const { client, log } = this.#options;
+    const { object, name } = leaving;
+    if (this.#leaving.get(object.uid) !== leaving) return; // It asks for a pod again.
+    try {
+      for (const kind of ['Deployment', 'Service', 'NetworkPolicy', 'ServiceAccount'] as const) {
+        const found = await this.#read(kind, object.namespace, name);
+        if (found !== undefined && isOwned(found, object)) await callsOf(client, kind).delete({ name, namespace: object.namespace });
+      }
+      leaving.rest = undefined;
+    } catch (error) {
+      leaving.rest = `what was made for it cannot be removed: ${messageOf(error)}`;
+      log.warn({ problem: messageOf(error), namespace: object.namespace, name: object.name }, 'the pod of a server could not be removed; trying again');
+    }
   }
 
   async #apply(held: Held): Promise<void> {
@@ -145,17 +185,18 @@ export class Pods {
     try {
       for (const made of podObjects(object, pod, settings)) {
         const found = await this.#read(made.kind, object.namespace, pod.name);
-        if (found !== undefined && !isOwned(found, object)) throw new Error(`there is a ${made.kind} "${pod.name}" already, which was not made for it`);
+        if (found !== undefined && !isOwned(found, object)) throw new NotOwnError(`there is a ${made.kind} "${pod.name}" already, which was not made for it`);
         await callsOf(client, made.kind).patch({ name: pod.name, namespace: object.namespace, body: made, ...manager }, client.applyPatch);
       }
       held.problem = undefined;
     } catch (error) {
       held.problem = messageOf(error);
+      held.retryMs = mayPass(error) ? 0 : refusedMs;
       log.warn({ problem: held.problem, namespace: object.namespace, name: object.name }, 'the pod of a server could not be asked for; trying again');
     }
   }
 
-  /** @param isAwake whether this process calls the server. */
+  /** Adjusts the number of pods. @param isAwake whether this process uses the server. */
   async #scale({ target: { object, pod } }: Held, isAwake: boolean): Promise<void> {
     const { client } = this.#options;
     const to = { name: pod.name, namespace: object.namespace };
@@ -167,7 +208,7 @@ export class Pods {
       await patch({ metadata: { annotations: { [usedAt]: new Date().toISOString() } }, ...(replicas === 0 ? { spec: { replicas: 1 } } : {}) });
     } else if (replicas > 0 && Date.now() - Date.parse(metadata?.annotations?.[usedAt] ?? '1970-01-01') > pod.sleepMs) {
       await patch({ metadata: { resourceVersion: metadata?.resourceVersion }, spec: { replicas: 0 } }).catch((error: unknown) => {
-        if (codeOf(error) !== conflict) throw error; // Somebody needs it after all.
+        if (codeOf(error) !== conflict) throw error; // On a conflict another process has just used it.
       });
     }
   }
@@ -181,6 +222,15 @@ export class Pods {
     }
   }
 }
+
+/** Whether the same request may succeed a moment later. Errors of this module and of the network have no code. */
+function mayPass(error: unknown): boolean {
+  const code = codeOf(error);
+  return typeof code === 'number' ? code >= 500 || code === tooMany || code === conflict : !(error instanceof NotOwnError);
+}
+
+/** An object of that name is there, and belongs to somebody else. */
+class NotOwnError extends Error {}
 
 function isOwned({ metadata }: Found, { uid }: ServerObject): boolean {
   return metadata?.ownerReferences?.some((owner) => owner.uid === uid) === true;

@@ -1,4 +1,4 @@
-/** What is said of objects in their status, for `kubectl get` and `kubectl wait`. */
+/** The status of objects, for `kubectl get` and `kubectl wait`. */
 import type { CatalogRecord } from '@omnibus/protocol';
 import type { ReadProfile } from './profiles.ts';
 import type { Read, ServerObject } from './objects.ts';
@@ -15,29 +15,36 @@ interface Condition {
 export interface ObjectStatus {
   readonly observedGeneration: number;
   readonly conditions: readonly Condition[];
-  /** Of an `McpServer`. */
+  /** Number of tools of an `McpServer`. */
   readonly tools?: number;
   readonly revision?: string | null;
-  /** Of an `McpProfile` that is served. */
+  /** Path of an `McpProfile` that is served. */
   readonly endpoint?: string | null;
 }
 
 type Said = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
-/** What this process knows of a server besides its record. */
+/** The state of a server, as this process knows it. */
 export interface ServerState {
   readonly record: CatalogRecord | undefined;
   readonly isAsleep: boolean;
-  /** What the API server says against its pod; undefined when it took it, null where that is not known. */
+  /** Why the API server refused its pod; undefined when it accepted it, null where that is not known or it has none. */
   readonly podProblem: string | null | undefined;
+  /** What is left of a pod that it does not ask for any more, in words; undefined where nothing is. */
+  readonly leftover: string | undefined;
 }
 
 /** @returns the status of an `McpServer`. */
-export function serverStatus(object: ServerObject, read: Read, { record, isAsleep, podProblem }: ServerState): ObjectStatus {
+export function serverStatus(object: ServerObject, read: Read, { record, isAsleep, podProblem, leftover }: ServerState): ObjectStatus {
   const ready = (status: Condition['status'], reason: string, message: string): Said => ({ type: 'Ready', status, reason, message });
   const pod = 'pod' in read ? read.pod : undefined;
-  const deployed: readonly Said[] = pod === undefined || podProblem === null ? []
-    : [podProblem === undefined ? { type: 'Deployed', status: 'True', reason: 'Applied', message: `Deployment ${pod.name}` } : { type: 'Deployed', status: 'False', reason: 'Refused', message: podProblem }];
+  const before = object.status?.conditions.find(({ type }) => type === 'Deployed');
+  const deployed = ((): readonly Said[] => {
+    if (pod === undefined) return leftover === undefined ? [] : [{ type: 'Deployed', status: 'False', reason: 'NotRemoved', message: leftover }];
+    // What an earlier process has written of the same specification is as true as before.
+    if (podProblem === null) return [before?.observedGeneration === object.generation ? before : { type: 'Deployed', status: 'False', reason: 'Applying', message: `Deployment ${pod.name} is asked for` }];
+    return [podProblem === undefined ? { type: 'Deployed', status: 'True', reason: 'Applied', message: `Deployment ${pod.name}` } : { type: 'Deployed', status: 'False', reason: 'Refused', message: podProblem }];
+  })();
   const of = (said: Said, tools = 0, revision: string | null = null): ObjectStatus => ({ observedGeneration: object.generation, tools, revision, conditions: timed(object, [said, ...deployed]) });
   if ('problem' in read) return of(ready('False', 'Invalid', read.problem));
   if (record?.status === 'up') {
@@ -59,7 +66,7 @@ export function profileStatus(object: ServerObject, read: ReadProfile): ObjectSt
   return { observedGeneration: object.generation, endpoint: 'problem' in read ? null : endpoint, conditions: timed(object, [said]) };
 }
 
-/** What is as it was has been so since then. */
+/** Adds times to conditions; a condition whose status has not changed keeps the time of its last transition. */
 function timed({ generation, status: before }: ServerObject, conditions: readonly Said[]): Condition[] {
   return conditions.map((said) => {
     const last = before?.conditions.find(({ type }) => type === said.type);
@@ -67,7 +74,7 @@ function timed({ generation, status: before }: ServerObject, conditions: readonl
   });
 }
 
-/** Without times, and in an order of our own: the API server has another. */
+/** A text by which two statuses are compared: without times, and with members in a fixed order, since the API server returns them in another. */
 export function comparable({ observedGeneration, tools, revision, endpoint, conditions }: ObjectStatus): string {
   return JSON.stringify([observedGeneration, tools, revision, endpoint, ...conditions.map(({ type, status, reason, message }) => [type, status, reason, message])]);
 }

@@ -1,4 +1,4 @@
-/** The token of a program that runs for long: what it sends after its machine has slept, and after somebody has taken the token back. */
+/** The token of a program that runs for long: what it sends after its machine was suspended, and after the token was revoked. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -14,13 +14,13 @@ const url = 'https://gateway.example/mcp';
 let server: Server;
 let folder: string;
 let tokens: KeptTokens;
-/** Refresh tokens that were brought. */
+/** Refresh tokens that the authorization server has received. */
 let brought: string[];
 let isBroken: boolean;
 let problems: string[];
 let signedIn: SignedIn | undefined;
 
-/** Signed in with a token that is good for an hour. */
+/** Signs in with a token that is valid for an hour. */
 async function signIn(): Promise<SignedIn> {
   const kept: Kept = { issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, clientId: 'c', accessToken: 'first', refreshToken: 'r0', expiresAt: Date.now() + 3_600_000 };
   await tokens.change(url, () => Promise.resolve(kept));
@@ -57,7 +57,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-it('what is sent after a sleep beyond the end of a token waits for another one, which is asked for once', async () => {
+it('a request after a suspension beyond the expiry of its token waits for a new one, which is requested once', async () => {
   const { authorization } = await signIn();
   expect(authorization()).toBe('Bearer first');
   vi.setSystemTime(Date.now() + 7_200_000);
@@ -65,7 +65,7 @@ it('what is sent after a sleep beyond the end of a token waits for another one, 
   expect([brought, authorization()]).toEqual([['r0'], 'Bearer fresh-1']);
 });
 
-it('where no other one can be had, what is sent says what it can and waits no more, and somebody is told', async () => {
+it('if no new token can be had, requests carry the expired one without waiting, and the problem is reported once', async () => {
   const { authorization } = await signIn();
   isBroken = true;
   vi.setSystemTime(Date.now() + 7_200_000);
@@ -74,7 +74,7 @@ it('where no other one can be had, what is sent says what it can and waits no mo
   expect(problems).toHaveLength(1);
 });
 
-it('a token that the gateway does not take is exchanged, or is what another program has been given meanwhile', async () => {
+it('a token that the gateway refuses is refreshed, or replaced by the one that another program has obtained meanwhile', async () => {
   const { authorization, refused } = await signIn();
   refused();
   refused();

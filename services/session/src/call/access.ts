@@ -1,96 +1,139 @@
 /**
- * The rules that hold at this worker (`access` in the configuration), and what a caller may by them: who he is, and where he connects from,
- * comes with each of his requests, and the rules may change between two of them.
+ * The access rules in force at this worker (`access` in the configuration), and what they and its credential permit a caller. Identity and address of the caller
+ * come with each request, and the rules may change between two requests.
  */
 import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
-import type { Decision, Policy, Redaction, Rights, Target } from '@omnibus/policy';
-import { anonymous, type Caller, type Facts, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { Circumstances, Decision, Guardrails, Policy, Redaction, Rights, Target } from '@omnibus/policy';
+import { anonymous, type Caller, type CatalogRecord, type Facts, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import type { CredentialLimits } from './credential-limits.ts';
+import { FewLines } from './few-lines.ts';
+import { guardedRecord } from './guardrails/lists.ts';
+import type { Outside } from './guardrails/outside.ts';
+import { Screen, type GuardrailNote } from './guardrails/screen.ts';
 
-/** What is asked for, by the server's own name. */
+/** What a request asks for, under the name that its server gives it. */
 export interface Wanted {
   readonly kind: Target['kind'];
   readonly server: ServerName;
   readonly name: string;
   readonly method: string;
-  /** Of a tool or prompt, as the server is to have them. */
+  /** Arguments of a tool or prompt, as they are sent to the server. */
   readonly args?: JsonObject | undefined;
-  /** A tool as its server describes it. */
+  /** Definition of a tool by its server. */
   readonly entry?: JsonObject | undefined;
-  /** It was decided about before, and runs (`Circumstances`). */
+  /** Set for what was permitted before and is running, such as a task (`Circumstances`). */
   readonly isBegun?: true;
 }
 
-/** What was decided about one request, for whoever records how it ended. */
-export interface Permission extends Decision {
-  /** Nothing is refused by it: it is only recorded what would be (`access.mode: record`). */
+/** The decision of the rules about one request, which its record names too. */
+export interface Permission extends Omit<Decision, 'redaction'> {
+  /** Redacts and guards the messages of the request; undefined where nothing has to be looked for in them. */
+  readonly screen?: Screen | undefined;
+  /** Whether decisions are only recorded and nothing is refused (`access.mode: record`). */
   readonly isRecorded: boolean;
   /** The version of the rules that decided. */
   readonly policy?: string | undefined;
+  /** All scopes that the request needs, where it is refused since its token lacks one. */
+  readonly missingScopes?: readonly string[] | undefined;
 }
 
 export interface Access {
-  /** Undefined where everything is seen. */
+  /** The part of a view that the caller may see; undefined where it sees everything. */
   readonly sight: Sight | undefined;
-  /** Decides, and says and counts what is refused. */
+  /** Decides about a request; logs and counts a refusal. */
   decide(wanted: Wanted): Permission;
-  /** What is taken out of what a server says of something, besides the answers of requests about it. */
-  redaction(wanted: Wanted): Redaction | undefined;
+  /** The screen for messages of a server about something, other than answers to requests. @param isRedacted false for lists, which rules do not redact. */
+  screen(wanted: Wanted, isRedacted?: boolean): Screen | undefined;
+  /** A part of a result, redacted as the rules require; guardrails are not applied to it. */
+  redacted(wanted: Wanted, part: JsonObject): JsonObject;
 }
 
 interface Rules {
-  readonly policy: Policy;
+  /** Undefined where everybody may everything. */
+  readonly policy: Policy | undefined;
+  readonly guardrails: Guardrails | undefined;
   readonly isRecording: boolean;
-  /** Servers whose tools are believed what they say of themselves. */
+  /** Servers whose tool annotations are trusted (`hints: believe`). */
   readonly believed: ReadonlySet<string>;
-  /** The same for the same rules, in every process. */
+  /** Name of this state of the rules; equal in every process that has the same rules. */
   readonly name: string;
 }
 
 interface AccessRulesOptions {
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'refusedByRule'>;
+  readonly metrics: Pick<Metrics, 'refusedByRule' | 'guarded'>;
+  /** Asks others about messages; left out where nobody is asked. */
+  readonly outside?: Outside | undefined;
   readonly proofs: Proofs | undefined;
+  /** What credentials limit; left out where they limit nothing. */
+  readonly limits?: CredentialLimits | undefined;
 }
 
-/** Refusals that are written down one by one within a second; of more than that, how many there were. */
-const maxLinesPerSecond = 20;
+/** Named in logs and metrics as what refused a request where the API key itself did; no rule can have this name. */
+const keyRule = 'API key';
 
 export class AccessRules {
   readonly #options: AccessRulesOptions;
   #rules: Rules | undefined;
-  /** One for each set of rights, so that what is seen has one name and one object. */
+  /** One sight for each set of rights, so that callers with equal rights share the object. */
   #sights = new WeakMap<Rights, Sight>();
-  #lines = { since: 0, written: 0, more: 0 };
+  readonly #lines: FewLines;
 
   constructor(options: AccessRulesOptions) {
     this.#options = options;
+    this.#lines = new FewLines(options.log, 'more was refused by rules or stopped by guardrails than is written here');
   }
 
-  /** @param policy undefined where nothing says who may do what. */
-  set(config: Config, policy: Policy | undefined): void {
-    if (!this.isOther(config, policy)) return;
-    this.#sights = new WeakMap();
-    this.#rules = policy === undefined ? undefined : { policy, isRecording: config.access?.mode === 'record', believed: believedOf(config), name: nameOf(config, policy) };
+  /** Puts rules and guardrails in force. @param policy undefined where there are no rules. @param guardrails undefined where there are none. */
+  set(config: Config, policy: Policy | undefined, guardrails?: Guardrails): void {
+    const isOther = this.isOther(config, policy);
+    if (isOther) this.#sights = new WeakMap();
+    this.#rules = policy === undefined && guardrails === undefined ? undefined : { policy, guardrails, isRecording: config.access?.mode === 'record', believed: believedOf(config), name: nameOf(config, policy) };
   }
 
-  /** Whether somebody may something else by these than by those that hold. */
+  /** Whether these rules differ from those in force. */
   isOther(config: Config, policy: Policy | undefined): boolean {
-    return (policy === undefined ? undefined : nameOf(config, policy)) !== this.#rules?.name;
+    return (policy === undefined ? undefined : nameOf(config, policy)) !== (this.#rules?.policy === undefined ? undefined : this.#rules.name);
   }
 
-  /** @returns undefined where there are no rules. */
+  /** @returns undefined where there are neither rules nor guardrails, and the caller's credential limits nothing. */
   readonly of = (caller: Caller): Access | undefined => {
+    const facts = Proofs.factsOf(caller, this.#options.proofs);
+    if (facts === undefined && caller.isLimited === true) return withoutFacts;
+    const ruled = this.#byRules(caller, facts);
+    const { limits } = this.#options;
+    return limits === undefined || facts === undefined ? ruled : limits.narrow(ruled, facts, caller.endpoint, (wanted) => this.#tell({ effect: 'deny', rule: keyRule, isVisible: false }, false, wanted, caller));
+  };
+
+  #byRules(caller: Caller, facts: Facts | undefined): Access | undefined {
     const rules = this.#rules;
     if (rules === undefined) return undefined;
-    const facts = Proofs.factsOf(caller, this.#options.proofs);
-    // Somebody known of whom nothing has been heard yet: his session came from another worker.
-    if (facts === undefined && caller.principal !== anonymous) return unheard;
-    const rights = rules.policy.rightsOf(facts);
-    return { sight: rules.isRecording ? undefined : this.#sightOf(rules, rights), decide: (wanted) => this.#decide(rules, rights, wanted, caller, facts), redaction: (wanted) => this.#redaction(rules, rights, wanted, caller, facts) };
-  };
+    // A known caller whose session came from another worker, and who has sent no request to this one yet: the facts about it are not here.
+    const isUnknown = facts === undefined && caller.principal !== anonymous;
+    const asking: Asking = { caller, facts, isUnknown };
+    const { policy } = rules;
+    if (policy === undefined) {
+      const screen = (wanted: Wanted): Screen | undefined => this.#screen(rules, wanted, asking, undefined);
+      return { sight: undefined, decide: (wanted) => ({ effect: 'allow', isVisible: true, isRecorded: false, screen: screen(wanted) }), screen, redacted: (_wanted, part) => part };
+    }
+    if (isUnknown) return withoutFacts;
+    const rights = policy.rightsOf(facts);
+    const redaction = (wanted: Wanted): Redaction | undefined => (rules.isRecording ? undefined : rights.redaction(targetOf(wanted, rules.believed), circumstancesOf(wanted, asking)));
+    return {
+      sight: rules.isRecording ? undefined : this.#sightOf(rules, rights),
+      decide: (wanted) => this.#decide(rules, rights, wanted, asking),
+      screen: (wanted, isRedacted = true) => this.#screen(rules, wanted, asking, isRedacted ? redaction(wanted) : undefined),
+      redacted: (wanted, part) => redaction(wanted)?.result(part) ?? part,
+    };
+  }
+
+  /** A server's record with its lists and instructions as guardrails leave them; the same where they have nothing to say. */
+  guarded(record: CatalogRecord): CatalogRecord {
+    return guardedRecord(record, this.#rules?.guardrails, (note, { kind, name }) => this.#tellGuarded(note, undefined, { kind, server: record.server, name, method: 'list' }, { principal: anonymous }));
+  }
 
   #sightOf({ believed, name }: Rules, rights: Rights): Sight {
     const known = this.#sights.get(rights);
@@ -105,55 +148,71 @@ export class AccessRules {
     return sight;
   }
 
-  #redaction({ isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Redaction | undefined {
-    const { kind, server, name, method, args, isBegun } = wanted;
-    return isRecording ? undefined : rights.redaction(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
+  #screen({ guardrails, believed }: Rules, wanted: Wanted, asking: Asking, redaction: Redaction | undefined): Screen | undefined {
+    const about = guardrails?.about(asking.facts, targetOf(wanted, believed), circumstancesOf(wanted, asking), asking.isUnknown) ?? [];
+    if (redaction === undefined && about.length === 0) return undefined;
+    const { principal, origin } = asking.caller;
+    return new Screen({
+      redaction, guardrails: about, wanted, outside: this.#options.outside, schemaProblem: guardrails?.schemaProblem ?? noProblem,
+      caller: { principal, owner: asking.facts?.principal ?? origin ?? principal, isKnown: principal !== anonymous, about: wanted },
+      tell: (note, problem) => this.#tellGuarded(note, problem, wanted, asking.caller),
+    });
   }
 
-  #decide({ policy: { version }, isRecording, believed }: Rules, rights: Rights, wanted: Wanted, caller: Caller, facts: Facts | undefined): Permission {
-    const { kind, server, name, method, args, isBegun } = wanted;
-    const decision = rights.decide(targetOf(wanted, believed), { facts, kind, server, name, method, args, now: Date.now(), address: caller.address, isBegun });
-    if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, caller);
-    if (!isRecording || decision.redaction === undefined) return { ...decision, isRecorded: isRecording, policy: version };
-    this.#tell({ ...decision, rule: decision.redaction.rule }, true, wanted, caller);
-    return { ...decision, redaction: undefined, isRecorded: true, policy: version };
+  #tellGuarded({ guardrail, stage, action }: GuardrailNote, problem: string | undefined, { kind, server, name, method }: Wanted, { principal }: Pick<Caller, 'principal'>): void {
+    this.#options.metrics.guarded(guardrail, stage, action);
+    this.#lines.write({ guardrail, stage, action, principal, method, server, [kind]: name, ...(problem === undefined ? {} : { problem }) }, action === 'failed' ? 'a guardrail could not look at a message' : 'a guardrail has found something');
+  }
+
+  #decide(rules: Rules & { readonly policy?: Policy | undefined }, rights: Rights, wanted: Wanted, asking: Asking): Permission {
+    const { policy, isRecording, believed } = rules;
+    const { redaction, ...decision } = rights.decide(targetOf(wanted, believed), circumstancesOf(wanted, asking));
+    if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, asking.caller);
+    if (isRecording && redaction !== undefined) this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
+    const isRefused = decision.effect === 'deny' && !isRecording;
+    const screen = isRefused ? undefined : this.#screen(rules, wanted, asking, isRecording ? undefined : redaction);
+    return { ...decision, isRecorded: isRecording, policy: policy?.version, ...(screen === undefined ? {} : { screen }) };
   }
 
   #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
-    const { log, metrics } = this.#options;
-    metrics.refusedByRule(isRecording ? 'recorded' : isVisible ? 'denied' : 'hidden', rule ?? 'default');
-    const now = performance.now();
-    if (now - this.#lines.since > 1_000) {
-      if (this.#lines.more > 0) log.info({ count: this.#lines.more }, 'more was refused by rules than is written here');
-      this.#lines = { since: now, written: 0, more: 0 };
-    }
-    if (this.#lines.written >= maxLinesPerSecond) {
-      this.#lines.more += 1;
-      return;
-    }
-    this.#lines.written += 1;
-    log.info({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? words[effect] : 'refused by a rule');
+    this.#options.metrics.refusedByRule(isRecording ? 'recorded' : isVisible ? 'denied' : 'hidden', rule ?? 'default');
+    this.#lines.write({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? words[effect] : 'refused by a rule');
   }
 }
 
-/** What is logged where rules are only recorded, by what is decided besides. */
+/** The caller of a request. */
+interface Asking {
+  readonly caller: Caller;
+  readonly facts: Facts | undefined;
+  /** Whether it is a known caller whose facts are not here yet. */
+  readonly isUnknown: boolean;
+}
+
+function circumstancesOf({ kind, server, name, method, args, isBegun }: Wanted, { caller: { address }, facts }: Asking): Circumstances {
+  return { facts, kind, server, name, method, args, now: Date.now(), address, isBegun };
+}
+
+const noProblem = (): undefined => undefined;
+
+/** Log messages for decisions that are only recorded. */
 const words = { deny: 'a rule would refuse this', ask: 'a rule would have this approved first', allow: 'a rule would redact the answer' } as const;
 
-/** Of somebody of whom nothing is known yet: he sees nothing until he asks something. */
-const unheard: Access = {
+/** Access of a known caller without facts: it sees nothing and may do nothing until its next request brings them. */
+const withoutFacts: Access = {
   sight: { name: 'unheard', sees: () => false, seesServer: () => false, mayEverythingOf: () => false },
   decide: () => ({ effect: 'deny', isVisible: false, isRecorded: false }),
-  redaction: () => undefined,
+  screen: () => undefined,
+  redacted: (_wanted, part) => part,
 };
 
 const believedOf = ({ mcpServers }: Config): ReadonlySet<string> => new Set(Object.entries(mcpServers).filter(([, { hints }]) => hints === 'believe').map(([server]) => server));
-const nameOf = (config: Config, { version }: Policy): string => [version, config.access?.mode, ...believedOf(config)].join(' ');
+const nameOf = (config: Config, policy: Policy | undefined): string => [policy?.version, config.access?.mode, ...believedOf(config)].join(' ');
 
 function targetOf({ kind, server, name, entry }: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>, believed: ReadonlySet<string>): Target {
   return kind === 'tool' && believed.has(server) ? { kind, server, name, annotations: entry?.['annotations'] ?? null } : { kind, server, name };
 }
 
-/** Whether nothing was known of a caller until now, so that what he sees has not changed by it. */
-export function isUnheard(access: Access): boolean {
-  return access === unheard;
+/** Whether the facts about a caller were missing until now, in which case the difference in what it sees is no change. */
+export function lacksFacts(access: Access): boolean {
+  return access === withoutFacts;
 }

@@ -1,34 +1,35 @@
-/** What an exchange has to know of adapters: where to send, who is there, and who looks after it. `exchange-watch.ts` knows. */
+/** What an exchange needs to know about adapters: where to send, and which are gone. Implemented by `exchange-watch.ts`. */
 import type { Subject } from '@omnibus/bus';
 import type { CallCommand, ExchangeEvent, ExchangeId, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Exchange } from './exchange.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
-/** Where a call goes. */
-export interface Way {
+/** The subject and worker that a call is sent to. */
+export interface CallTarget {
   readonly to: Subject<CallCommand, ExchangeEvent>;
-  /** The worker whose adapter it is; undefined for whichever NATS chooses. */
+  /** The worker with the adapter; undefined where NATS chooses one. */
   readonly worker: WorkerId | undefined;
+  /** Whether no other worker will do, because this one keeps state. */
   readonly isBound: boolean;
 }
 
-/** An exchange that was given up while its worker may still be at it. */
+/** An exchange that was given up while its worker may still be working on it. */
 export interface Abandoned {
   readonly server: ServerName;
   readonly exchange: ExchangeId;
 }
 
 export interface Adapters {
-  /** From now on it is looked after: whoever has it may vanish. */
+  /** From now on `adapterLost` is called on the exchange when the worker that has it is gone. */
   add(exchange: Exchange): void;
   remove(exchange: Exchange): void;
   /**
-   * @param affinity the worker of the adapter that keeps something for the caller.
+   * @param affinity the worker of the adapter that keeps state for the caller.
    * @param except a worker that turned out not to be there.
    */
-  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way;
-  /** It is proven that a worker is not there. */
+  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): CallTarget;
+  /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean;
-  /** Stops what was given up at the worker that may still work on it, now and when it is heard of again. */
+  /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */
   stopAt(worker: WorkerId, abandoned: Abandoned): void;
 }

@@ -1,4 +1,4 @@
-/** What carries requests of clients to servers works with; one worker has one. */
+/** The parts of a worker that are needed to carry requests of clients to servers; a worker has one. */
 import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
 import type { Metrics, Tracing } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
@@ -7,28 +7,28 @@ import type { CallGate } from './limits/call-gate.ts';
 import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 import type { CallRecords } from './records.ts';
-import type { CallTelling } from './telling.ts';
+import type { CallReports } from './call-reports.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly metrics: Metrics;
   readonly limits: Limits;
-  /** Undefined where nobody traces. */
+  /** Undefined where tracing is off. */
   readonly tracing: Tracing | undefined;
-  /** Undefined where nothing is put on record. */
+  /** Undefined where no audit is configured. */
   readonly records?: CallRecords | undefined;
-  /** What is said of calls to those who watch, in the log and among failures. */
-  readonly telling: CallTelling;
+  /** Reports calls to watchers, the log and the list of failures. */
+  readonly reports: CallReports;
   readonly sealer: Sealer;
-  /** What a caller may by the rules as they are now; undefined where there are none. */
+  /** What the rules in force permit a caller; undefined where there are no rules. */
   readonly accessOf: (caller: Caller) => Access | undefined;
-  /** What is proven of a caller, for a server that has to know. */
+  /** The identity of a caller, for a server that is called with credentials of its users; empty for others. */
   readonly whoFor: (server: ServerName, caller: Caller) => { readonly who?: Who };
   readonly nextExchangeId: () => ExchangeId;
-  /** What is proven of a caller; undefined where it is nobody in particular. */
+  /** The proven facts about a caller; undefined for an anonymous one. */
   readonly factsOf: (caller: Caller) => Facts | undefined;
-  /** What calls pass on their way to a server; left out where nothing is limited, counted or blocked. */
+  /** Limits, quotas and blocks that calls pass before they are sent; left out where there are none. */
   readonly callGate?: CallGate;
-  /** Calls that rules have approved first. */
+  /** Calls that wait for an approval because a rule requires one. */
   readonly approvals?: Approvals;
   readonly timeLimits: (server: ServerName, tool: string | undefined) => TimeLimits;
 }

@@ -1,9 +1,9 @@
 /**
- * Looks after exchanges whose adapter may be gone. Adapters give signs of life; when those of one stay out, it is asked which of the
- * open exchanges it holds, and waited for until it answers or is known to be gone.
+ * Watches over exchanges whose adapter may be gone. Backend workers publish signs of life. When those of one are missing, it is asked which of the
+ * open exchanges it holds, until it answers or is known to be gone.
  *
- * Invariant W3: an exchange whose adapter vanished ends within a bounded time, or is sent again when that can do no harm; one whose
- * adapter is only slow goes on. What is given up is cancelled where it may still run.
+ * Invariant W3: an exchange whose adapter is gone ends within a bounded time, or is sent again if it is repeatable; one whose adapter is only
+ * slow goes on. An exchange that is given up is cancelled at the worker where it may still run.
  */
 import { hash } from 'node:crypto';
 import { Inquiry, PresenceWatch, subjects, type Bus } from '@omnibus/bus';
@@ -11,7 +11,7 @@ import { Ring } from '@omnibus/collections';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { BackendPresence, HeldExchanges, ServerName, WorkerId } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import type { Abandoned, Adapters, Way } from './adapters.ts';
+import type { Abandoned, Adapters, CallTarget } from './adapters.ts';
 import type { Exchange } from './exchange.ts';
 import type { ExchangeRequest } from './exchange-request.ts';
 
@@ -20,19 +20,19 @@ export interface ExchangeWatchOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   /**
-   * An adapter of a server came or went: what those that are there are to know of us has to be said again. `hasGap` when what any of them
-   * said meanwhile may be lost.
+   * Adapters of servers came or went: the state that adapters need from this worker (subscriptions, log levels) has to be sent again. `hasGap` when
+   * messages from them may have been lost meanwhile.
    */
   readonly changed: (servers: readonly ServerName[], hasGap: boolean) => void;
-  /** Workers came, left or are not heard of. */
+  /** Workers came, left or are missing. */
   readonly workersChanged: () => void;
-  /** Of workers that have an adapter of a server, those whose records say that it is up; all, when none does. */
+  /** Those of the given workers whose records say that the server is up; all of them, when no record does. */
   readonly reaching: (server: ServerName, workers: readonly WorkerId[]) => readonly WorkerId[];
-  /** For whom an adapter may keep something, of a request's caller: a program, a connection. Undefined where it keeps nothing. */
+  /** A key for the party (caller, session or client) that the adapter may keep a program or connection for; undefined where it keeps nothing. */
   readonly keptFor: (server: ServerName, context: ExchangeRequest['context']) => string | undefined;
 }
 
-/** Given-up exchanges that are remembered until their worker comes back; the oldest of more end there at their own time limit. */
+/** Given-up exchanges that are remembered until their worker comes back. Beyond that the oldest are forgotten, and end there at their own time limit. */
 const maxAbandoned = 10_000;
 
 export class ExchangeWatch implements Adapters {
@@ -40,11 +40,11 @@ export class ExchangeWatch implements Adapters {
   readonly #open = new Ring<Exchange>();
   readonly #workers: PresenceWatch<BackendPresence>;
   readonly #inquiry: Inquiry<Exchange, HeldExchanges>;
-  /** By exchange: at which worker it was given up. */
+  /** The worker at which each exchange was given up. */
   readonly #abandoned = new Map<Abandoned, WorkerId>();
-  /** The latest sign of each worker that has not left: one of them has what NATS gave away. */
+  /** The latest sign of each worker that has not left. An exchange for which NATS chose the worker is at one of them. */
   readonly #signs = new Map<WorkerId, BackendPresence>();
-  /** Adapters that are there, by server; undefined when that has to be found out anew. */
+  /** Workers with an adapter, by server; undefined when it has to be computed again. */
   #adapters: ReadonlyMap<ServerName, readonly WorkerId[]> | undefined;
 
   constructor(options: ExchangeWatchOptions) {
@@ -73,7 +73,7 @@ export class ExchangeWatch implements Adapters {
       },
       missing: (signs) => {
         options.workersChanged();
-        this.#ask(signs, (exchange) => !exchange.isSure);
+        this.#ask(signs, (exchange) => !exchange.isConfirmed);
       },
       disturbed: () => {
         this.#options.changed(serversOf(this.#workers.signs), true);
@@ -90,9 +90,9 @@ export class ExchangeWatch implements Adapters {
       attemptOf: (exchange) => (this.#open.has(exchange) ? exchange.attempts : undefined),
       held: (exchange, worker) => {
         exchange.sentTo = worker;
-        exchange.isSure = true;
+        exchange.isConfirmed = true;
       },
-      lost: (exchange) => exchange.lost(), // W3
+      lost: (exchange) => exchange.adapterLost(), // W3
     });
   }
 
@@ -104,22 +104,22 @@ export class ExchangeWatch implements Adapters {
     this.#workers.stop();
   }
 
-  /** Who is there or may be. */
+  /** Workers that are there or may be. */
   get expected(): readonly WorkerId[] {
     return this.#workers.expected;
   }
 
-  /** What workers say of servers has changed. */
+  /** The catalogue records of servers have changed. */
   catalogChanged(): void {
     this.#adapters = undefined;
   }
 
-  /** It is proven that a worker is not there. */
+  /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean {
     return this.#workers.state(worker) === 'lost';
   }
 
-  /** What is on its way to servers. */
+  /** Number of open exchanges. */
   get size(): number {
     return this.#open.size;
   }
@@ -133,12 +133,12 @@ export class ExchangeWatch implements Adapters {
   }
 
   /**
-   * Where a call goes: to the adapter that keeps something for its session unless that is lost, else to one that is there. Where adapters
-   * keep something, that is the same one for all calls of a caller, whichever worker sends them and however many are sent at once.
-   * @param affinity the worker of the adapter that keeps something.
+   * Chooses where a call goes: to the adapter that keeps state for its session unless that is lost, else to one that is there. Where adapters
+   * keep state, all calls of a caller go to the same one, whichever worker sends them and however many are sent at once.
+   * @param affinity the worker of the adapter that keeps state.
    * @param except a worker that turned out not to be there.
    */
-  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): Way {
+  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): CallTarget {
     if (affinity !== undefined && this.#workers.state(affinity) !== 'lost') return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
@@ -146,7 +146,7 @@ export class ExchangeWatch implements Adapters {
     return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
   }
 
-  /** Servers, with the number of workers that a call may go to. */
+  /** By server, the number of workers that a call may go to. */
   get adapters(): Readonly<Record<ServerName, number>> {
     return Object.fromEntries([...this.#known()].map(([server, workers]) => [server, workers.length]));
   }
@@ -162,7 +162,7 @@ export class ExchangeWatch implements Adapters {
     return chooseFor(`${caller} ${server}`, there);
   }
 
-  /** Stops what was given up at the worker that may still work on it, now and when it is heard of again. */
+  /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */
   stopAt(worker: WorkerId, abandoned: Abandoned): void {
     this.#stop(worker, abandoned);
     if (this.#workers.alive.includes(worker)) return;
@@ -182,7 +182,7 @@ export class ExchangeWatch implements Adapters {
     }
   }
 
-  /** Asks workers about what was sent to them. @param signs of which workers; undefined for all. */
+  /** Asks workers which exchanges they hold. @param signs of the workers to ask; undefined for all. */
   #ask(signs: readonly BackendPresence[] | undefined, isAskedFor: (exchange: Exchange) => boolean): void {
     const workers = signs === undefined ? undefined : new Set(signs.map(({ worker }) => worker));
     const servers = signs === undefined ? undefined : new Set(serversOf(signs));
@@ -203,7 +203,7 @@ export class ExchangeWatch implements Adapters {
   }
 }
 
-/** The same one for the same key, wherever it is chosen (rendezvous hashing): when another comes or goes, few keys move. */
+/** Chooses the same worker for the same key in every process (rendezvous hashing): when a worker comes or goes, few keys move. */
 function chooseFor(key: string, there: readonly WorkerId[]): WorkerId | undefined {
   let chosen: WorkerId | undefined;
   let most = '';

@@ -168,7 +168,7 @@ describe('an exchange', () => {
   it('that is made again because its adapter was lost while a question was open has its time limit again, and the question is taken back', async () => {
     const { exchange, say } = await begin('resources/read', true);
     await say(question(1));
-    exchange.lost();
+    exchange.adapterLost();
     await pass(0);
     expect([calls.length, said]).toEqual([2, ['asked 1', 'withdrawn 1', 'lost, repeated']]);
     exchange.answerInput(1, { result: {} });
@@ -181,7 +181,7 @@ describe('an exchange', () => {
   it('that must not be made twice is answered "outcome unknown" when its adapter is lost, and cancelled where it may still run', async () => {
     const { exchange, say } = await begin();
     await say(question(1));
-    exchange.lost();
+    exchange.adapterLost();
     await pass(20_000);
     expect([reasons(), cancelled()]).toEqual([['gateway.interrupted'], [exchange.id]]);
   });

@@ -5,8 +5,8 @@
  * Invariants
  *  E1  `settled` is called exactly once, except after `cancel`: then never.
  *  E2  After it settled, nothing of the exchange reaches the client: no progress, no log, no late answer.
- *  E3  While a client is asked, the exchange does not age; each question has a limit of its own.
- *  E4  It is looked after (`adapters.ts`) from its beginning until it is settled, whoever began it.
+ *  E3  While a client is asked, the time limits of the exchange stand still; each question has a limit of its own.
+ *  E4  It is registered with `adapters.ts`, which reports a lost adapter, from its beginning until it is settled.
  */
 import { gatewayFaultOf, subjects, type BusError, type PendingRequest } from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
@@ -15,35 +15,35 @@ import {
   fault, repeatableMethods, toErrorObject,
   type ControlCommand, type ExchangeEvent, type ExchangeId, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type ServerName, type WorkerId,
 } from '@omnibus/protocol';
-import type { Way } from './adapters.ts';
+import type { CallTarget } from './adapters.ts';
 import { interrupted, taskLost, timedOut, unavailable } from './exchange-faults.ts';
 import { ExchangeQuestions, maxQuestions } from './exchange-questions.ts';
 import type { ExchangeHost, ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
 
-/** Adapters that turn out not to be there before whichever NATS knows of is asked. */
-const maxWrongWays = 3;
+/** Attempts at adapters that turn out not to be there, before NATS is left to choose one. */
+const maxMissedTargets = 3;
 
 export class Exchange extends Link {
   readonly #host: ExchangeHost;
   readonly #request: ExchangeRequest;
   readonly #observer: ExchangeObserver;
-  /** Undefined while the server has asked nothing, as most never do. */
+  /** Undefined until the server asks something, which most never do. */
   #questions: ExchangeQuestions | undefined;
-  /** When `maxMs` is over; moved by the time in which the client was asked. */
+  /** Time (`performance.now()`) at which `maxMs` is over; moved on by the time in which the client was asked. */
   #endsAt: number;
-  /** Since when the client has been asked, while it is. */
+  /** Time (`performance.now()`) since which the client has open questions, while it has. */
   #askedAt = 0;
   #deadline: Deadline;
   #pending: PendingRequest | undefined;
-  /** It has ended: nothing of it is sent any more. */
+  /** Whether it has ended: nothing of it reaches the client any more. */
   isSettled = false;
-  attempts = 0; // How often it was sent.
-  /** The worker whose adapter has it; undefined while it is whichever NATS chose. */
+  attempts = 0; // Number of times that it was sent.
+  /** The worker whose adapter has it; undefined while only NATS knows which one it chose. */
   sentTo: WorkerId | undefined;
-  /** That adapter has said that it has it. */
-  isSure = false;
+  /** Whether that adapter has said that it holds the exchange. */
+  isConfirmed = false;
 
-  /** Nothing is sent before `begin`. */
+  /** Starts the time limits; nothing is sent before `begin`. */
   constructor(host: ExchangeHost, request: ExchangeRequest, observer: ExchangeObserver) {
     super();
     this.#host = host;
@@ -65,14 +65,14 @@ export class Exchange extends Link {
   }
 
   /** @param except a worker that turned out not to have it. */
-  #route(except?: WorkerId): Way {
+  #route(except?: WorkerId): CallTarget {
     const { server, affinity, context } = this.#request;
     const { taskPlace } = context;
     if (taskPlace?.isProgram === true) return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
     return this.#host.adapters.route(server, except === undefined ? (taskPlace?.worker ?? affinity) : undefined, context, except);
   }
 
-  /** It is about a task that only one worker's program has, and that worker is gone. */
+  /** Whether it is about a task that exists only in one worker's program, and that worker is gone. */
   get #isTaskLost(): boolean {
     const { taskPlace } = this.#request.context;
     return taskPlace?.isProgram === true && this.#host.adapters.isLost(taskPlace.worker);
@@ -82,10 +82,10 @@ export class Exchange extends Link {
     this.end(taskLost(this.#request.server));
   }
 
-  #sendTo({ to, worker, isBound }: Way): void {
+  #sendTo({ to, worker, isBound }: CallTarget): void {
     const { exchange, method, params, context, limits, isNotification } = this.#request;
     this.attempts += 1;
-    this.isSure = false;
+    this.isConfirmed = false;
     this.sentTo = worker;
     try {
       this.#pending = this.#host.bus.request(
@@ -94,20 +94,20 @@ export class Exchange extends Link {
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
     } catch (error) {
-      // The bus is closing or cannot carry it; the owner hears of it like of any failure, once it knows the exchange.
+      // The bus is closing or cannot carry the message. It is reported asynchronously, as any failure is, after the caller has this exchange.
       queueMicrotask(() => this.#fail(error as BusError));
     }
   }
 
-  /** Nobody had it. If the adapter kept something, that is gone with it: another one begins anew. */
+  /** Nobody received the request, so it goes to another adapter. State that the first one kept is gone with it. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
     if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#host.bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
     else if (error.kind !== 'no-responders' || worker === undefined || this.isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
-    else if (this.attempts < maxWrongWays) this.#sendTo(this.#route(worker));
+    else if (this.attempts < maxMissedTargets) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
-  /** Sends a request of which at most the end matters, and for which nobody can be asked. */
+  /** Sends a request of which only the outcome matters, at most, and for which no client can be asked: questions of the server are refused. */
   static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): Exchange {
     const refuse = ({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void => exchange.answerInput(input, { error: { code: -32_601, message: `nobody waits for this request who could be asked ${method}` } });
     const exchange = new Exchange(host, request, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: refuse, inputWithdrawn: () => undefined, settled });
@@ -122,8 +122,8 @@ export class Exchange extends Link {
     return this.#request.isRepeatable ?? repeatableMethods.has(this.#request.method);
   }
 
-  /** The adapter that worked on it is gone. */
-  lost(): void {
+  /** The adapter that worked on it is gone: it is sent again if it is repeatable, else it ends with a fault. */
+  adapterLost(): void {
     if (this.isSettled) return;
     const { server } = this.#request;
     this.#pending?.close();
@@ -148,7 +148,7 @@ export class Exchange extends Link {
     return this.#request.exchange;
   }
 
-  /** Stops the work at the server that does it, and at no other; nothing more is heard of it. */
+  /** Ends it without an outcome, and cancels it at the adapter that has it. */
   cancel(reason: string): void {
     if (this.#settle()) this.#tell({ kind: 'cancel', exchange: this.id, reason });
   }
@@ -157,7 +157,7 @@ export class Exchange extends Link {
     this.#host.bus.publish(subjects.backendControl(this.#request.server), command);
   }
 
-  // --- what the server asks ------------------------------------------------------------------------------------------------
+  // --- questions of the server ---------------------------------------------------------------------------------------------
 
   get #isAsked(): boolean {
     return this.#questions !== undefined && this.#questions.size > 0;
@@ -168,7 +168,7 @@ export class Exchange extends Link {
     return this.#questions?.unconfirmed ?? 0;
   }
 
-  /** The client's answer to what the server asked. */
+  /** Passes on the client's answer to a question of the server. */
   answerInput(input: InputKey, answer: InputAnswer): void {
     if (this.isSettled || this.#questions?.remove(input) !== true) return;
     this.#questions.keep(input, answer);
@@ -210,19 +210,19 @@ export class Exchange extends Link {
     if (!this.#isAsked) this.#age();
   }
 
-  /** Nobody is asked any more: time counts again. */
+  /** No question is open any more: the time limits run again. */
   #age(): void {
     this.#endsAt += performance.now() - this.#askedAt;
     this.#deadline.cancel();
     this.#deadline = this.#host.wheel.schedule(this.#timeLeftMs, () => this.#expire());
   }
 
-  /** Milliseconds until it is given up, if nothing happens. */
+  /** Milliseconds until it is given up if nothing arrives. */
   get #timeLeftMs(): number {
     return Math.min(this.#request.limits.callMs, this.#endsAt - performance.now());
   }
 
-  // --- what comes back -----------------------------------------------------------------------------------------------------
+  // --- events of the adapter -----------------------------------------------------------------------------------------------
 
   #hear(event: ExchangeEvent): void {
     if (this.isSettled) return; // E2
@@ -262,7 +262,7 @@ export class Exchange extends Link {
         this.#observer.settled(event);
         return;
       default:
-        this.#host.metrics.dropped('bus_unknown'); // Of a newer adapter.
+        this.#host.metrics.dropped('bus_unknown'); // A kind of event that only newer adapters send.
     }
   }
 
@@ -276,7 +276,7 @@ export class Exchange extends Link {
     const { limits: { maxMs, own }, exchange } = this.#request;
     const isMax = performance.now() >= this.#endsAt;
     const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
-    // That a client has little time says nothing of the server.
+    // A limit of the client's own says nothing about the server, so it does not count as the server's timeout.
     this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', ...(isOwn ? {} : { isTimeout: true }) });
     this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
   }

@@ -1,4 +1,4 @@
-/** Requests of one client that are for servers: checked, routed (`route.ts`), and carried out as the plan says. */
+/** Requests of one client that are for servers: they are checked, routed (`route.ts`), and executed as the plan says. */
 import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ErrorReason, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerName, type ServerNotice } from '@omnibus/protocol';
@@ -7,25 +7,26 @@ import type { Access } from './access.ts';
 import type { CallHost } from './call-host.ts';
 import { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import { InTurn } from './in-turn.ts';
+import { SequentialRequests } from './sequential-requests.ts';
+import { screenFirst } from './guardrails/screen-first.ts';
 import { KeptAtServers } from './kept-at-servers.ts';
-import { PublicWords } from './public-words.ts';
-import { withoutNullArguments, withoutOwnMeta } from './request-params.ts';
+import { PublicMessages } from './public-messages.ts';
+import { withChanges, withoutNullArguments, withoutOwnMeta } from './request-params.ts';
 import { AskFirst } from './approvals/ask-first.ts';
-import { askedBy } from './asked.ts';
-import type { Tab } from './limits/call-gate.ts';
-import type { Asked } from './limits/rules.ts';
+import { limitedRequestOf } from './limited-request.ts';
+import type { CallAccounting } from './limits/call-gate.ts';
+import type { LimitedRequest } from './limits/rules.ts';
 import { OpenRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
 import { CallTasks } from './tasks.ts';
-import { unblocked } from './unblocked.ts';
+import { withoutBlocked } from './without-blocked.ts';
 
 export interface ForwardingHooks {
-  /** Nothing is on its way any more. */
+  /** No request is open any more. */
   readonly idle: () => void;
-  /** What servers keep for the client is not what it was. */
+  /** The state that servers keep for the client has changed. */
   readonly keptChanged: () => void;
 }
 
@@ -34,12 +35,12 @@ export class Forwarding<Stream extends CallStream> {
   readonly #client: RoutedClient & { readonly port: ClientPort<Stream> };
   readonly #idle: () => void;
   readonly kept: KeptAtServers;
-  readonly words: PublicWords<Stream>;
+  readonly messages: PublicMessages<Stream>;
   readonly carrier: Carrier<Stream>;
-  readonly #inTurn: InTurn<Stream>;
+  readonly #sequential: SequentialRequests<Stream>;
   readonly #tasks: CallTasks<Stream>;
   readonly #askFirst: AskFirst<Stream>;
-  /** Notifications that no adapter has taken yet. */
+  /** Number of notifications that no adapter has accepted yet. */
   #notified = 0;
 
   constructor(host: CallHost, port: ClientPort<Stream>, linkedResources: LinkedResources, hooks: ForwardingHooks) {
@@ -48,14 +49,14 @@ export class Forwarding<Stream extends CallStream> {
     this.#client = { tasks, linkedResources, port };
     this.#idle = hooks.idle;
     this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
-    this.words = new PublicWords(host, port, tasks, linkedResources);
-    this.carrier = new Carrier(host, port, this.kept, this.words, hooks.idle);
-    this.#inTurn = new InTurn({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.words, tasks, port);
-    this.#tasks = new CallTasks(this.carrier, this.words, port);
-    this.#askFirst = new AskFirst({ host, port, open: this.carrier.open, words: this.words, idle: () => this.#idleWhenDone(), planOf: (call) => route(call, call.given, this.#client), goOn: (call, plan) => this.#charge(call, plan) });
+    this.messages = new PublicMessages(host, port, tasks, linkedResources);
+    this.carrier = new Carrier(host, port, this.kept, this.messages, hooks.idle);
+    this.#sequential = new SequentialRequests({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.messages, tasks, port);
+    this.#tasks = new CallTasks(this.carrier, this.messages, port);
+    this.#askFirst = new AskFirst({ host, port, open: this.carrier.open, messages: this.messages, idle: () => this.#idleWhenDone(), planOf: (call) => route(call, call.given, this.#client), goOn: (call, plan) => this.#charge(call, plan) });
   }
 
-  /** How many requests are on their way. */
+  /** Number of open requests. */
   get size(): number {
     return this.carrier.open.size;
   }
@@ -64,12 +65,12 @@ export class Forwarding<Stream extends CallStream> {
     return this.carrier.open.cancel(clientId, reason);
   }
 
-  /** Ends everything that is on its way with an answer of the gateway's own. */
+  /** Answers all open requests with a fault of the gateway. */
   failAll(gatewayFault: GatewayFault): void {
     this.carrier.open.failAll(gatewayFault);
   }
 
-  /** Ends what is blocked from now on. @returns whether the client itself is. */
+  /** Ends open requests that are blocked from now on. @returns whether the client itself is blocked. */
   endBlocked(blocks: Blocks): boolean {
     const { facts } = this.#client.port;
     const problem = blocks.callerProblem(facts);
@@ -88,7 +89,7 @@ export class Forwarding<Stream extends CallStream> {
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
     const given = withoutNullArguments(params ?? {});
-    const refuse = (reason: ErrorReason, message?: string): void => this.words.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
+    const refuse = (reason: ErrorReason, message?: string): void => this.messages.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
     const problem = paramsProblem(method, params);
     if (problem !== undefined) {
       refuse('params.invalid', problem);
@@ -105,7 +106,7 @@ export class Forwarding<Stream extends CallStream> {
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
     const plan = route({ method, view }, given, this.#client);
-    this.#carryOut({
+    this.#screenFirst({
       stream, id, method, view, given,
       progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
       own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
@@ -113,7 +114,7 @@ export class Forwarding<Stream extends CallStream> {
     }, plan);
   }
 
-  /** Why a request that was let through once would not be now. @param access of whoever comes back for it. */
+  /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
   refusal(method: ExchangeMethod, params: JsonObject, view: View, access: Access): GatewayFault | undefined {
     const plan = route({ method, view }, withoutNullArguments(params), this.#client, access);
     return plan.kind === 'refuse' ? plan.fault : undefined;
@@ -123,9 +124,33 @@ export class Forwarding<Stream extends CallStream> {
     return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool);
   }
 
+  /** Where guardrails look at the request: what they have changed of it is planned, and decided by the rules, anew. */
+  #screenFirst(call: ForwardedCall<Stream>, plan: Plan): void {
+    const screen = call.permission?.screen;
+    if (screen?.looksAt('requests') !== true || !('params' in plan) || plan.kind === 'search') {
+      this.#carryOut(call, plan);
+      return;
+    }
+    // What the endpoint fixes is the operator's own, and is neither looked at nor shown to anybody.
+    const { arguments: _fixed, ...rest } = plan.params;
+    const given = call.given['arguments'] === undefined ? rest : { ...rest, arguments: call.given['arguments'] };
+    screenFirst(this.carrier.open, call, screen, given, (made) => {
+      if ('fault' in made) this.messages.deny(call, made.fault);
+      else if (made.payload === given) this.#carryOut(call, plan);
+      else {
+        const changed = { ...call, given: withChanges(call.given, given, made.payload) };
+        const next = route(changed, changed.given, this.#client);
+        next.permission?.screen?.goesOnFrom(screen);
+        const permission = next.kind === 'refuse' && next.permission !== undefined ? { ...next.permission, screen } : next.permission;
+        this.#carryOut({ ...changed, permission }, next);
+      }
+      this.#idleWhenDone();
+    });
+  }
+
   #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
     const { callGate } = this.#host;
-    const plan = callGate === undefined ? planned : unblocked(planned, (server, tool) => this.#blockOf(server, tool));
+    const plan = callGate === undefined ? planned : withoutBlocked(planned, (server, tool) => this.#blockOf(server, tool));
     if (AskFirst.isFor(call, plan)) this.#askFirst.ask(call, plan);
     else this.#charge(call, plan);
   }
@@ -136,33 +161,33 @@ export class Forwarding<Stream extends CallStream> {
 
   #charge(call: ForwardedCall<Stream>, plan: Plan): void {
     const { callGate } = this.#host;
-    const asked = callGate?.isFor(this.#client.port.facts) !== true ? undefined : askedBy(call.method, plan, this.#client.port);
-    const tab = asked === undefined ? undefined : callGate?.begin(asked);
-    if (tab instanceof Promise) this.#whenLeased(call, plan, tab, asked);
-    else if (tab === undefined) this.#carryAsPlanned(call, plan);
-    else if ('reason' in tab) this.words.deny(call, tab);
-    else this.#carryAsPlanned({ ...call, tab }, plan);
+    const request = callGate?.isFor(this.#client.port.facts) !== true ? undefined : limitedRequestOf(call.method, plan, this.#client.port);
+    const accounting = request === undefined ? undefined : callGate?.begin(request);
+    if (accounting instanceof Promise) this.#whenLeased(call, plan, accounting, request);
+    else if (accounting === undefined) this.#carryAsPlanned(call, plan);
+    else if ('reason' in accounting) this.messages.deny(call, accounting);
+    else this.#carryAsPlanned({ ...call, accounting }, plan);
   }
 
-  /** A part of a quota has to be leased first: until then the call is open, and may be cancelled. */
-  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<Tab | GatewayFault>, asked: Asked | undefined): void {
+  /** Waits until a part of a quota is leased from the bus; meanwhile the call is open, and may be cancelled. */
+  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<CallAccounting | GatewayFault>, request: LimitedRequest | undefined): void {
     let isOver = false;
     const waiting = new OpenRequest(call.id, () => {
       isOver = true;
       call.stream.leaveUnanswered();
     }, (gatewayFault) => {
       isOver = true;
-      this.words.answerFault(call.stream, call.id, gatewayFault);
-    }, asked?.server, asked?.kind === 'tool' ? asked.name : undefined);
+      this.messages.answerFault(call.stream, call.id, gatewayFault);
+    }, request?.server, request?.kind === 'tool' ? request.name : undefined);
     this.carrier.open.add(waiting);
-    void leasing.then((tab) => {
+    void leasing.then((accounting) => {
       if (isOver) {
-        if (!('reason' in tab)) tab.takenBack();
+        if (!('reason' in accounting)) accounting.takenBack();
         return;
       }
       this.carrier.open.remove(waiting);
-      if (!('reason' in tab)) this.#carryAsPlanned({ ...call, tab }, plan);
-      else this.words.deny(call, tab);
+      if (!('reason' in accounting)) this.#carryAsPlanned({ ...call, accounting }, plan);
+      else this.messages.deny(call, accounting);
       this.#idleWhenDone();
     });
   }
@@ -170,7 +195,7 @@ export class Forwarding<Stream extends CallStream> {
   #carryAsPlanned(call: ForwardedCall<Stream>, plan: Plan): void {
     switch (plan.kind) {
       case 'send':
-        this.carrier.carry(call, plan, (outcome) => this.words.answer(call, plan, outcome));
+        this.carrier.carry(call, plan, (outcome) => this.messages.answer(call, plan, outcome));
         return;
       case 'start-task':
         this.#tasks.start(call, plan);
@@ -179,21 +204,21 @@ export class Forwarding<Stream extends CallStream> {
         this.#tasks.awaitResult(call, plan);
         return;
       case 'search':
-        this.#inTurn.search(call, plan);
+        this.#sequential.search(call, plan);
         return;
       case 'list':
-        this.#inTurn.list(call, plan);
+        this.#sequential.list(call, plan);
         return;
       case 'answer':
-        this.words.answer(call, plan, { kind: 'result', result: plan.result });
+        this.messages.answer(call, plan, { kind: 'result', result: plan.result });
         this.#host.records?.answered(this.#client.port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace }, plan.server);
         return;
       case 'refuse':
-        this.words.deny(call, plan.fault);
+        this.messages.deny(call, plan.fault);
     }
   }
 
-  /** Tells a server what no revision knows; whether it hears it concerns nobody. */
+  /** Sends a server a notification that no revision defines; whether it arrives is only counted. */
   notify(method: CustomMethod, params: JsonObject | undefined, view: View | undefined): void {
     const to = view === undefined ? { refused: fault('method.unknown') } : customRoute(view, method, params, 'method.unknown');
     if ('refused' in to || this.#blockOf(to.server) !== undefined || this.#notified >= this.#host.limits.maxInFlightPerSession) {
@@ -201,9 +226,14 @@ export class Forwarding<Stream extends CallStream> {
       return;
     }
     this.#notified += 1;
-    this.carrier.sendOwn({ method, server: to.server, params: withoutOwnMeta(params ?? {}), subject: ['notification', method], isNotification: true }, (outcome) => {
+    const { server } = to;
+    const ended = (isHeard: boolean): void => {
       this.#notified -= 1;
-      if (outcome.kind !== 'result') this.#host.metrics.dropped('notification_unknown');
-    });
+      if (!isHeard) this.#host.metrics.dropped('notification_unknown');
+    };
+    const send = (passed: JsonObject): void => void this.carrier.sendOwn({ method, server, params: passed, subject: ['notification', method], isNotification: true }, ({ kind }) => ended(kind === 'result'));
+    const screen = this.#client.port.access()?.screen({ kind: 'server', server, name: method, method }, false);
+    if (screen?.looksAt('requests') !== true) send(withoutOwnMeta(params ?? {}));
+    else screen.request(withoutOwnMeta(params ?? {}), (made) => ('fault' in made ? ended(false) : send(made.payload)));
   }
 }

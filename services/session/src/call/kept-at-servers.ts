@@ -1,37 +1,37 @@
-/** What servers and their adapters may keep for one client: connections, subscriptions, log levels. Said again to adapters that come later. */
+/** The state that servers and their adapters may keep for one client: connections, subscriptions, log levels. It is sent again to adapters that come later. */
 import type { ExchangeMethod, ExchangeOutcome, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
-import { SubscriptionTakers } from './subscription-takers.ts';
+import { SubscriptionHolders } from './subscription-holders.ts';
 
-/** Resources a client can be subscribed to before those are forgotten that it asked for first. */
+/** Subscriptions of one client; beyond that the oldest are forgotten. */
 const maxSubscriptions = 1_000;
 
 export type Subscription = readonly [server: ServerName, uri: string];
 
 export class KeptAtServers {
-  /** Servers that were reached, and may keep something for the client. */
+  /** Servers that requests were sent to, and which may keep state for the client. */
   readonly contacted = new Set<ServerName>();
-  /** Resources the client is told of, by server and the server's own URI. */
+  /** Resources that the client is subscribed to, by server and the server's own URI. */
   subscriptions: readonly Subscription[] = [];
-  readonly takers = new SubscriptionTakers();
+  readonly holders = new SubscriptionHolders();
   readonly #affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
-  /** Tells all adapters of the server that the client is not told of the resource any more: the one that took the request may not be the one that listens. */
+  /** Tells all adapters of the server that the client has unsubscribed: the one that got the request may not be the one with the subscription. */
   readonly endSubscription: (server: ServerName, uri: string) => void;
 
-  /** @param changed hears that there is something that was not there before, or is not there any more. */
+  /** @param changed called when there is more or less state than before. */
   constructor(changed: () => void, endSubscription: (server: ServerName, uri: string) => void) {
     this.#changed = changed;
     this.endSubscription = endSubscription;
   }
 
-  /** A server is reached. */
+  /** Notes that a request is sent to a server. */
   contact(server: ServerName): void {
     if (this.contacted.has(server)) return;
     this.contacted.add(server);
     this.#changed();
   }
 
-  /** By server, the worker of the adapter that keeps something. */
+  /** By server, the worker of the adapter that keeps state. */
   get affinities(): readonly (readonly [server: ServerName, worker: WorkerId])[] {
     return [...this.#affinities];
   }
@@ -47,25 +47,25 @@ export class KeptAtServers {
     this.#changed();
   }
 
-  /** Goes on where another worker left off. */
+  /** Restores the state that another worker had noted. */
   restore(contacted: readonly ServerName[], subscriptions: readonly Subscription[], affinities: readonly (readonly [server: ServerName, worker: WorkerId])[]): void {
     this.subscriptions = subscriptions;
     for (const server of contacted) this.contacted.add(server);
     for (const [server, worker] of affinities) this.#affinities.set(server, worker);
   }
 
-  /** @param taker the worker whose adapter answered, where that is known. */
-  noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome, taker: WorkerId | undefined): void {
+  /** @param holder the worker whose adapter answered, where that is known. */
+  noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome, holder: WorkerId | undefined): void {
     if (outcome.kind !== 'result' || typeof uri !== 'string') return;
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
-      this.takers.forget(server, uri);
+      this.holders.forget(server, uri);
       this.endSubscription(server, uri);
     } else if (method === 'resources/subscribe') {
       const kept = this.#without(server, uri);
-      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.takers.forget(of, oldest);
+      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.holders.forget(of, oldest);
       this.subscriptions = [...kept.slice(1 - maxSubscriptions), [server, uri]];
-      this.takers.note(server, uri, taker);
+      this.holders.note(server, uri, holder);
       this.#changed();
     }
   }

@@ -1,10 +1,11 @@
 /**
- * Whether a caller may have carried out what he asks: every method that is carried to a server passes here, and nowhere else is it decided.
- * What he may not see he is told of in the words in which he would be told that there is none; what he sees and may not do, with the rule.
+ * Whether a caller may make a request: every method that is forwarded to a server is decided here, and nowhere else.
+ * Something that the caller may not see is refused in the same words as something that does not exist; a refusal of something visible names the rule.
  */
 import { fault, methodRow, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { View } from '@omnibus/catalog';
 import type { Access, Permission, Wanted } from './access.ts';
+import type { Screen } from './guardrails/screen.ts';
 import type { TaskAddress } from '../public-ids/task-ids.ts';
 import type { Destination, Plan } from './route.ts';
 import { unknownEntry, unknownResource } from './routes/unknown-entry.ts';
@@ -14,13 +15,13 @@ export interface AskedRequest {
   readonly view: View;
 }
 
-/** The plan, or a refusal in its place. @param given as the client says it. */
+/** The plan with the decision of the rules, or a refusal in its place. @param given parameters as the client sent them. */
 export function permitted(plan: Plan, { method, view }: AskedRequest, given: JsonObject, access: Access): Plan {
   switch (plan.kind) {
     case 'list':
       return plan;
     case 'refuse': {
-      // For those who record it: there is one, and this caller is not to know.
+      // The name is unknown to this caller. If something of that name is hidden from it by a rule, the record says so.
       const hidden = hiddenBy(method, view, given);
       return hidden === undefined ? plan : { ...plan, permission: access.decide(hidden) };
     }
@@ -31,7 +32,7 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
     case 'start-task':
     case 'await-task': {
       const wanted = wantedBy(plan, method, view, given);
-      if (wanted === undefined) return 'task' in plan && plan.task !== undefined ? { ...plan, ...redactingTask(plan.task, method, access) } : plan;
+      if (wanted === undefined) return 'task' in plan && plan.task !== undefined ? { ...plan, ...screeningTask(plan.task, method, access) } : plan;
       const permission = access.decide(wanted);
       if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
       return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : isAboutTask(plan) ? fault('task.unknown') : unknown(wanted, view, given), permission };
@@ -51,7 +52,7 @@ function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: 
     case 'resource':
       return { kind: 'resource', server, name: String(params?.['uri']), method };
     case 'reference': {
-      // What was answered without asking the server names nothing of its own; it is what the client named.
+      // Where the gateway answers in the server's place, there are no parameters for the server; the reference is then the client's.
       const { type, name, uri } = (params?.['ref'] ?? given['ref']) as JsonObject;
       return type === 'ref/prompt' ? { kind: 'prompt', server, name: String(params === undefined ? view.promptRoute(String(name))?.original : name), method } : { kind: 'resource', server, name: String(uri), method };
     }
@@ -63,34 +64,38 @@ function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: 
 }
 
 /**
- * Whoever asks about a task asks for the tool that it runs: who may not see the tool does not know of the task. What its call was permitted by
- * its arguments and the moment is not asked again.
- * @returns undefined for an id of an older version, which says no more than its server.
+ * A request about a task is decided as one for the tool that the task runs: a caller who may not see the tool is told that there is no such task.
+ * Conditions on arguments and time were checked when the call was permitted, and are not checked again.
+ * @returns undefined for a task id of an older version, which names only the server.
  */
 function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View): Wanted | undefined {
   if (tool === undefined) return undefined;
   return tool === '' ? { kind: 'server', server, name: method, method, isBegun: true } : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
 }
 
-/** A request about a task that no plan is made for. @returns why it is refused, and what rules say of it. */
+/** Decides about a request concerning a task for which no plan is made. @returns the refusal, if any, and the decision of the rules. */
 export function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access | undefined): { readonly refusal?: GatewayFault; readonly permission?: Permission } {
   const wanted = access === undefined ? undefined : wantedOfTask(task, method, view);
   if (access === undefined) return {};
-  if (wanted === undefined) return redactingTask(task, method, access);
+  if (wanted === undefined) return screeningTask(task, method, access);
   const permission = access.decide(wanted);
   if (permission.effect !== 'deny' || permission.isRecorded) return { permission };
   return { permission, refusal: permission.isVisible ? deniedBy(permission) : fault('task.unknown') };
 }
 
-/** Of a task whose id does not say what it runs, what any rule takes out at its server. */
-function redactingTask({ server }: TaskAddress, method: string, access: Access): { readonly permission?: Permission } {
-  const redaction = access.redaction({ kind: 'server', server, name: method, method, isBegun: true });
-  return redaction === undefined ? {} : { permission: { effect: 'allow', isVisible: true, isRecorded: false, redaction } };
+/** A permission that redacts and guards by any rule or guardrail for the server, for a task whose id does not name its tool. */
+function screeningTask({ server }: TaskAddress, method: string, access: Access): { readonly permission?: Permission } {
+  return screening(access.screen({ kind: 'server', server, name: method, method, isBegun: true }));
+}
+
+/** A permission that only carries a screen; empty without one. */
+export function screening(screen: Screen | undefined): { readonly permission?: Permission } {
+  return screen === undefined ? {} : { permission: { effect: 'allow', isVisible: true, isRecorded: false, screen } };
 }
 
 const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== undefined;
 
-/** A tool or prompt that others have under that name. */
+/** A tool or prompt of that name that the caller may not see. */
 function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted | undefined {
   const prompt = method === 'prompts/get' ? name : method === 'completion/complete' ? (ref as JsonObject | undefined)?.['name'] : undefined;
   const kind = method === 'tools/call' ? 'tool' : 'prompt';
@@ -99,19 +104,19 @@ function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted
   return found === undefined ? undefined : { kind, server: found.server, name: found.original, method, entry: found.entry };
 }
 
-/** Only servers are asked for a URI of which the caller may read it. */
+/** Restricts a search for a URI to the servers at which the caller may read it. */
 function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: string, view: View, access: Access): Plan {
   const { servers, uri } = plan;
   let refusal: Permission | undefined;
-  const redacting = new Map<ServerName, Permission>();
+  const screened = new Map<ServerName, Permission>();
   const open = servers.filter((server) => {
     const permission = access.decide({ kind: 'resource', server, name: uri, method });
-    if (permission.redaction !== undefined) redacting.set(server, permission);
+    if (permission.screen !== undefined) screened.set(server, permission);
     if (permission.effect !== 'deny' || permission.isRecorded) return true;
     if (refusal === undefined || permission.isVisible) refusal = permission;
     return false;
   });
-  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(redacting.size === 0 ? {} : { redacting }) };
+  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }) };
   return { kind: 'refuse', fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri), permission: refusal };
 }
 
@@ -122,8 +127,9 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
   return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
 }
 
-/** What a user is told, who sees the thing and may not use it so. */
-function deniedBy({ rule, because }: Permission): GatewayFault {
+/** The refusal for a caller who may see something but not use it in this way. */
+function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
+  if (missingScopes !== undefined) return fault('auth.scope', `this needs a token with the scope ${missingScopes.join(' ')}`, { requiredScopes: missingScopes });
   const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
   return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, { ...(rule === undefined ? {} : { rule }), ...(because === undefined ? {} : { because }) });
 }

@@ -1,6 +1,6 @@
 /**
- * What is put on record of requests of clients: each exchange when it ends, however it ends, each list, each refusal, and each question of a
- * server with what became of it. Made only where there is an audit; nobody waits for it, but a call that `strict` holds back.
+ * Audit records of requests of clients: of each exchange when it ends, each list, each refusal, and each question of a server with its outcome.
+ * They exist only where an audit is configured. Calls do not wait for them, except those that `audit.strict` holds back until a record is safe.
  */
 import type { Audit, AuditEvent, Outcome, Weight, Who } from '@omnibus/audit';
 import { definitionDigest, type View } from '@omnibus/catalog';
@@ -12,12 +12,13 @@ import {
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
 import type { ApprovalNote } from './approvals/approvals.ts';
+import type { Screen } from './guardrails/screen.ts';
 import type { Destination } from './route.ts';
 
-/** Whose request it is. */
+/** The client that makes a request. */
 export interface Requester {
   readonly key: SessionKey;
-  /** As the latest request said. */
+  /** The caller as of the latest request. */
   readonly asking: Caller;
   readonly standsAlone: boolean;
   readonly dialect: { readonly revision: string };
@@ -29,27 +30,29 @@ export interface Requested {
   readonly method: string;
   readonly params: JsonObject;
   readonly trace: string | undefined;
-  /** What rules say of it, where there are any. */
-  readonly permission?: Pick<Permission, 'rule' | 'policy'> | undefined;
+  /** The decision of the access rules; undefined where there are none. */
+  readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
 }
 
-/** One that is on its way to a server. */
+/** The record of a request that is open, which is written when it ends. */
 export interface Begun {
   readonly event: AuditEvent;
+  /** The screen of its messages, which knows what guardrails have decided. */
+  readonly screen: Screen | undefined;
   readonly at: number;
   readonly since: number;
 }
 
-/** Where requests are put on record, and by what it is known whose they are. */
+/** The audit that requests are recorded in. */
 export interface Recorded {
-  /** Undefined where nothing is put on record. */
+  /** Undefined where no audit is configured. */
   readonly audit?: Audit | undefined;
 }
 
-/** Whether what a server says of itself is held to what was approved. */
+/** Whether the definitions of a server are compared with approved ones. */
 type IsPinned = (server: ServerName) => boolean;
 
-/** @returns undefined where nothing is put on record. */
+/** @returns undefined where no audit is configured. */
 export function callRecords({ audit, proofs, metrics, isPinned }: Recorded & { readonly proofs?: Proofs | undefined; readonly metrics: Metrics; readonly isPinned: IsPinned }): CallRecords | undefined {
   return audit === undefined ? undefined : new CallRecords({ audit, isPinned, whoOf: (caller) => whoOf(caller, proofs), unsafe: () => metrics.audit.refusals.inc() });
 }
@@ -58,7 +61,7 @@ interface CallRecordsOptions {
   readonly audit: Audit;
   readonly isPinned: IsPinned;
   readonly whoOf: (caller: Caller) => Who;
-  /** A call was not sent since no record of it could be made safe. */
+  /** Called when a call was not sent because its record could not be made safe. */
   readonly unsafe: () => void;
 }
 
@@ -69,30 +72,30 @@ export class CallRecords {
     this.#options = options;
   }
 
-  /** A request was answered with an error of the gateway, and no server was asked. */
+  /** Records a request that was answered with a fault before any server was asked. */
   refused(requester: Requester, requested: Requested, { reason, data }: GatewayFault): void {
     const { audit } = this.#options;
     if (!audit.wants('refusal')) return;
-    audit.record({ ...this.#event(requester, requested), name: 'mcp.refused', weight: 'refusal', outcome: 'denied', reason, ...ruleOf(data) });
+    audit.record({ ...this.#event(requester, requested), name: 'mcp.refused', weight: 'refusal', outcome: 'denied', reason, ...ruleOf(data), ...noted(requested.permission?.screen, undefined) });
   }
 
-  /** A list was answered from the catalogue. @param characters of the answer. */
+  /** Records a list that was answered from the catalogue. @param characters length of the answer as JSON. */
   listed(requester: Requester, requested: Requested, characters: number): void {
     const { audit } = this.#options;
     if (audit.wants('read')) audit.record({ ...this.#event(requester, requested), name: 'mcp.list', weight: 'read', outcome: 'ok', responseBytes: characters });
   }
 
-  /** A request that a server need not be asked about was answered in its place. */
+  /** Records a request that the gateway answered in a server's place. */
   answered(requester: Requester, requested: Requested, server: ServerName): void {
     const { audit } = this.#options;
     if (audit.wants('read')) audit.record({ ...this.#event(requester, requested), name: 'mcp.call', weight: 'read', server, outcome: 'ok' });
   }
 
-  /** A request is about to be sent to a server. @returns undefined where it is not recorded. */
+  /** Begins the record of a request that is about to be sent to a server. @returns undefined where the audit does not want it. */
   begin(requester: Requester, requested: Requested, view: View, { server, tool, task, params }: Destination): Begun | undefined {
     const { method, params: given } = requested;
     const weight = weightOf(method, given, view);
-    // What a server refuses is an answer of the server.
+    // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
     if (!this.#options.audit.wants(weight)) return undefined;
     const plain = this.#event(requester, requested);
     const entry = method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server) ? view.tool(given['name']) : undefined;
@@ -100,29 +103,29 @@ export class CallRecords {
       ...plain, ...(entry === undefined ? {} : { more: { ...plain.more, definition: digestOf(entry) } }), name: kindOf(method), weight, server,
       target: tool ?? (task?.tool || nameOf(params)), args: method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'],
     };
-    return { event, at: Date.now(), since: performance.now() };
+    return { event, screen: requested.permission?.screen, at: Date.now(), since: performance.now() };
   }
 
-  /** Whether a request waits until its record is safe. */
+  /** Whether a request has to wait until its record is safe. */
   mustConfirm({ event: { weight } }: Begun): boolean {
     return this.#options.audit.isStrict && weight === 'write';
   }
 
-  /** @returns false when the request is not to be sent. */
+  /** Writes a record that the request has started, and waits until it is safe. @returns false when that failed: the request must not be sent. */
   async confirm({ event, at }: Begun): Promise<boolean> {
     const isSafe = await this.#options.audit.confirm({ ...event, at, outcome: 'started' });
     if (!isSafe) this.#options.unsafe();
     return isSafe;
   }
 
-  /** @param characters of the answer to the client. */
-  ended({ event, since }: Begun, outcome: ExchangeOutcome | 'cancelled', characters?: number): void {
+  /** Records the end of a request. @param characters length of the answer to the client as JSON. */
+  ended({ event, screen, since }: Begun, outcome: ExchangeOutcome | 'cancelled', characters?: number): void {
     const ended = outcomeOf(outcome);
     const more = event.more === undefined ? ended.more : { ...event.more, ...ended.more };
-    this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...ended, more, ...(characters === undefined ? {} : { responseBytes: characters }) });
+    this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...ended, more, ...noted(screen, more), ...(characters === undefined ? {} : { responseBytes: characters }) });
   }
 
-  /** A call waits for an approval, or does not any more. */
+  /** Records that a call waits for an approval, or the outcome of that. */
   approval(requester: Requester, requested: Requested, { server, tool, args }: { readonly server: ServerName; readonly tool: string; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
     this.#options.audit.record({
       ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target: tool, args: args ?? {}, outcome: approvalOutcomes[outcome],
@@ -130,7 +133,7 @@ export class CallRecords {
     });
   }
 
-  /** Questions of a server, during one call or outside of any. */
+  /** Records for the questions of a server during one call, or outside of any. */
   questions(requester: Requester, server: ServerName, trace: string | undefined): QuestionRecords {
     return new QuestionRecords((method, outcome, since, more) => this.#options.audit.record({
       name: 'mcp.question', weight: 'always', who: this.#options.whoOf(requester.asking), endpoint: requester.asking.endpoint, session: requester.standsAlone ? undefined : requester.key, trace, method,
@@ -147,10 +150,16 @@ export class CallRecords {
   }
 }
 
-/** Of definitions as they stand in the catalogue, which are the same objects until it changes. */
+/** Adds the decisions of guardrails about the messages of a request. */
+function noted(screen: Screen | undefined, more: AuditEvent['more']): { readonly more?: AuditEvent['more'] } {
+  const notes = screen?.notes ?? [];
+  return notes.length === 0 ? {} : { more: { ...more, guardrails: notes } };
+}
+
+/** Digests of definitions, by their object in the catalogue, which stays the same until the definition changes. */
 const digests = new WeakMap<JsonObject, string>();
 
-/** As `omnibus definitions` shows it. */
+/** The digest of a definition, as `omnibus definitions` shows it. */
 function digestOf(entry: JsonObject): string {
   const known = digests.get(entry) ?? definitionDigest(entry);
   digests.set(entry, known);
@@ -162,7 +171,7 @@ interface OpenQuestion {
   readonly since: number;
 }
 
-/** Never what is asked, nor what is answered. */
+/** Records of questions: method, outcome and duration, but never the text of a question or an answer. */
 export class QuestionRecords {
   readonly #open = new Map<InputKey, OpenQuestion>();
   readonly #record: (method: string, outcome: Outcome, since: number, more: AuditEvent['more']) => void;
@@ -185,7 +194,7 @@ export class QuestionRecords {
     this.#end(input, 'cancelled', {});
   }
 
-  /** Nobody waits for answers any more. */
+  /** Records all open questions as withdrawn, because their call has ended. */
   ended(): void {
     for (const input of this.#open.keys()) this.withdrawn(input);
   }
@@ -198,20 +207,20 @@ export class QuestionRecords {
   }
 }
 
-/** By the last word of a method, which is the same for everything that is listed or read. */
+/** The name of the event, by the last word of the method. */
 function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
   if (method.endsWith('/list')) return 'mcp.list';
   return method.endsWith('/read') ? 'mcp.read' : 'mcp.call';
 }
 
-/** Who asks, as an edge has found it out. */
+/** The identity of the caller, as the edge has authenticated it. */
 function whoOf(caller: Caller, proofs: Proofs | undefined): Who {
   const { principal, address, origin } = caller;
   const { issuer, subject, tenant, actors, client, key } = Proofs.factsOf(caller, proofs) ?? {};
   return { principal, address: address ?? origin, issuer, subject, tenant, actors, client, key };
 }
 
-/** Calls of tools say themselves whether they only read. */
+/** Whether a request counts as reading or writing. A call of a tool is reading if the tool has the annotation `readOnlyHint`. */
 function weightOf(method: string, { name }: JsonObject, view: View): Weight {
   if (method !== 'tools/call') return listKindOf(method) !== undefined || repeatableMethods.has(method) ? 'read' : 'write';
   const annotations = typeof name === 'string' ? view.tool(name)?.['annotations'] : undefined;
@@ -222,12 +231,12 @@ function nameOf({ name }: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** What it means for the call; undefined while nothing is decided. */
+/** The outcome for the call; undefined while nothing is decided. */
 const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undefined>> = {
   asked: undefined, approved: 'ok', used: 'ok', refused: 'denied', expired: 'denied', impossible: 'denied', void: 'denied', withdrawn: 'cancelled',
 };
 
-/** How many answers of its user a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+/** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 function answersOf({ inputResponses }: JsonObject): { readonly more?: AuditEvent['more'] } {
   return isObject(inputResponses) ? { more: { answers: Object.keys(inputResponses).length } } : {};
 }
@@ -257,8 +266,8 @@ function isUnknown(reason: ErrorReason): boolean {
   return Object.hasOwn(errorTable, reason) && errorTable[reason].retry === 'unknown-outcome';
 }
 
-/** Which rule a decision rests on, where it does. */
+/** The rule or limit that a fault names. */
 function ruleOf(data: GatewayFault['data']): { readonly rule?: string } {
-  const rule = data?.['rule'] ?? data?.['limit'];
+  const rule = data?.['rule'] ?? data?.['limit'] ?? data?.['guardrail'];
   return typeof rule === 'string' ? { rule } : {};
 }

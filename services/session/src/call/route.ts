@@ -1,6 +1,6 @@
 /**
- * Which servers a request goes to, and as what. Pure: it is given what the client asks and what its endpoint offers, and says as data what
- * is to be done. `forward.ts` does it.
+ * Decides which servers a request goes to, and in which form. Pure: from the request and the view of its endpoint it makes a plan, as data,
+ * which `forward.ts` executes.
  */
 import type { View } from '@omnibus/catalog';
 import { fault, methodRow, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
@@ -15,53 +15,53 @@ import type { LinkedResources } from './routes/linked-resources.ts';
 import { ambiguous, resourceRoute } from './routes/resource-route.ts';
 import { heldBack, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
-/** One server a request goes to, and as what. */
+/** The server that a request goes to, and its parameters there. */
 export interface Destination {
   readonly server: ServerName;
   /** Names, URIs and task ids are the server's own. */
   readonly params: JsonObject;
   readonly subject: Topic;
-  /** The tool's own name, for its time limits. */
+  /** The server's own name of the tool. */
   readonly tool?: string;
-  /** Its server says that calling it twice does no more than calling it once. */
+  /** Whether the server declares that a second call has no further effect. */
   readonly isRepeatable?: boolean;
-  /** The list shows the tool's output inside an object to clients of older revisions. */
+  /** Whether the list shows the tool's output wrapped in an object to clients of older revisions. */
   readonly wrapsOutput?: boolean;
-  /** The task it is about. */
+  /** The task that the request is about. */
   readonly task?: TaskAddress;
 }
 
-/** A URI that nothing tells of, and the servers that are asked for it, one after the other. */
+/** A URI that no list, template or link names, and the servers that are asked for it, one after the other. */
 export interface Search {
   readonly servers: readonly ServerName[];
   readonly uri: string;
   readonly params: JsonObject;
-  /** What rules say of those of whose answers something is taken out; left out where of none. */
-  readonly redacting?: ReadonlyMap<ServerName, Permission>;
+  /** By server, the permission whose screen redacts or guards its messages; left out where none does. */
+  readonly screened?: ReadonlyMap<ServerName, Permission>;
 }
 
-/** Servers whose lists are shown one after the other. */
+/** Servers whose lists are read one after the other, as pages of one list. */
 export interface Lists {
   readonly servers: readonly ServerName[];
-  /** The member of a result that has the entries. */
+  /** The member of the result that has the entries. */
   readonly entries: string;
   readonly params: JsonObject;
 }
 
 /**
- * `send`: to one server. `start-task`: the same, and the client hears of the task's progress after it was answered. `await-task`: the tool
- * runs as a task only, and its client knows none; the gateway waits for the result in its place.
+ * `send`: to one server. `start-task`: the same, and progress of the task is passed to the client after its call was answered with the task. `await-task`:
+ * the tool runs as a task only, and the client does not support tasks; the gateway waits for the result in its place.
  */
 export type Plan = (
   | (Destination & { readonly kind: 'send' | 'start-task' | 'await-task' })
   | (Search & { readonly kind: 'search' })
   | (Lists & { readonly kind: 'list' })
-  /** Nobody need be asked. */
+  /** The gateway can answer in the server's place. */
   | { readonly kind: 'answer'; readonly server: ServerName; readonly result: JsonObject }
   | { readonly kind: 'refuse'; readonly fault: GatewayFault }
-) & { /** What rules say of it, where there are any. */ readonly permission?: Permission };
+) & { /** The decision of the access rules; left out where there are none. */ readonly permission?: Permission };
 
-/** What of a client tells where its requests go. */
+/** What routing needs to know of a client. */
 export interface RoutedClient {
   readonly tasks: Pick<TaskIds, 'open'>;
   readonly linkedResources: Pick<LinkedResources, 'find'>;
@@ -69,8 +69,8 @@ export interface RoutedClient {
 }
 
 /**
- * @param given parameters that have the form the method wants (`paramsProblem`).
- * @param access what the client may, where it is not the one of whom that is asked usually.
+ * @param given parameters that were checked by `paramsProblem`.
+ * @param access what the caller may do; default: that of the client.
  */
 export function route(request: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient, access = client.port.access()): Plan {
   const plan = planOf(request, given, client);
@@ -86,7 +86,7 @@ function planOf({ method, view }: { readonly method: ExchangeMethod; readonly vi
       const name = params['name'] as string;
       const found = view.promptRoute(name);
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
-      if (found.isHeld === true) return refuse(heldBack('prompt', name, found.server));
+      if (found.isHeld === true) return refuse(heldBack('prompt', name, found));
       return { kind: 'send', server: found.server, params: { ...params, name: found.original }, subject: ['prompt', name] };
     }
     case 'completion/complete':
@@ -132,11 +132,11 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
   const name = params['name'] as string;
   const found = view.toolRoute(name);
   if (found === undefined) return refuse(unknownEntry(view, 'tools', name));
-  if (found.isHeld === true) return refuse(heldBack('tool', name, found.server));
+  if (found.isHeld === true) return refuse(heldBack('tool', name, found));
   const { task, ...plain } = toolParams(params, found);
   const mode = port.taskMode();
   const isTask = mode === 'requested' && task !== undefined && view.taskServers().length > 0;
-  // Without the capability the wish for a task is ignored; with it, a tool that has none says so.
+  // Where no server offers tasks, the member `task` is ignored; where one does, a tool that does not support tasks is refused.
   if (isTask && found.taskSupport === 'forbidden') return refuse(fault('task.unsupported', `tool ${JSON.stringify(printable(name, 100))} does not run as a task`));
   const mustBeTask = !isTask && found.taskSupport === 'required' && mode !== 'requested';
   return {
@@ -154,7 +154,7 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
   const found = isPrompt ? view.promptRoute(named) : resourceRoute(view, linkedResources, named);
   if (found === undefined) return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
   if ('rivals' in found) return refuse(ambiguous(named, found.rivals));
-  if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found.server));
+  if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found));
   if (!view.canComplete(found.server)) return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
   const original = isPrompt ? { ...ref, name: found.original } : { ...ref, uri: found.original };
   return { kind: 'send', server: found.server, params: { ...params, ref: original }, subject: ['completion of', named] };

@@ -1,12 +1,12 @@
 /**
- * Tool calls that run as tasks at their servers (2025-11-25 basic/utilities/tasks): for a client that wishes so, and for one that knows no
- * tasks, in whose place the gateway waits for the result.
+ * Tool calls that run as tasks at their servers (2025-11-25 basic/utilities/tasks): for a client that asks for a task, and for one that does not
+ * support tasks, in whose place the gateway waits for the result.
  */
 import { createdTask, withRelatedTask, type ExchangeOutcome, type ProgressEvent, type ServerNotice } from '@omnibus/protocol';
 import { placeOf, progressKey, type TaskAddress } from '../public-ids/task-ids.ts';
 import type { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
-import type { PublicWords } from './public-words.ts';
+import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './route.ts';
 
 /** Tasks whose progress is passed on; the oldest are forgotten. */
@@ -14,50 +14,50 @@ const maxFollowed = 100;
 
 export class CallTasks<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
-  readonly #words: PublicWords<Stream>;
+  readonly #messages: PublicMessages<Stream>;
   readonly #port: Pick<ClientPort<Stream>, 'key' | 'push'>;
-  /** Who hears of progress that comes after the call was answered with a task; by `progressKey`. */
+  /** Receivers of progress that comes after the call was answered with a task; by `progressKey`. */
   readonly #followed = new Map<string, (event: ProgressEvent) => void>();
 
-  constructor(carrier: Carrier<Stream>, words: PublicWords<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push'>) {
+  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push'>) {
     this.#carrier = carrier;
-    this.#words = words;
+    this.#messages = messages;
     this.#port = port;
   }
 
-  /** The client hears of the task's progress after its call was answered with the task. */
+  /** Sends a call that the client wants to run as a task; progress of the task is passed on after the call was answered. */
   start(call: ForwardedCall<Stream>, to: Destination): void {
     const { progressToken } = call;
     this.#carrier.carry(call, to, (outcome) => {
       const task = taskOf(outcome);
-      if (task !== undefined && progressToken !== undefined) this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) => this.#words.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }));
-      this.#words.answer(call, to, outcome);
+      if (task !== undefined && progressToken !== undefined) this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) => this.#messages.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }));
+      this.#messages.answer(call, to, outcome);
     });
   }
 
-  /** The call is answered with what the task results in. */
+  /** Sends a call as a task, and answers it with the result of the task. */
   awaitResult(call: ForwardedCall<Stream>, to: Destination): void {
     this.#carrier.carry(call, to, (created) => {
       const task = taskOf(created);
       if (task === undefined) {
-        this.#words.answer(call, to, created);
+        this.#messages.answer(call, to, created);
         return;
       }
       const { server, subject, tool } = to;
       const { progressToken, stream } = call;
       const address: TaskAddress = { server, id: task.taskId, owner: this.#port.key, place: placeOf(created), tool };
       const key = progressKey(server, task.taskId, address.place);
-      if (progressToken !== undefined) this.#follow(key, (event) => this.#words.tellProgress(progressToken, event, stream));
+      if (progressToken !== undefined) this.#follow(key, (event) => this.#messages.tellProgress(progressToken, event, stream));
       this.#carrier.carry({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId }, task: address }, (outcome) => {
         this.#followed.delete(key);
-        this.#words.answer(call, to, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
+        this.#messages.answer(call, to, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
       }, () => this.#cancel(address));
     });
   }
 
-  /** Progress of a task whose call was answered already. */
+  /** Passes on progress of a task whose call was answered already. */
   progressed({ server, taskId, place, tool, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
-    this.#followed.get(progressKey(server, taskId, place))?.(this.#words.progress(server, progress, { place, tool }));
+    this.#followed.get(progressKey(server, taskId, place))?.(this.#messages.progress(server, progress, { place, tool }));
   }
 
   #follow(key: string, hear: (event: ProgressEvent) => void): void {
@@ -65,7 +65,7 @@ export class CallTasks<Stream extends CallStream> {
     if (this.#followed.size > maxFollowed) this.#followed.delete(this.#followed.keys().next().value as string);
   }
 
-  /** Stops work whose result nobody will fetch; whether it worked concerns nobody. */
+  /** Cancels a task whose result is not needed any more; the outcome of that is ignored. */
   #cancel(task: TaskAddress): void {
     this.#carrier.sendOwn({ method: 'tasks/cancel', server: task.server, params: { taskId: task.id }, subject: ['task', task.id], task });
   }

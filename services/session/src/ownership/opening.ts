@@ -1,4 +1,4 @@
-/** Opens sessions, within what one caller may have and what this worker has room for. */
+/** Opens sessions, within the limits per caller and per worker. */
 import type { View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { errorText, fault, newSessionId, sessionKey, toErrorObject, type Caller, type Facts, type GatewayFault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
@@ -14,10 +14,10 @@ export interface OpeningOptions {
   readonly config: () => Config;
   readonly records: SessionRecords;
   readonly sessions: Sessions;
-  /** Why a caller is not believed to be who a command says. */
+  /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
   readonly factsOf: (caller: Caller) => Facts | undefined;
-  /** What everybody is offered at an endpoint; undefined when there is no such endpoint. */
+  /** The common view of an endpoint; undefined when there is no such endpoint. */
   readonly view: (caller: Caller) => View | undefined;
 }
 
@@ -29,7 +29,7 @@ export class Opening {
     this.#options = options;
   }
 
-  /** The worker stops: nothing begins here any more. */
+  /** The worker stops: no session is opened here any more. */
   close(): void {
     this.#isClosed = true;
   }
@@ -58,13 +58,13 @@ export class Opening {
     const id = newSessionId();
     const { proof: _proof, facts: _facts, address: _address, tenant: _tenant, ...kept } = caller;
     const facts = factsOf(caller);
-    const session = sessions.hold(sessionKey(id), facts?.tenant === undefined ? kept : { ...kept, tenant: facts.tenant });
+    const session = sessions.hold(sessionKey(id), { ...kept, ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }), ...(facts?.tools === undefined ? {} : { isLimited: true }) });
     let text: string;
     try {
       text = session.open(request, view, caller);
     } catch (error) {
       sessions.held.remove(session);
-      throw error; // Which answers the command (B6).
+      throw error; // The bus answers the command with it (B6).
     }
     sessions.held.weigh(session);
     records.create(session.key, session.record(worker)).then(
@@ -80,7 +80,7 @@ export class Opening {
     );
   }
 
-  /** Whether one more session can be held, if need be by ending one that nobody uses. */
+  /** Whether there is room for one more session, if need be after ending an unused one. */
   hasRoom(): boolean {
     const { sessions, config } = this.#options;
     return !this.#isClosed && (sessions.held.size < config().limits.maxSessions || sessions.shed());
@@ -91,13 +91,13 @@ export class Opening {
     return bytes > maxSessionBytesPerSession ? `params.capabilities has ${bytes} bytes; a session may declare ${maxSessionBytesPerSession} (limits.maxSessionBytesPerSession)` : undefined;
   }
 
-  /** @param bytes that its client declares. */
+  /** Why a session cannot be opened. @param bytes that its client declares. */
   #problem({ principal }: Caller, bytes: number): GatewayFault | undefined {
     const { sessions, config } = this.#options;
     const { maxSessions, maxSessionsPerPrincipal, maxSessionBytes, maxSessionBytesPerSession } = config().limits;
     if (this.#isClosed) return fault('gateway.draining');
     if (sessions.held.of(principal) >= maxSessionsPerPrincipal) return fault('session.limit');
-    if (bytes > maxSessionBytesPerSession) return undefined; // It is refused for that.
+    if (bytes > maxSessionBytesPerSession) return undefined; // The session itself refuses that.
     while (sessions.held.size >= maxSessions || sessions.held.bytes + bytes > maxSessionBytes) if (!sessions.shed()) return fault('session.limit');
     return undefined;
   }

@@ -1,23 +1,27 @@
-/** What servers say outside calls, for the client of one session. */
+/** Messages of servers outside calls for the client of one session. */
 import { notificationText, type ServerNotice } from '@omnibus/protocol';
-import { redactedProgress } from '../call/redacted.ts';
 import { publicElicitation } from '../public-ids/elicitation-ids.ts';
 import type { SessionParts } from './session-parts.ts';
 
 /** A notice that names the sessions it is for. */
 export type SessionNotice = Exclude<ServerNotice, { readonly kind: 'adapter-changed' }>;
 
-/** What a server says of its own accord; the rest belongs to what its client began. */
+/** Kinds of notices that a server sends of its own accord; others belong to tasks or questions of the client. */
 const unasked: ReadonlySet<string> = new Set<SessionNotice['kind']>(['resource-updated', 'log', 'notification']);
 
 export function hearNotice(parts: SessionParts, said: SessionNotice): void {
-  const { host, client, sight, streams, forwarding, questions } = parts;
+  const { host, client, sight } = parts;
   if (!said.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(said.server) !== true) return;
   if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined) !== undefined) return;
-  const notice = clean(parts, said);
-  const { words } = forwarding;
+  screened(parts, said, (notice) => deliver(parts, notice));
+}
+
+function deliver({ client, sight: { view }, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
+  // The endpoint may have gone while somebody looked at it.
+  if (view === undefined) return;
+  const { messages } = forwarding;
   switch (notice.kind) {
     case 'question':
       if (notice.tool === undefined || view.mayHaveTask(notice.server, notice.tool)) questions.outsideCalls(notice);
@@ -27,7 +31,7 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
       questions.withdrawOutsideCalls(notice);
       return;
     case 'task-status':
-      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool)) streams.push(notificationText('notifications/tasks/status', words.task(notice)));
+      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool)) streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
       return;
     case 'task-progress':
       if (view.mayHaveTask(notice.server, notice.tool)) forwarding.taskProgressed(notice);
@@ -37,38 +41,50 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
       return;
     case 'log': {
       // It belongs to no call, and can concern this session alone.
-      const text = words.log(view, notice.server, notice.params);
+      const text = messages.log(view, notice.server, notice.params);
       if (text !== undefined) streams.push(text);
       return;
     }
     case 'notification':
-      streams.push(words.notification(notice.server, notice.method, notice.params));
+      streams.push(messages.notification(notice.server, notice.method, notice.params));
       return;
     case 'elicitation-complete':
       streams.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
   }
 }
 
-/** The same without what rules take out of it: by the tool that a task runs, and of anything else by all that rules take out at the server. */
-function clean({ client, sight }: SessionParts, notice: SessionNotice): SessionNotice {
+/** Passes a notice on as access rules and guardrails permit it: those for the tool that a task runs, and otherwise all that apply to the server. */
+function screened({ client, sight, questions }: SessionParts, notice: SessionNotice, pass: (notice: SessionNotice) => void): void {
   const { server } = notice;
   const tool = 'tool' in notice ? notice.tool : undefined;
-  const redaction = client.access()?.redaction(tool === undefined ? { kind: 'server', server, name: notice.kind, method: notice.kind } : { kind: 'tool', server, name: tool, method: 'tasks/get', entry: sight.view?.toolOf(server, tool), isBegun: true });
-  if (redaction === undefined) return notice;
+  const screen = client.access()?.screen(tool === undefined ? { kind: 'server', server, name: notice.kind, method: notice.kind } : { kind: 'tool', server, name: tool, method: 'tasks/get', entry: sight.view?.toolOf(server, tool), isBegun: true });
+  if (screen === undefined) {
+    pass(notice);
+    return;
+  }
   switch (notice.kind) {
     case 'question':
+      screen.question({ kind: 'input', input: notice.input, method: notice.method, params: notice.params }, ({ params }) => pass({ ...notice, params }), (answer) => questions.answerOutsideCalls(notice, answer));
+      return;
     case 'log':
-      return { ...notice, params: redaction.said(notice.params) };
+      screen.said('notifications/message', notice.params, (params) => pass({ ...notice, params }));
+      return;
     case 'notification':
-      return notice.params === undefined ? notice : { ...notice, params: redaction.said(notice.params) };
+      screen.said(notice.method, notice.params, (params) => pass(params === undefined ? notice : { ...notice, params }));
+      return;
     case 'resource-updated':
     case 'elicitation-complete':
-      return notice.more === undefined ? notice : { ...notice, more: redaction.said(notice.more) };
+      screen.said(`notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`, notice.more, (more) => pass(more === undefined ? notice : { ...notice, more }));
+      return;
     case 'task-status':
-      return { ...notice, task: redaction.result(notice.task) };
+      screen.outcome({ kind: 'result', result: notice.task }, (outcome) => {
+        if (outcome.kind === 'result') pass({ ...notice, task: outcome.result });
+      });
+      return;
     case 'task-progress':
-      return { ...notice, progress: redactedProgress(notice.progress, redaction) };
+      screen.progress(notice.progress, (progress) => pass({ ...notice, progress }));
+      return;
     default:
-      return notice;
+      pass(notice);
   }
 }

@@ -37,7 +37,7 @@ function session({ capabilities = { roots: {}, elicitation: {} } as JsonObject, 
       },
     },
     client: { key, asking: { principal: anonymous, endpoint: rootEndpoint }, standsAlone: false, dialect: legacyDialect(revision), capabilities: () => capabilities },
-    words: { question: (_server, params) => ({ ...params, public: true }), original: (answer) => ({ ...answer, original: true }) },
+    messages: { question: (_server, params) => ({ ...params, public: true }), original: (answer) => ({ ...answer, original: true }) },
     push: (text) => void pushed.push(JSON.parse(text) as JsonObject),
     changed: () => {
       changes += 1;

@@ -1,12 +1,12 @@
-/** What servers ask of the client of one session, in words of its revision, and what it says to that. */
+/** Questions of servers to the client of one session, in the form of its revision, and its answers. */
 import { subjects } from '@omnibus/bus';
 import {
   askerOf, fault, inputCapabilities, isInputMethod, toErrorObject,
-  type ControlCommand, type ExchangeEvent, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
+  type ControlCommand, type ExchangeEvent, type InputAnswer, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
   type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { CallStream, Questioner } from '../call/client-port.ts';
-import type { PublicWords } from '../call/public-words.ts';
+import type { PublicMessages } from '../call/public-messages.ts';
 import type { QuestionRecords, Requester } from '../call/records.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { PendingQuestions, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
@@ -16,34 +16,34 @@ export interface ServerQuestionsOptions {
   readonly key: SessionKey;
   readonly host: Pick<SessionHost, 'bus' | 'metrics' | 'nextQuestionId' | 'passOn' | 'records'>;
   readonly client: Requester & { readonly dialect: Pick<LegacyDialect, 'questionOf'>; capabilities(): JsonObject };
-  /** A question of a server, or an answer to it, with the ids in it as this side knows them. */
-  readonly words: Pick<PublicWords<CallStream>, 'question' | 'original'>;
-  /** Sink for what belongs to no call. */
+  /** Translates ids in questions for the client, and in its answers for the server. */
+  readonly messages: Pick<PublicMessages<CallStream>, 'question' | 'original'>;
+  /** Sends a message that belongs to no call. */
   readonly push: (text: string) => void;
-  /** What the session's record says of open questions has changed. */
+  /** Called when the open questions in the session's record have changed. */
   readonly changed: () => void;
 }
 
 type InputEvent = Extract<ExchangeEvent, { kind: 'input' }>;
 type NamedNotice<Kind extends ServerNotice['kind']> = Extract<ServerNotice, { kind: Kind }>;
 
-/** What a client says that needs no answer of ours. */
+/** A message of a client that is not answered. */
 type Remark = Exclude<PostedMessage, { kind: 'request' }>;
 
 export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #requests: PendingQuestions;
   readonly #questioners = new Map<ServerName, Questioner>();
-  /** By server; of those that belong to no call. */
+  /** Records of questions that belong to no call, by server. */
   readonly #records = new Map<ServerName, QuestionRecords>();
-  /** The client was asked something outside calls, which the record knows. */
+  /** Whether the session's record contains questions that belong to no call. */
   #wasStanding = false;
-  /** The worker that held the session before this one did. */
+  /** The worker that held the session before this one. */
   heldBefore: WorkerId | undefined;
 
   constructor(options: ServerQuestionsOptions) {
     this.#options = options;
-    this.#requests = new PendingQuestions(options.host.nextQuestionId, (answer) => options.words.original(answer));
+    this.#requests = new PendingQuestions(options.host.nextQuestionId, (answer) => options.messages.original(answer));
   }
 
   /** Questions that outlive this worker. */
@@ -59,25 +59,30 @@ export class ServerQuestions {
 
   // --- what servers ask ----------------------------------------------------------------------------------------------------
 
-  /** @param stream of the call that asks. */
+  /** Asks a question of a server during a call. @param stream of that call. */
   ofCall(asker: Questioner, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
     const question: PendingQuestion = { asker, input, stream };
     if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, params);
   }
 
-  /** What a server asks of this session outside any call: its connection to it is this session's own. */
+  /** Asks a question of a server outside calls. It is for this session, because the connection is the session's own. */
   outsideCalls(notice: NamedNotice<'question'>): void {
     const { server, input, method, params, place, tool, movedFrom } = notice;
     const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
     this.#recordsOf(server)?.asked(input, method);
-    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.words.question(server, params, { place, tool }));
+    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.messages.question(server, params, { place, tool }));
     this.#options.changed();
   }
 
-  /** The client may not see any more what asks. */
-  refuseOutsideCalls({ server, input }: NamedNotice<'question'>): void {
-    this.#questioner(server).answerInput(input, { error: toErrorObject(fault('policy.denied', 'who began this may not use it any more')) });
+  /** Refuses a question of something that the client may no longer see. */
+  refuseOutsideCalls(notice: NamedNotice<'question'>): void {
+    this.answerOutsideCalls(notice, { error: toErrorObject(fault('policy.denied', 'who began this may not use it any more')) });
+  }
+
+  /** Answers in the client's place. */
+  answerOutsideCalls({ server, input }: NamedNotice<'question'>, answer: InputAnswer): void {
+    this.#questioner(server).answerInput(input, answer);
   }
 
   withdrawOutsideCalls({ server, input, reason }: NamedNotice<'question-withdrawn'>): void {
@@ -97,7 +102,7 @@ export class ServerQuestions {
   #ask(question: PendingQuestion, method: QuestionMethod, params: JsonObject): void {
     const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
     if (!isInputMethod(method)) {
-      this.#requests.ask(question, method, params); // No revision knows it; the client may.
+      this.#requests.ask(question, method, params); // No revision defines the method, but the client may know it.
       return;
     }
     if (!(inputCapabilities[method] in this.#options.client.capabilities())) {
@@ -120,7 +125,7 @@ export class ServerQuestions {
     return made;
   }
 
-  /** The session as the one that answers a server. */
+  /** The session as the party that waits for an answer to a question outside calls. */
   #questioner(server: ServerName): Questioner {
     const known = this.#questioners.get(server);
     if (known !== undefined) return known;
@@ -140,20 +145,20 @@ export class ServerQuestions {
 
   // --- what the client says to it --------------------------------------------------------------------------------------------
 
-  /** @returns false when nobody waits for it here. */
+  /** Handles an answer of the client. @returns false when no such question is open here. */
   takeAnswer(response: JsonRpcResponse): boolean {
     const isTaken = this.#requests.answer(response);
     if (isTaken && this.#wasStanding) this.#options.changed();
     return isTaken;
   }
 
-  /** @returns false when it is about nothing that was asked here. */
+  /** Handles progress of the client. @returns false when it belongs to no question that is open here. */
   takeProgress(params: JsonObject | undefined): boolean {
     return this.#requests.progress(params);
   }
 
   /**
-   * Gives something that is about nothing open here to the worker that has it open.
+   * Passes a message about a question that is not open here to the worker that asked it.
    * @param id of the question it is about.
    */
   passOn(remark: Remark, id: unknown): Promise<LateReply['outcome'] | 'silence'> {

@@ -1,7 +1,7 @@
-/** What the client of one session sees: by what an edge said of it with its latest request, and by the rules as they are now. */
+/** What the client of one session sees, by the facts of its latest request and the rules in force. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, ChangeKind } from '@omnibus/protocol';
-import { isUnheard } from '../call/access.ts';
+import { lacksFacts } from '../call/access.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 
@@ -14,17 +14,17 @@ export class SessionSight {
     this.#client = client;
   }
 
-  /** Undefined when the endpoint has left the configuration. */
+  /** The view of the client; undefined when the endpoint was removed from the configuration. */
   get view(): View | undefined {
     return this.#host.view(this.#client.asking, this.#client.declared);
   }
 
-  /** The caller, with what an edge said of it last. */
+  /** The caller as of its latest request. */
   get asking(): Caller {
     return this.#client.asking;
   }
 
-  /** Serves, before it returns, a request that had to wait: with what an edge said of the caller when it came, whatever was said since. */
+  /** Serves a request that had to wait, synchronously, with the facts that came with it instead of later ones. */
   as(caller: Caller, serve: () => void): void {
     const latest = this.#client.asking;
     this.#client.asking = caller;
@@ -35,12 +35,13 @@ export class SessionSight {
     }
   }
 
-  /** Who asks may be known by a fresh token, which may say something else of him. @returns the lists that read differently for him now. */
+  /** Notes the caller of a new request, whose token may contain other claims. @returns the lists that differ for the caller now. */
   asks(caller: Caller): readonly ChangeKind[] {
+    const { asking } = this.#client;
     const before = this.#client.access();
-    const seen = before?.sight === undefined ? undefined : this.view;
     this.#client.asking = caller;
-    if (before === undefined || seen === undefined || before.sight === this.#client.access()?.sight || isUnheard(before)) return [];
-    return this.view?.changesSince(seen) ?? [];
+    if (before?.sight === undefined || before.sight === this.#client.access()?.sight || lacksFacts(before)) return [];
+    const seen = this.#host.view(asking, this.#client.declared);
+    return seen === undefined ? [] : (this.view?.changesSince(seen) ?? []);
   }
 }

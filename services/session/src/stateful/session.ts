@@ -1,10 +1,10 @@
 /**
- * One client session: the shell around `machine.ts`, from `initialize` to its end, at this worker or at the next.
+ * One client session, from `initialize` to its end, at this worker or the next. Its states are in `machine.ts`.
  *
  * Invariants
  *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
  *  S2  Every request is answered exactly once, unless it was cancelled; then never.
- *  S3  A caller that is not the session's own, or comes by another endpoint, is told that there is no such session.
+ *  S3  A caller other than the session's own, or a request at another endpoint, is answered that there is no such session.
  */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
@@ -35,21 +35,21 @@ import type { SessionHost } from './session-host.ts';
 import { keptOf, type SessionParts } from './session-parts.ts';
 import { SessionSight } from './session-sight.ts';
 
-/** What is still on its way when a worker has to go. */
+/** The answer to requests that are still open when a worker has to stop. */
 const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
 
-/** What the worker wants to know of a session. */
+/** Calls by which a session informs its worker. */
 export interface SessionHooks {
   /** It has ended. */
   released(session: Session): void;
-  /** Its record is old. */
+  /** Its record has to be written again. */
   changed(session: Session): void;
 }
 
 export class Session {
   readonly key: SessionKey;
   readonly caller: Caller;
-  /** The client has asked something or opened a stream. */
+  /** Whether the client has made a request or opened a stream. */
   isUsed = false;
   readonly #hooks: SessionHooks;
   readonly #parts: SessionParts;
@@ -93,12 +93,12 @@ export class Session {
     const level = levelOf(key, host, () => forwarding, changed);
     const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
-    const questions: ServerQuestions = new ServerQuestions({ key, host, client, words: forwarding.words, push: streams.push, changed });
+    const questions: ServerQuestions = new ServerQuestions({ key, host, client, messages: forwarding.messages, push: streams.push, changed });
     const offerWait = new OfferWait({ key, place: host.placeOf(caller), offers: host.offers, client, told: (server) => forwarding.kept.contacted.add(server) });
     return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
   }
 
-  /** Where its life stands (`machine.ts`). */
+  /** Its state (`machine.ts`). */
   get state(): string {
     return this.#actor.getSnapshot().value;
   }
@@ -107,7 +107,7 @@ export class Session {
     return this.#parts.streams;
   }
 
-  /** As far as what the client is offered depends on it. */
+  /** The part of the client's capabilities on which offers depend. */
   get declared(): Declared {
     return this.#parts.client.declared;
   }
@@ -121,7 +121,7 @@ export class Session {
     return this.#parts.forwarding.size;
   }
 
-  /** Milliseconds since anything happened; 0 while something is open. */
+  /** Milliseconds since the last activity; 0 while a request or stream is open. */
   idleMs(now: number): number {
     const { forwarding, streams } = this.#parts;
     return forwarding.size > 0 || streams.standing > 0 ? 0 : now - this.#lastActivityAt;
@@ -129,7 +129,7 @@ export class Session {
 
   // --- its beginning, here or at another worker -------------------------------------------------------------------------------
 
-  /** Answers `initialize`. The result as JSON-RPC text. @param asking its caller with what an edge says of it. */
+  /** Answers `initialize`. @param asking the caller with the facts that the edge has proven. @returns the response as JSON-RPC text. */
   open(request: JsonRpcRequest, view: View, asking: Caller): string {
     this.#parts.client.asking = asking;
     const { protocolVersion, capabilities: given, clientInfo } = request.params ?? {};
@@ -149,13 +149,13 @@ export class Session {
     void this.sight.view;
   }
 
-  /** What another worker revives it from. */
+  /** The record from which another worker can restore it. */
   record(worker: WorkerId): SessionRecord {
     const { value, context: { revision, capabilities } } = this.#actor.getSnapshot();
     return { ...keptOf(this.#parts), revision: (revision ?? latestLegacyRevision) as LegacyRevision, capabilities, isReady: value === 'ready', worker };
   }
 
-  /** Goes on where the worker that held it left off. What the client may have missed of changed lists and resources, it is told again. */
+  /** Restores the session from the record of another worker. Changes of lists and resources that the client may have missed are announced again. */
   restore(record: SessionRecord): void {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, forwarding, questions } = this.#parts;
@@ -174,7 +174,7 @@ export class Session {
 
   // --- what its client sends ---------------------------------------------------------------------------------------------------
 
-  /** @param edge where the client is; undefined in one process. */
+  /** Handles a command. @param edge to which the client is connected; undefined in a gateway of one process. */
   receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
     const { client, streams } = this.#parts;
@@ -212,12 +212,12 @@ export class Session {
     }
   }
 
-  /** What its client sees now. */
+  /** What its client sees. */
   get sight(): SessionSight {
     return this.#parts.sight;
   }
 
-  /** What the client says of what is open here, as it comes from the worker that holds the session now. */
+  /** Handles a message of the client about something that is still open here, passed on by the worker that holds the session now. */
   hearLate(posted: PostedMessage): LateReply['outcome'] {
     return this.#posted.hearLate(posted);
   }
@@ -233,7 +233,7 @@ export class Session {
     streams.listsChanged(kinds.filter((kind) => client.offered.has(kind)));
   }
 
-  /** An adapter came or went: those that are there hear again what they are to know, and the client what none of them could tell it. */
+  /** An adapter came or went: subscriptions and log levels are sent again, and the client is notified of what may have been missed. */
   adaptersChanged(server: ServerName, hasGap: boolean): void {
     const { client, forwarding } = this.#parts;
     if (!forwarding.kept.contacted.has(server)) return;
@@ -245,7 +245,7 @@ export class Session {
     this.hear({ kind: 'resource-updated', server, uri, sessions: [this.key] });
   }
 
-  /** Ends what is blocked from now on; the session itself where its caller is. */
+  /** Ends requests that are blocked from now on, and the session itself if its caller is. */
   blocked(blocks: Blocks): void {
     if (this.#parts.forwarding.endBlocked(blocks)) this.end();
   }
@@ -258,19 +258,19 @@ export class Session {
     this.#actor.send({ type: 'idle.noted' });
   }
 
-  /** Waits for running requests up to the limit, and sends its streams to whoever goes on with it. */
+  /** Waits for running requests up to the limit, and then moves its streams to the next worker. */
   async handOver(limitMs: number): Promise<void> {
     await this.#idle(limitMs);
     this.abandon();
   }
 
-  /** Another worker holds it by now. */
+  /** Ends the session here because another worker holds it by now. */
   abandon(): void {
     this.#parts.forwarding.failAll(interrupted);
     this.#parts.streams.move();
   }
 
-  /** Ends the streams, waits for running requests up to the limit, ends. */
+  /** Ends the streams, waits for running requests up to the limit, and ends the session. */
   async drain(limitMs: number): Promise<void> {
     this.#actor.send({ type: 'drain.requested' });
     await this.#idle(limitMs);

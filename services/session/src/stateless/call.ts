@@ -1,7 +1,7 @@
 /**
- * One call of a client without a session, over all the requests it takes: when the server asks something, the client is
- * answered with the question and comes back with the answer in a request of its own, while the call stays open at the server
- * (2026-07-28 basic/patterns, Multi Round-Trip Requests; the call is never made a second time).
+ * One call of a client without a session, over all its rounds: when the server asks something, the client is answered with the question and
+ * brings the answer in a new request, while the call stays open at the server (2026-07-28 basic/patterns, Multi Round-Trip Requests). The
+ * server is never called a second time.
  *
  *              question                window over              answers complete
  *   running ------------> collecting ------------> parked ----------------------> running
@@ -10,10 +10,10 @@
  *   settled <-----------------------------------------
  *
  * Invariants
- *  M1  The server hears one answer to each question, however often the client sends it.
- *  M2  A request that brings answers a second time joins the call; it gets what the call is answered with.
- *  M3  A call whose client has gone while it ran is cancelled; between two rounds a client holds no connection, and is not gone.
- *  M5  While it runs it has a place among what runs, while it is kept for its client one among what is kept, and never both.
+ *  M1  The server gets one answer to each question, however often the client sends it.
+ *  M2  A request that brings answers a second time joins the call and gets the same answer.
+ *  M3  A call whose client disconnects while it runs is cancelled; between two rounds a client has no connection, and does not count as gone.
+ *  M5  While it runs it has a place among running calls, while it waits for its client one among kept calls, and never both.
  */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
@@ -28,34 +28,34 @@ import { CallClient, type CallClientOptions } from './call-client.ts';
 import { CallQuestions } from './call-questions.ts';
 import { answer, answerResult, refuse, send, type PendingReply } from './pending-reply.ts';
 import type { Place } from './place.ts';
-import type { Kept } from './shelf.ts';
+import type { KeptCall } from './kept-calls.ts';
 
 export interface StatelessCallOptions extends CallClientOptions {
   readonly host: CallHost;
   readonly view: View;
   readonly linkedResources: LinkedResources;
-  /** Parameters for the server, less what belongs to this hop. */
+  /** Parameters for the server, without members that are for the gateway. */
   readonly params: JsonObject;
   readonly method: ExchangeMethod;
-  /** Seals where the call can be continued. */
+  /** Makes the sealed `requestState` with which the call can be continued. */
   readonly seal: (round: number) => string;
   /** Milliseconds a client has to answer. */
   readonly humanMs: number;
   readonly place: Place;
-  /** Nobody can come back to it any more. */
+  /** Called when the call cannot be continued any more. */
   readonly ended: (call: StatelessCall) => void;
 }
 
-/** Questions that a server asks together are asked together. */
+/** Milliseconds in which questions are collected, so that those that a server asks together are sent together. */
 const collectMs = 20;
-/** Requests that wait for the answer to one call: a client that repeats itself does so a few times. */
+/** Requests that may wait for the answer to one call; a client repeats a request only a few times. */
 const maxWaiters = 16;
-/** One request ends with its call, and nothing is recorded of it. */
+/** No hooks: nothing outlives a call without a session. */
 const nobodyHears: ForwardingHooks = { idle: () => undefined, keptChanged: () => undefined };
-/** How long an answered call can be asked for again. */
+/** Milliseconds in which the answer of a settled call can be requested again. */
 const keepSettledMs = 60_000;
 
-export class StatelessCall implements CallStream, Kept {
+export class StatelessCall implements CallStream, KeptCall {
   readonly #options: StatelessCallOptions;
   readonly #forwarding: Forwarding<CallStream>;
   readonly #questions = new CallQuestions();
@@ -65,7 +65,7 @@ export class StatelessCall implements CallStream, Kept {
   #round = 0;
   #collecting: NodeJS.Timeout | undefined;
   #answer: { readonly member: string; readonly httpStatus: number } | { readonly fault: GatewayFault } | undefined;
-  /** When an answer cannot be asked for again any more. */
+  /** The deadline after which the answer is forgotten. */
   #forgetting: Deadline | undefined;
   #askedUntil = Infinity;
 
@@ -93,7 +93,7 @@ export class StatelessCall implements CallStream, Kept {
     return this.#client.latest.command.tap;
   }
 
-  /** A server has asked something: what it asks together goes to the client together. */
+  /** A server has asked something; questions are collected for a moment and sent together. */
   questionAsked(): void {
     if (this.#phase === 'parked') {
       const refusal = this.#options.place.keep(this, this.#size);
@@ -104,7 +104,7 @@ export class StatelessCall implements CallStream, Kept {
     this.#collecting = setTimeout(() => this.#park(), collectMs);
   }
 
-  /** Ends it where it is blocked. */
+  /** Ends the call if it is blocked. */
   blocked(blocks: Blocks): void {
     this.#forwarding.endBlocked(blocks);
   }
@@ -140,7 +140,7 @@ export class StatelessCall implements CallStream, Kept {
     else this.#forgetting = this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
   }
 
-  /** Later calls of the same client are kept in its place. */
+  /** Ends a kept call to make room for later ones of the same client. */
   drop(reason: string): void {
     this.#forgetting?.cancel();
     if (this.#phase === 'settled') this.#options.ended(this);
@@ -172,12 +172,12 @@ export class StatelessCall implements CallStream, Kept {
     for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
   }
 
-  /** Bytes, about, of what it was sent and is asked. */
+  /** Approximate bytes of its parameters and open questions. */
   get #size(): number {
     return JSON.stringify(this.#options.params).length + this.#questions.length;
   }
 
-  /** The time to come back is over. */
+  /** Whether the time of the client to come back is over. */
   get isOverdue(): boolean {
     return performance.now() > this.#askedUntil;
   }
@@ -187,7 +187,7 @@ export class StatelessCall implements CallStream, Kept {
     answerResult(waiter, inputRequired(this.#questions.requests, this.#options.seal(this.#round)));
   }
 
-  /** A request that comes back with the state of a round, by the rules as they are now. @param view what its caller sees. */
+  /** Continues the call with a request that brings the state of a round, if the rules in force still permit it. @param view of its caller. */
   resume(waiter: PendingReply, round: number, view: View): void {
     const { host, method, params } = this.#options;
     const access = this.#phase === 'parked' ? host.accessOf(waiter.command.caller) : undefined;
@@ -203,7 +203,7 @@ export class StatelessCall implements CallStream, Kept {
     } else if (this.#phase !== 'parked') {
       this.#join(waiter); // M2
     } else if (round !== this.#round) {
-      this.#askFor(waiter); // M2: an old state, while the next question is open.
+      this.#askFor(waiter); // M2: the state is of an earlier round, and the next question is open.
     } else {
       this.#takeAnswers(waiter);
     }
@@ -223,7 +223,7 @@ export class StatelessCall implements CallStream, Kept {
     const isComplete = answered.length === this.#questions.size;
     const refusal = isComplete ? this.#options.place.run(this) : undefined;
     if (refusal !== undefined) {
-      refuse(waiter, refusal); // The client comes back with the same answers.
+      refuse(waiter, refusal); // The client can send the same answers again.
       return;
     }
     this.#client.latest = waiter;
@@ -242,7 +242,7 @@ export class StatelessCall implements CallStream, Kept {
     return this.#waiters.some(({ command }) => command.key === key);
   }
 
-  /** @returns false when it is none of this call's. */
+  /** A request was closed by its client. @returns false when it does not belong to this call. */
   closed(key: SessionKey, reason: string): boolean {
     const index = this.#waiters.findIndex(({ command }) => command.key === key);
     if (index === -1) return false;
@@ -251,7 +251,7 @@ export class StatelessCall implements CallStream, Kept {
     return true;
   }
 
-  /** The gateway stops: whoever comes back finds nobody. */
+  /** Ends the call because the gateway stops; it cannot be continued. */
   abandon(reason: string): void {
     this.#forwarding.cancelAll(reason);
   }

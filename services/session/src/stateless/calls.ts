@@ -1,6 +1,6 @@
 /**
- * The calls of clients without sessions that are open at this worker: begun by one request, and continued by others that bring the state
- * they were answered with. A call that waits is held by one worker; the others say which.
+ * The calls of clients without sessions that are open at this worker: begun by one request, and continued by further requests with the
+ * `requestState` of the answer. A waiting call is held by one worker; other workers name it to the edge.
  */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
@@ -21,7 +21,7 @@ import { answerResult, refuse, requestedIn, requesterOf, type PendingReply } fro
 import { Place } from './place.ts';
 import { digestOf, RequestStates, type SealedState } from './request-state.ts';
 import type { Running } from './running.ts';
-import type { Shelf } from './shelf.ts';
+import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 export interface StatelessCallsOptions {
@@ -30,8 +30,8 @@ export interface StatelessCallsOptions {
   /** Milliseconds a client has to come back with an answer. */
   readonly humanMs: () => number;
   readonly running: Running;
-  /** Where calls have their place that wait for their clients. */
-  readonly shelf: Shelf;
+  /** Calls that wait for their clients. */
+  readonly keptCalls: KeptCalls;
   readonly linkedResources: LinkedResourcesOfClients;
 }
 
@@ -39,7 +39,7 @@ export class StatelessCalls {
   readonly #options: StatelessCallsOptions;
   readonly #states: RequestStates;
   readonly #open = new Map<string, StatelessCall>();
-  /** Calls that continue, by the request that continues them. */
+  /** Continued calls, by the request that continues them. */
   readonly #joined = new Map<SessionKey, StatelessCall>();
 
   constructor(options: StatelessCallsOptions) {
@@ -52,29 +52,29 @@ export class StatelessCalls {
     return [...this.#open.values()].filter(({ isParked }) => isParked).length;
   }
 
-  /** Calls and those who wait for them; what nobody can come back to is not among them. */
+  /** Number of open calls and of requests that wait for them. */
   get size(): number {
     return this.#open.size + this.#joined.size;
   }
 
-  /** Whether a request waits for what a call is answered with. */
+  /** Whether a request waits for the answer of a call. */
   waits(key: SessionKey): boolean {
     return this.#callOf(key)?.waits(key) === true;
   }
 
-  /** A client has gone. @returns false when it waited for none of these calls. */
+  /** A client has disconnected. @returns false when its request waited for none of these calls. */
   closed(key: SessionKey, reason: string): boolean {
     const call = this.#callOf(key);
     this.#joined.delete(key);
     return call?.closed(key, reason) === true;
   }
 
-  /** Somebody or something is blocked from now on. */
+  /** Applies changed blocks. */
   blocked(blocks: Blocks): void {
     for (const call of [...this.#open.values()]) call.blocked(blocks);
   }
 
-  /** The gateway stops: whoever comes back finds nobody. */
+  /** Ends all calls because the gateway stops; they cannot be continued. */
   abandonAll(reason: string): void {
     for (const call of this.#open.values()) call.abandon(reason);
   }
@@ -105,9 +105,9 @@ export class StatelessCalls {
     this.start(waiter, view, method);
   }
 
-  /** @param urlRound how often the client was asked to visit addresses before this. */
+  /** Begins a call. @param urlRound number of times that the client was asked to visit addresses before. */
   start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0): void {
-    const { host, worker, running, shelf, linkedResources, humanMs } = this.#options;
+    const { host, worker, running, keptCalls, linkedResources, humanMs } = this.#options;
     const { request: { params = {} }, caller, key } = waiter.command;
     const { principal } = caller;
     const full = running.take(caller);
@@ -117,7 +117,7 @@ export class StatelessCalls {
     }
     const keepsOwnState = this.#keepsOwnState(method, params, view, waiter.command);
     const { inputResponses: _responses, requestState: _state, ...plain } = params;
-    const place = new Place(caller, running, shelf);
+    const place = new Place(caller, running, keptCalls);
     const call = new StatelessCall({
       host, view, linkedResources: linkedResources.of(caller), first: waiter, method, place,
       params: keepToken(params, withoutHopMeta(keepsOwnState ? params : plain)),
@@ -159,7 +159,7 @@ export class StatelessCalls {
         else waiter.reply({ kind: 'elsewhere', worker: state.worker });
         return;
       default:
-        this.#refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for something that this one does not know.
+        this.#refuse(waiter, fault('state.invalid')); // Sealed by a newer version, for a kind of state that this one does not know.
     }
   }
 
@@ -180,7 +180,7 @@ export class StatelessCalls {
     }, round, view);
   }
 
-  /** The user has been to the addresses a server wanted visited: nothing is open at the server, so it is called anew. */
+  /** The user has visited the addresses that the server named. Nothing is open at the server, so it is called again. */
   #callAgain(waiter: PendingReply, view: View, method: ExchangeMethod, round: number): void {
     if (areVisited(waiter.command.request.params?.['inputResponses'])) {
       this.start(waiter, view, method, round);
@@ -198,12 +198,12 @@ export class StatelessCalls {
 
   // --- which server ------------------------------------------------------------------------------------------------------------
 
-  /** A task that the request names by an id that its caller was given. */
+  /** The task whose public id the request names; undefined where that was not made for this caller. */
   taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
     return typeof taskId === 'string' ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(taskId) : undefined;
   }
 
-  /** The server has its own state brought back: that passes through the gateway, bound to its caller where that one is known. */
+  /** Whether the server has a `requestState` of its own, which is passed through, bound to the caller if that is known. */
   #keepsOwnState(method: ExchangeMethod, params: JsonObject, view: View, command: ModernCommand): boolean {
     const server = this.#serverOf(method, params, view, command);
     return server !== undefined && serverFeatures(view, server).hasRounds;
@@ -222,13 +222,13 @@ export class StatelessCalls {
     return route === undefined || 'rivals' in route ? undefined : route.server;
   }
 
-  /** A call has the key of the request it began with. */
+  /** The call of a request, which has begun or continued it. */
   #callOf(key: SessionKey): StatelessCall | undefined {
     return this.#joined.get(key) ?? this.#open.get(key);
   }
 }
 
-/** The progress token stays with the parameters: forwarding looks there for whether progress is wanted. */
+/** Puts the progress token into the parameters, where forwarding looks for it. */
 function keepToken(given: JsonObject, params: JsonObject): JsonObject {
   const meta = given['_meta'];
   if (!isObject(meta) || !('progressToken' in meta)) return params;

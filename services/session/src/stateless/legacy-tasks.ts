@@ -1,78 +1,55 @@
 /**
- * Tasks of an older server (2025-11-25 basic/utilities/tasks) as a client of the tasks extension sees them: results are read
- * with the state, and what the task needs is shown with it and answered by `tasks/update`.
+ * Presents tasks of an older server (2025-11-25 basic/utilities/tasks) to clients of the tasks extension: the result comes with the state, and
+ * questions of the task are listed in it and answered with `tasks/update`.
  *
- * An older server asks only on an open `tasks/result`, so one is kept open by the worker that first saw the need.
+ * An older server asks only during an open `tasks/result`, so the worker that first saw `input_required` keeps one open.
  *
- * Invariant M4: an update answers questions of the task it names, and of no other. The keys of questions are sealed: they name the
- * task, and the worker to which the answers belong, and nobody can make one.
+ * Invariant M4: an update answers questions of the task it names, and of no other. The keys of questions are sealed, so that they cannot be
+ * forged: they name the task, and the worker that waits for the answers.
  */
 import type { Blocks } from '@omnibus/bus';
-import type { Redaction } from '@omnibus/policy';
 import {
   carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
-  type Caller, type ExchangeEvent, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type JsonObject, type SessionKey, type WorkerId,
+  type Caller, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type InputAnswer, type JsonObject, type SessionKey, type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
-import { redactedOutcome } from '../call/redacted.ts';
+import type { Screen } from '../call/guardrails/screen.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
 import { inContext, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
 import { answer, answerResult, refuse, type PendingReply } from './pending-reply.ts';
-import type { Kept, Shelf } from './shelf.ts';
+import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
+import { nameOf, sizeOf, type Input, type TaskRequest, type TaskWatch } from './legacy-task-requests.ts';
 
-type Input = Extract<ExchangeEvent, { kind: 'input' }>;
-
-/** A request that waits for what a server says of a task. */
-interface TaskRequest {
-  readonly waiter: PendingReply;
-  readonly task: TaskAddress;
-  /** What is taken out of what its server says. */
-  readonly redaction: Redaction | undefined;
-  /** It has been answered, or its client has gone. */
-  readonly over: () => void;
-  /** Undefined while nothing is asked of the server for it. */
-  exchange: Exchange | undefined;
-}
-
-/** A `tasks/result` that is open because the task needs something. */
-interface TaskWatch extends Kept {
-  readonly task: TaskAddress;
-  readonly exchange: Exchange;
-  readonly questions: Map<string, Input>;
-  /** Who wants to know when the first question is there, or the task has gone on without. */
-  readonly asked: Set<() => void>;
-}
-
-/** A server that needs something says so when it is asked for the result; it has this long to do so before the client is told of the need without the question. */
+/** Milliseconds that a server has, after `tasks/result` was sent, to ask its question; after that the client gets the state without the question. */
 const askMs = 500;
-/** Keys of an update that are looked at to find whose they are: a task has no more questions open (`exchange-questions.ts`). */
+/** Keys of an update that are examined: a task cannot have more open questions (`exchange-questions.ts`). */
 const maxKeys = 100;
 
 export class LegacyTasks {
   readonly #host: StatelessHost;
   readonly #worker: WorkerId;
-  readonly #shelf: Shelf;
+  readonly #keptCalls: KeptCalls;
   readonly #watches = new Map<string, TaskWatch>();
   readonly #asking = new Map<SessionKey, TaskRequest>();
   #count = 0;
 
-  /** @param shelf where what is kept open between requests has its place. */
-  constructor(host: StatelessHost, worker: WorkerId, shelf: Shelf) {
+  /** @param keptCalls holds what is kept open between requests. */
+  constructor(host: StatelessHost, worker: WorkerId, keptCalls: KeptCalls) {
     this.#host = host;
     this.#worker = worker;
-    this.#shelf = shelf;
+    this.#keptCalls = keptCalls;
   }
 
-  /** Whether a request waits for what a server says of a task. */
+  /** Whether a request about a task waits for the server. */
   waits(key: SessionKey): boolean {
     return this.#asking.has(key);
   }
 
-  /** @returns false when it is none of these requests. */
+  /** A client has disconnected. @returns false when its request is none of these. */
   closed(key: SessionKey, reason: string): boolean {
     const asking = this.#asking.get(key);
     if (asking === undefined) return false;
@@ -82,14 +59,14 @@ export class LegacyTasks {
     return true;
   }
 
-  /** The gateway stops: whoever asks again has the task's needs found out anew. */
+  /** Ends everything because the gateway stops; another worker asks the server again when a client does. */
   stop(reason: string): void {
-    for (const watch of this.#watches.values()) this.#shelf.remove(watch);
+    for (const watch of this.#watches.values()) this.#keptCalls.remove(watch);
     for (const { exchange } of this.#watches.values()) exchange.cancel(reason);
     this.#watches.clear();
   }
 
-  /** Whoever waits for a blocked server is told so, and nothing is kept open there. */
+  /** Answers requests for blocked servers with that, and keeps nothing open there. */
   blocked(blocks: Blocks): void {
     const problemOf = (caller: Caller, { server, tool }: Pick<TaskAddress, 'server' | 'tool'>): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool);
     for (const { waiter, task, exchange } of [...this.#asking.values()]) {
@@ -104,18 +81,18 @@ export class LegacyTasks {
     }
   }
 
-  /** @param over the request has been answered, or its client has gone. */
-  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, redaction: Redaction | undefined, over: () => void): void {
+  /** Serves one request about a task. @param over called when it was answered, or its client has disconnected. */
+  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, screen: Screen | undefined, over: () => void): void {
     const { key } = given.command;
     const waiter: PendingReply = {
       command: given.command,
       reply: (frame) => {
-        if (!this.#asking.delete(key)) return; // Its client has gone.
+        if (!this.#asking.delete(key)) return; // Its client has disconnected.
         over();
         given.reply(frame);
       },
     };
-    const asking: TaskRequest = { waiter, task, redaction, over, exchange: undefined };
+    const asking: TaskRequest = { waiter, task, screen, over, exchange: undefined };
     this.#asking.set(key, asking);
     switch (method) {
       case 'tasks/get':
@@ -137,7 +114,7 @@ export class LegacyTasks {
     });
   }
 
-  #exchange({ waiter, task, redaction }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
+  #exchange({ waiter, task, screen }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
@@ -153,11 +130,19 @@ export class LegacyTasks {
       progress: () => undefined, affinity: () => undefined,
       log: () => undefined,
       lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
-      input: (event) => (isInputMethod(event.method) ? asked?.add(redaction === undefined ? event : { ...event, params: redaction.said(event.params) }) : exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } })),
-      inputWithdrawn: (withdrawn) => {
-        for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
+      input: (event) => {
+        if (!isInputMethod(event.method)) exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } });
+        else if (screen === undefined) asked?.add(event);
+        else screen.question(event, (shown) => asked?.add(shown), (answer) => exchange.answerInput(event.input, answer));
       },
-      settled: (outcome) => settled(redactedOutcome(outcome, redaction)),
+      inputWithdrawn: (withdrawn) => {
+        const withdraw = (): void => {
+          for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
+        };
+        if (screen === undefined) withdraw();
+        else screen.after(withdraw);
+      },
+      settled: (outcome) => (screen === undefined ? settled(outcome) : screen.outcome(outcome, settled)),
     });
     return exchange.begin();
   }
@@ -176,7 +161,7 @@ export class LegacyTasks {
     answerResult(waiter, modernResult('tasks/get', { ...extensionTask(ids.publicTask(server, task)), ...more }));
   }
 
-  /** What the older revision calls failed because the tool failed is completed here; only a failed request is failed. */
+  /** Answers for an ended task. A task that failed because its tool failed is `completed` in the extension; only a failed request is `failed`. */
   #answerEnded(asking: TaskRequest, task: JsonObject): void {
     this.#ask(asking, 'tasks/result', (outcome) => {
       if (outcome.kind === 'fault') refuse(asking.waiter, outcome.fault);
@@ -195,7 +180,7 @@ export class LegacyTasks {
     };
     const limit = this.#host.wheel.schedule(askMs, tell);
     watch.asked.add(tell);
-    const refusal = this.#shelf.keep(watch, sizeOf(watch));
+    const refusal = this.#keptCalls.keep(watch, sizeOf(watch));
     if (refusal !== undefined) {
       limit.cancel();
       watch.asked.clear();
@@ -213,17 +198,17 @@ export class LegacyTasks {
     };
     const end = (): void => {
       if (this.#watches.get(name) === watch) this.#watches.delete(name);
-      this.#shelf.remove(watch);
+      this.#keptCalls.remove(watch);
       questions.clear();
       tell();
     };
     const exchange = this.#exchange(asking, 'tasks/result', end, {
       questions,
       add: (event) => {
-        if ([...questions.values()].some(({ input }) => input === event.input)) return; // Asked again after the bus was gone.
+        if ([...questions.values()].some(({ input }) => input === event.input)) return; // The adapter asks again after a loss of the bus.
         this.#count += 1;
         questions.set(this.#keyOf(asking, this.#count), event);
-        if (this.#watches.get(name) === watch && this.#shelf.keep(watch, sizeOf(watch)) !== undefined) watch.drop('there is no room for what it was asked');
+        if (this.#watches.get(name) === watch && this.#keptCalls.keep(watch, sizeOf(watch)) !== undefined) watch.drop('there is no room for what it was asked');
         else tell();
       },
     });
@@ -242,7 +227,7 @@ export class LegacyTasks {
     return this.#host.sealer.seal('task-input', JSON.stringify([this.#worker, count, server, id, owner, waiter.command.caller.principal]));
   }
 
-  /** The worker that holds a question of this task; undefined for a key that is none of its. */
+  /** The worker that holds a question of this task; undefined for a key of something else. */
   #holderOf({ waiter, task: { server, id, owner } }: TaskRequest, key: string): WorkerId | undefined {
     const opened = this.#host.sealer.open('task-input', key);
     if (opened === undefined) return undefined;
@@ -250,45 +235,37 @@ export class LegacyTasks {
     return JSON.stringify(of) === JSON.stringify([server, id, owner, waiter.command.caller.principal]) ? worker : undefined;
   }
 
-  /** Answers may be partial, and keys that mean nothing any more are ignored. */
+  /** Passes on the answers of an update. They may be partial, and unknown keys are ignored. */
   #update(asking: TaskRequest): void {
-    const { waiter } = asking;
+    const { waiter, screen } = asking;
     const { params = {} } = waiter.command.request;
     const responses = isObject(params['inputResponses']) ? params['inputResponses'] : {};
     const watch = this.#watches.get(nameOf(asking));
-    const answered = [...(watch?.questions ?? [])].filter(([key]) => Object.hasOwn(responses, key)); // M4
-    if (watch === undefined || answered.length === 0) {
+    const answers = [...(watch?.questions ?? [])].filter(([key]) => Object.hasOwn(responses, key)); // M4
+    if (watch === undefined || answers.length === 0) {
       this.#passOn(asking, Object.keys(responses));
       return;
     }
-    for (const [key, { method }] of answered) {
+    for (const [key, { method }] of answers) {
       const problem = responseProblem(method, responses[key]);
       if (problem === undefined) continue;
       refuse(waiter, fault('params.invalid', `params.inputResponses.${printable(key, 100)} ${problem}`));
       return;
     }
-    for (const [key, { input }] of answered) {
+    for (const [key, { input, method }] of answers) {
       watch.questions.delete(key);
-      watch.exchange.answerInput(input, { result: responses[key] as JsonObject });
+      const answered: InputAnswer = { result: responses[key] as JsonObject };
+      if (screen?.looksAt('requests') === true) screen.answer(method, answered, (made) => watch.exchange.answerInput(input, made));
+      else watch.exchange.answerInput(input, answered);
     }
     answerResult(waiter, modernResult('tasks/update', {}));
   }
 
-  /** None of the answers is to a question that is open here: another worker may have asked it. */
+  /** Passes an update, none of whose answers is for a question here, to the workers that its keys name. */
   #passOn(asking: TaskRequest, keys: readonly string[]): void {
     const holders = keys.slice(0, maxKeys).map((key) => this.#holderOf(asking, key)).filter((worker) => worker !== undefined);
     const [holder] = holders;
     if (holder === undefined || holders.includes(this.#worker)) answerResult(asking.waiter, modernResult('tasks/update', {}));
     else asking.waiter.reply({ kind: 'elsewhere', worker: holder });
   }
-}
-
-/** What its questions take up while they are kept. */
-function sizeOf({ questions }: Pick<TaskWatch, 'questions'>): number {
-  return JSON.stringify([...questions.values()]).length;
-}
-
-function nameOf({ waiter, task: { server, id, owner } }: TaskRequest): string {
-  const { principal }: Caller = waiter.command.caller;
-  return JSON.stringify([server, id, owner, principal]);
 }

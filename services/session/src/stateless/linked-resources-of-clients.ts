@@ -1,15 +1,15 @@
-/** The URIs that results linked to, by client: of clients without sessions, whose requests have nothing else in common. */
+/** The URIs that results have linked to, for clients without sessions. */
 import type { Caller } from '@omnibus/protocol';
 import { LinkedResources } from '../call/routes/linked-resources.ts';
-import { holderOf } from './shelf.ts';
+import { holderOf } from './kept-calls.ts';
 
-/** Clients that are remembered; the one that asked nothing for longest is forgotten. */
+/** Clients that are remembered; beyond that the least recently active one is forgotten. */
 const maxClients = 1_000;
-/** Characters of URIs of all of them together: a client follows a link soon after it was given it. */
+/** Characters of the URIs of all clients together. */
 const maxLength = 16 * 1024 * 1024;
 
 export class LinkedResourcesOfClients {
-  /** The one that asked nothing for longest in front. */
+  /** The links of each client, the least recently active client first. */
   readonly #clients = new Map<string, LinkedResources>();
   #length = 0;
 

@@ -1,7 +1,7 @@
 /**
- * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of nothing but what was asked for, each
- * message marked with the request's id, the acknowledgement first. It names what servers have taken, and so comes when each of them has
- * said so or the time of the request is over; a resource that is not in it is one that nobody tells of.
+ * One `subscriptions/listen` (2026-07-28 basic/utilities/subscriptions): a stream of what was asked for and nothing else, each message with the
+ * request's id, the acknowledgement first. The acknowledgement names the subscriptions that servers have accepted, so it is sent when each
+ * server has answered, or the time of the request is over.
  */
 import { subjects } from '@omnibus/bus';
 import type { Route, View } from '@omnibus/catalog';
@@ -11,7 +11,7 @@ import { Exchange } from '../call/exchange.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
-import { SubscriptionTakers } from '../call/subscription-takers.ts';
+import { SubscriptionHolders } from '../call/subscription-holders.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
 import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
@@ -19,25 +19,25 @@ import type { Place } from '../views/place.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
-/** What is kept for the moment of the acknowledgement; a client that is told nothing of what was before it misses nothing it was promised. */
+/** Messages that are kept until the acknowledgement; further ones are dropped, since nothing before the acknowledgement is promised. */
 const maxEarly = 1_000;
-/** Resources one stream can be told of. */
+/** Resource subscriptions of one stream. */
 export const maxResourceSubscriptions = 1_000;
 
 export class Listener {
   readonly waiter: PendingReply;
   readonly place: Place;
-  /** What it is told of may depend on it. */
+  /** The part of the client's capabilities on which offers depend. */
   readonly declared: Declared;
   readonly #host: StatelessHost;
   readonly #kinds: ReadonlySet<ChangeKind>;
   readonly #contacted = new Set<ServerName>();
-  /** What servers tell it of, by server and the server's own URI. */
+  /** Accepted resource subscriptions, by server and the server's own URI. */
   readonly #taken: Subscription[] = [];
-  readonly #takers = new SubscriptionTakers();
-  /** What happened before the acknowledgement; undefined after it. */
+  readonly #holders = new SubscriptionHolders();
+  /** Messages that came before the acknowledgement; undefined after it. */
   #early: (() => void)[] | undefined = [];
-  /** Subscriptions on their way to servers. */
+  /** Subscriptions that servers have not answered yet. */
   readonly #running = new Map<Exchange, ServerName>();
   #isEnded = false;
 
@@ -67,7 +67,7 @@ export class Listener {
     return this.waiter.command.caller;
   }
 
-  /** What it sees now. */
+  /** The view of its caller. */
   get view(): View | undefined {
     return this.#host.view(this.asking, this.declared);
   }
@@ -77,25 +77,25 @@ export class Listener {
   }
 
   /**
-   * An adapter came or went, and those that are there may know of no subscription.
-   * @param missed hears of each resource that may have changed while nobody listened to it, once its changes are heard again.
+   * An adapter came or went: subscriptions are sent again, since the present adapters may not know them.
+   * @param missed called, once the subscription is in place again, with each resource that may have changed while it was not.
    */
   adaptersChanged(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
     if (this.blockOf(server) !== undefined) return;
     for (const [taken, uri] of this.#taken) {
       if (taken !== server) continue;
       this.#subscribeOne(server, uri, (isTaken, by) => {
-        if (isTaken && (this.#takers.note(server, uri, by) || hasGap)) missed(uri);
+        if (isTaken && (this.#holders.note(server, uri, by) || hasGap)) missed(uri);
       });
     }
   }
 
-  /** Why it hears nothing of a server now. */
+  /** Why it gets no messages of a server now; undefined where it does. */
   blockOf(server: ServerName): GatewayFault | undefined {
     return this.#host.callGate?.problemOf(this.#host.factsOf(this.asking), server, undefined);
   }
 
-  /** Subscriptions that are on their way to what is blocked now are not waited for. */
+  /** Stops waiting for subscriptions at servers that are blocked now. */
   blocked(): void {
     for (const [exchange, server] of [...this.#running]) {
       const problem = this.blockOf(server);
@@ -103,7 +103,7 @@ export class Listener {
     }
   }
 
-  /** Nobody reads it any more, or the gateway stops. */
+  /** Ends the stream. @param isGraceful whether it ends with a result, because the gateway stops. */
   end(isGraceful: boolean): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -134,7 +134,7 @@ export class Listener {
     else if (this.#early.length < maxEarly) this.#early.push(tell);
   }
 
-  /** Subscribes each resource at its server, and acknowledges those that were taken. */
+  /** Subscribes to each resource at its server, and acknowledges those that were accepted. */
   #subscribe(uris: readonly string[], view: View, linkedResources: LinkedResources): void {
     const taken = new Set<string>();
     const { waiter } = this;
@@ -153,7 +153,7 @@ export class Listener {
         if (isTaken) {
           taken.add(uri);
           this.#taken.push([server, original]);
-          this.#takers.note(server, original, by);
+          this.#holders.note(server, original, by);
         }
         waiting -= 1;
         if (waiting === 0) acknowledge();

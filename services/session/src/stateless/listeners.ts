@@ -1,4 +1,4 @@
-/** The subscriptions (`subscriptions/listen`) that are open at this worker: who may have one, and what all of them are told of. */
+/** The subscriptions (`subscriptions/listen`) that are open at this worker: their limits, and the messages for all of them. */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
@@ -7,7 +7,7 @@ import type { Place } from '../views/place.ts';
 import { Listener, maxResourceSubscriptions } from './listener.ts';
 import { refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
-import { holderOf } from './shelf.ts';
+import { holderOf } from './kept-calls.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
 export class Listeners {
@@ -25,7 +25,7 @@ export class Listeners {
     return this.#shares.size;
   }
 
-  /** Where there are subscriptions. */
+  /** The places of the open subscriptions. */
   get places(): readonly Place[] {
     return [...this.#open.values()].map(({ place }) => place);
   }
@@ -60,12 +60,12 @@ export class Listeners {
     else refuse(waiter, fault('listen.limit', full));
   }
 
-  /** Nobody reads it any more. @returns false when there is no such subscription. */
+  /** Ends a subscription whose client has disconnected. @returns false when there is none. */
   close(key: SessionKey): boolean {
     return this.#end(key, false);
   }
 
-  /** Whoever is blocked hears nothing any more; of a blocked server nobody does. */
+  /** Ends subscriptions of blocked callers, and stops messages of blocked servers. */
   blocked(blocks: Blocks): void {
     for (const [key, listener] of [...this.#open]) {
       if (blocks.callerProblem(this.#host.factsOf(listener.asking)) !== undefined) this.#end(key, true);
@@ -73,7 +73,7 @@ export class Listeners {
     }
   }
 
-  /** The gateway stops. */
+  /** Ends all subscriptions with a result, because the gateway stops. */
   endAll(): void {
     for (const key of [...this.#open.keys()]) this.#end(key, true);
   }

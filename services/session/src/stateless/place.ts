@@ -1,39 +1,39 @@
-/** M5: the place of one call, among those that run, or among those that are kept for their clients, and never both. */
+/** M5: the place of one call, either among running calls or among those that are kept for their clients. */
 import { fault, type Caller, type GatewayFault } from '@omnibus/protocol';
 import type { Running } from './running.ts';
-import type { Kept, Shelf } from './shelf.ts';
+import type { KeptCall, KeptCalls } from './kept-calls.ts';
 
 export class Place {
   readonly #caller: Caller;
   readonly #running: Running;
-  readonly #shelf: Shelf;
+  readonly #keptCalls: KeptCalls;
   #isRunning = true;
 
-  /** The call runs: its place there was taken before. */
-  constructor(caller: Caller, running: Running, shelf: Shelf) {
+  /** The call runs; its place among running calls was taken before. */
+  constructor(caller: Caller, running: Running, keptCalls: KeptCalls) {
     this.#caller = caller;
     this.#running = running;
-    this.#shelf = shelf;
+    this.#keptCalls = keptCalls;
   }
 
-  /** Leaves those that run; or is kept on, with another size. @returns why it cannot be kept, and has to end. */
-  keep(kept: Kept, bytes: number): GatewayFault | undefined {
-    const refusal = this.#shelf.keep(kept, bytes);
+  /** Moves the call from the running to the kept ones, or changes its size there. @returns why it cannot be kept and has to end; undefined where it can. */
+  keep(kept: KeptCall, bytes: number): GatewayFault | undefined {
+    const refusal = this.#keptCalls.keep(kept, bytes);
     if (refusal === undefined) this.#stop();
     return refusal;
   }
 
-  /** Runs again. @returns why it cannot now, and is kept on. */
-  run(kept: Kept): GatewayFault | undefined {
+  /** Moves the call to the running ones. @returns why it cannot run now and stays kept; undefined where it can. */
+  run(kept: KeptCall): GatewayFault | undefined {
     const full = this.#running.take(this.#caller);
     if (full !== undefined) return fault('request.limit', full);
     this.#isRunning = true;
-    this.#shelf.remove(kept);
+    this.#keptCalls.remove(kept);
     return undefined;
   }
 
-  leave(kept: Kept): void {
-    this.#shelf.remove(kept);
+  leave(kept: KeptCall): void {
+    this.#keptCalls.remove(kept);
     this.#stop();
   }
 

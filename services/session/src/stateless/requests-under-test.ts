@@ -12,7 +12,7 @@ import { ExchangeWatch } from '../call/exchange-watch.ts';
 import { Offers } from '../views/offers.ts';
 import { Sealer } from '../public-ids/sealer.ts';
 import { StatelessRequests } from './requests.ts';
-import { tellingOf } from '../call/telling.ts';
+import { callReportsOf } from '../call/call-reports.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
 /** What an adapter was asked. */
@@ -82,7 +82,7 @@ export class RequestsUnderTest {
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
-      telling: tellingOf({ log, config: { log: { calls: 'off' } } }),
+      reports: callReportsOf({ log, config: { log: { calls: 'off' } } }),
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);

@@ -1,4 +1,4 @@
-/** Serves requests of clients without sessions: each stands alone, except one that continues a call which waits for its answers. */
+/** Serves requests of clients without sessions. Each is independent of others, except one that continues a parked call. */
 import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
@@ -18,15 +18,15 @@ import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { Listeners } from './listeners.ts';
 import { answer, answerResult, draining, refuse, requestedIn, requesterOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Running } from './running.ts';
-import { Shelf } from './shelf.ts';
+import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
 
-/** Requests whose client has gone before they were here: their number is bounded by what overtakes what on the bus, in one moment. */
+/** Requests whose client has disconnected before they arrived here, which happens only when messages overtake each other on the bus. */
 const maxGone = 1_000;
-/** Milliseconds for what came to the last, when clients that were asked something have used up the time to drain. */
+/** Milliseconds for last answers, after clients that were asked something have used up the time to drain. */
 const graceMs = 500;
-/** What a request was offered before: nothing, since it stands alone. */
+/** Capabilities that a client was offered before its request: none, since there is no session. */
 const nothing: ReadonlySet<string> = new Set();
 
 export class StatelessRequests {
@@ -45,17 +45,17 @@ export class StatelessRequests {
   /** @param humanMs milliseconds a client has to come back with an answer. */
   constructor(host: StatelessHost, worker: WorkerId, humanMs: () => number) {
     this.#drain = new Drain(host.wheel);
-    const shelf = new Shelf(host.limits, this.#drain);
+    const keptCalls = new KeptCalls(host.limits, this.#drain);
     this.#host = host;
     this.#worker = worker;
     this.#running = new Running(host.limits, this.#drain);
-    this.#calls = new StatelessCalls({ host, worker, humanMs, running: this.#running, shelf, linkedResources: this.#linkedResources });
-    this.#tasks = new LegacyTasks(host, worker, shelf);
+    this.#calls = new StatelessCalls({ host, worker, humanMs, running: this.#running, keptCalls, linkedResources: this.#linkedResources });
+    this.#tasks = new LegacyTasks(host, worker, keptCalls);
     this.#listeners = new Listeners(host);
     host.metrics.beforeScrape(() => {
       host.metrics.requestsWithoutSession.set(this.#running.size);
-      host.metrics.keptCalls.set(shelf.size);
-      host.metrics.keptBytes.set(shelf.bytes);
+      host.metrics.keptCalls.set(keptCalls.size);
+      host.metrics.keptBytes.set(keptCalls.bytes);
       host.metrics.listeners.set(this.#listeners.size);
     });
   }
@@ -69,7 +69,7 @@ export class StatelessRequests {
       await bus.subscribe(subjects.modernHolds(this.#worker), sayWhatIsHeld),
       await bus.subscribe(subjects.modernHolds(undefined), sayWhatIsHeld),
       await bus.subscribe(subjects.modernControl, (control) => {
-        if (control.kind !== 'closed') this.#host.metrics.dropped('bus_unknown'); // Of a newer edge.
+        if (control.kind !== 'closed') this.#host.metrics.dropped('bus_unknown'); // A kind that only newer edges send.
         else if (control.worker === undefined || control.worker === this.#worker) this.#closed(control);
       }),
     ];
@@ -98,17 +98,17 @@ export class StatelessRequests {
     return this.#calls.parked;
   }
 
-  /** Calls and those who wait for them; what nobody can come back to is not among them. */
+  /** Number of open calls and of requests that wait for them. */
   get remembered(): number {
     return this.#calls.size;
   }
 
-  /** Where there are subscriptions. */
+  /** The places of the open subscriptions. */
   get listenedTo(): readonly Place[] {
     return this.#listeners.places;
   }
 
-  /** The subscriptions that are open, for those who look at what each sees. */
+  /** The open subscriptions. */
   get readers(): readonly Listener[] {
     return this.#listeners.all;
   }
@@ -121,7 +121,7 @@ export class StatelessRequests {
     this.#listeners.adaptersChanged(server, hasGap);
   }
 
-  /** Somebody or something is blocked from now on. */
+  /** Applies changed blocks. */
   blocked(blocks: Blocks): void {
     this.#calls.blocked(blocks);
     this.#tasks.blocked(blocks);
@@ -154,10 +154,10 @@ export class StatelessRequests {
 
   #receive(waiter: PendingReply): void {
     if ((waiter.command.kind as string) !== 'request') {
-      this.#refuse(waiter, 'method.unknown'); // Of a newer edge.
+      this.#refuse(waiter, 'method.unknown'); // A kind that only newer edges send.
       return;
     }
-    if (this.#gone.delete(waiter.command.key)) return; // Nobody waits for it, and nothing was done.
+    if (this.#gone.delete(waiter.command.key)) return; // Its client has disconnected, so it is not executed.
     const { request, caller, context } = waiter.command;
     const unproven = this.#host.callerProblem(caller);
     if (unproven !== undefined) {
@@ -217,7 +217,7 @@ export class StatelessRequests {
     }
   }
 
-  /** Serves a request when it is known what its client is offered. @returns false when that is known. */
+  /** Serves a request once the servers' offers to its client are known. @returns false when they are known already, and the request is not served here. */
   #receiveLater(waiter: PendingReply): boolean {
     const { key, caller, context: { capabilities: declared } } = waiter.command;
     const { principal } = caller;
@@ -241,7 +241,7 @@ export class StatelessRequests {
         return;
       }
       const full = this.#running.take(caller);
-      if (full === undefined) this.#tasks.serve(waiter, method, task, permission?.redaction, () => this.#running.leave(caller));
+      if (full === undefined) this.#tasks.serve(waiter, method, task, permission?.screen, () => this.#running.leave(caller));
       else this.#refuse(waiter, 'request.limit', full);
     }
   }

@@ -1,8 +1,8 @@
-/** The requests without sessions that run, each in its client's share. */
+/** The running requests without sessions, within the share of each client. */
 import type { Drain } from '@omnibus/lifecycle';
 import type { Caller, Limits } from '@omnibus/protocol';
 import { Shares } from './shares.ts';
-import { holderOf } from './shelf.ts';
+import { holderOf } from './kept-calls.ts';
 
 export class Running {
   readonly #shares: Shares;
@@ -17,7 +17,7 @@ export class Running {
     return this.#shares.size;
   }
 
-  /** @returns which limit is reached, in words; undefined when there was room, which is taken then. */
+  /** Takes a place. @returns which limit is reached, in words; undefined when there was a place. */
   take(caller: Caller): string | undefined {
     return this.#shares.take(holderOf(caller));
   }

@@ -31,10 +31,10 @@ export class PostStream {
     this.#stream.send(text, false, false);
   }
 
-  answer(text: string): void {
+  answer(text: string, missingScopes?: readonly string[]): void {
     this.#openRequests -= 1;
     const isLast = this.#openRequests === 0;
-    this.#stream.send(text, true, isLast);
+    this.#stream.send(text, true, isLast, missingScopes);
     if (isLast) this.#table.ended(this.#stream);
   }
 
@@ -43,7 +43,7 @@ export class PostStream {
   }
 
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void {
-    this.answer(errorText(id, toErrorObject(gatewayFault)));
+    this.answer(errorText(id, toErrorObject(gatewayFault)), gatewayFault.reason === 'auth.scope' ? gatewayFault.data?.['requiredScopes'] as readonly string[] | undefined : undefined);
   }
 
   /** Counts a request as done without an answer: a cancelled request gets none (2025-11-25 basic/utilities/cancellation). */

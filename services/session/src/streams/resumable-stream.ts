@@ -81,7 +81,8 @@ export class ResumableStream extends Link {
     return this.#sequence > 1 || this.#wasDetached || performance.now() - this.#openedAt >= keepAfterMs;
   }
 
-  send(text: string, isAnswer: boolean, last: boolean): void {
+  /** @param missingScopes of the answer to a request that was refused for them. */
+  send(text: string, isAnswer: boolean, last: boolean, missingScopes?: readonly string[]): void {
     this.#sequence += 1;
     const sequence = this.#sequence;
     if (last) this.#isComplete = true;
@@ -91,7 +92,7 @@ export class ResumableStream extends Link {
       this.#keep(event);
       this.#keeper?.keep(this.id, event);
     }
-    this.#reply?.({ kind: 'message', text, isAnswer, sequence, last });
+    this.#reply?.({ kind: 'message', text, isAnswer, sequence, last, ...(missingScopes === undefined ? {} : { missingScopes }) });
   }
 
   /** Ends the reader and tells it to ask another worker. */

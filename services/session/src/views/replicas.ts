@@ -16,10 +16,12 @@ export class Replicas {
   #chosen: CatalogRecord | undefined;
   #isGone = false;
   #shown: CatalogRecord | undefined;
+  readonly #guarded: ((record: CatalogRecord) => CatalogRecord) | undefined;
 
   /** @param isLost whether a worker is proven to be gone. */
-  constructor(isLost: (worker: WorkerId) => boolean) {
+  constructor(isLost: (worker: WorkerId) => boolean, guarded?: (record: CatalogRecord) => CatalogRecord) {
     this.#isLost = isLost;
+    this.#guarded = guarded;
   }
 
   set(worker: WorkerId, record: CatalogRecord): void {
@@ -54,8 +56,19 @@ export class Replicas {
     if (best?.record === this.#chosen && isGone === this.#isGone) return false;
     this.#chosen = best?.record;
     this.#isGone = isGone;
-    this.#shown = best === undefined || !isGone ? best?.record : { ...best.record, status: 'down', problem: goneProblem };
+    this.showAnew(() => undefined);
     return true;
+  }
+
+  /** Applies guardrails to the chosen record again. @param shown is called with the record, where one is chosen. */
+  showAnew(shown: (record: CatalogRecord) => void): void {
+    if (this.#chosen === undefined) {
+      this.#shown = undefined;
+      return;
+    }
+    const guarded = this.#guarded?.(this.#chosen) ?? this.#chosen;
+    this.#shown = this.#isGone ? { ...guarded, status: 'down', problem: goneProblem } : guarded;
+    shown(this.#shown);
   }
 
   /** Whether a given worker is there and connected to the server. */

@@ -6,6 +6,7 @@ import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type Chang
 import { CallerViews } from './caller-views.ts';
 import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
+import { seenKey } from './seen-key.ts';
 
 /** Changes within this time, such as at a start, are announced together. */
 const announceDelayMs = 50;
@@ -28,6 +29,8 @@ const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
+  /** A record as clients may be shown it; left out where that is as it is. */
+  readonly guarded?: (record: CatalogRecord) => CatalogRecord;
   /** Tells the clients at a place that lists have changed. @param changesFor gives the changed lists for a client, by what it declared and what its caller may see. */
   readonly announce: (place: Place, changesFor: (declared?: Declared, sight?: Sight) => readonly ChangeKind[]) => void;
   /** Names of the rights of all callers who are told of changes now. */
@@ -58,8 +61,9 @@ interface Offered {
 /** The current views of one place. */
 interface PlaceViews {
   readonly offered: Offered;
-  /** The view for each set of declared capabilities. */
+  /** The views for sets of declared capabilities: those of clients who are told of changes, and those of which callers with fewer rights see a part. */
   readonly shown: Map<string, View>;
+  readonly whole: Map<string, View>;
 }
 
 interface Seen {
@@ -164,13 +168,15 @@ export class Views {
   }
 
   /** The view for clients with these declared capabilities, before the rights of the caller are applied. */
-  #whole({ offered: { common, special }, shown }: PlaceViews, declared: Declared | undefined): View {
-    const known = shown.get(seenKey(declared, undefined, common.dependsOnCaller === 'owner'));
+  #whole({ offered: { common, special }, shown, whole }: PlaceViews, declared: Declared | undefined): View {
+    const key = seenKey(declared, undefined, common.dependsOnCaller === 'owner');
+    const known = shown.get(key) ?? whole.get(key);
     if (known !== undefined) return known;
     const differing = declared === undefined ? undefined : common.differing(declared);
-    if (differing === undefined) return common;
-    const view = special.get(differing.name) ?? differing.make();
-    special.set(differing.name, view);
+    const view = differing === undefined ? common : (special.get(differing.name) ?? differing.make());
+    if (differing !== undefined) special.set(differing.name, view);
+    if (whole.size >= maxSeenAtPlace) whole.clear();
+    whole.set(key, view);
     return view;
   }
 
@@ -185,7 +191,7 @@ export class Views {
     if (present !== undefined) return present;
     const definition = this.#definitions.get(place);
     if (definition === undefined) return undefined;
-    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map() };
+    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map(), whole: new Map() };
     if (this.#views.size >= maxPlaces) this.#views.delete(this.#views.keys().next().value as Place);
     this.#views.set(place, views);
     return views;
@@ -210,7 +216,7 @@ export class Views {
       return;
     }
     const { server, worker } = parsed;
-    const replicas = this.#replicas.get(server) ?? new Replicas(this.#options.isLost);
+    const replicas = this.#replicas.get(server) ?? new Replicas(this.#options.isLost, this.#options.guarded);
     this.#replicas.set(server, replicas);
     if (change.kind === 'put') replicas.set(worker, change.value);
     else replicas.delete(worker);
@@ -257,6 +263,7 @@ export class Views {
 
   redefine(definitions: Definitions): void {
     this.#definitions = definitions;
+    for (const [server, replicas] of this.#replicas) replicas.showAnew((record) => this.#records.set(server, record));
     this.#views.clear();
     this.#computed.clear();
     this.#announceSoon();
@@ -287,11 +294,4 @@ export class Views {
       }
     });
   }
-}
-
-/** @param isOwned each user is offered what is his. */
-function seenKey(declared: Declared | undefined, sight: Sight | undefined, isOwned: boolean): string {
-  const { key = '', owner } = declared ?? {};
-  const whose = isOwned && owner !== undefined ? `${owner} ${key}` : key;
-  return sight === undefined ? whose : `${whose}\n${sight.name}`;
 }

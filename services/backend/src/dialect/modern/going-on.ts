@@ -16,7 +16,7 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   }
   if (code === modernCodes.revisionUnsupported) {
     // The server spoke this revision at the handshake; which one it speaks now is found out again.
-    sending.meetAgain('the server does not speak the revision any more that it spoke before');
+    sending.reconnect('the server does not speak the revision any more that it spoke before');
     return false;
   }
   // The client speaks this revision too, and goes through the rounds itself.

@@ -1,8 +1,9 @@
-/** On whose behalf a server is called that wants to know it: an adapter, a server and an issuer that talk over HTTP. */
+/** Requests to servers that demand tokens: an adapter, a server and an issuer that communicate over HTTP. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
+import { createHash } from 'node:crypto';
+import { decodeJwt, EmbeddedJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import { describe, expect, it, vi } from 'vitest';
 import type { SessionKey } from '@omnibus/protocol';
 import { AdapterUnderTest, type HeardByServer } from '../../adapter-under-test.ts';
@@ -10,15 +11,18 @@ import { AdapterUnderTest, type HeardByServer } from '../../adapter-under-test.t
 interface Asked {
   readonly form: URLSearchParams;
   readonly authorization: string | undefined;
+  readonly proof?: string;
 }
 
-/** An issuer that gives each client another token, each time. */
+/** An issuer that gives a new token for each request. */
 class Issuer implements AsyncDisposable {
   readonly asked: Asked[] = [];
-  /** What it answers instead of a token. */
+  /** The answer instead of a token. */
   says: ((asked: Asked) => { readonly status: number; readonly body: object } | undefined) | undefined;
   lifeSeconds = 3_600;
-  /** Where its metadata say that tokens are given; undefined: here. */
+  /** Binds tokens to keys, and demands this nonce in each proof. */
+  nonce: string | undefined;
+  /** The token endpoint in its metadata; undefined: its own. */
   tokenEndpoint: string | undefined;
   #count = 0;
   readonly #server = createServer((request, response) => void this.#serve(request, response));
@@ -43,22 +47,28 @@ class Issuer implements AsyncDisposable {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const answer = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url === '/.well-known/oauth-authorization-server') {
-      answer(200, { issuer: this.url, token_endpoint: this.tokenEndpoint ?? `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'] });
+      answer(200, { issuer: this.url, token_endpoint: this.tokenEndpoint ?? `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'], ...(this.nonce === undefined ? {} : { dpop_signing_alg_values_supported: ['ES256'] }) });
       return;
     }
     if (request.url !== '/token') {
       answer(404, {});
       return;
     }
-    const asked: Asked = { form: new URLSearchParams(Buffer.concat(chunks).toString()), authorization: request.headers.authorization };
+    const { authorization, dpop: proof } = request.headers;
+    const asked: Asked = { form: new URLSearchParams(Buffer.concat(chunks).toString()), authorization, ...(typeof proof === 'string' ? { proof } : {}) };
     this.asked.push(asked);
     const instead = this.says?.(asked);
     if (instead !== undefined) {
       answer(instead.status, instead.body);
       return;
     }
+    if (typeof proof === 'string' && decodeJwt(proof)['nonce'] !== this.nonce) {
+      response.setHeader('dpop-nonce', this.nonce ?? '');
+      answer(400, { error: 'use_dpop_nonce' });
+      return;
+    }
     this.#count += 1;
-    answer(200, { access_token: this.newest, token_type: 'Bearer', expires_in: this.lifeSeconds });
+    answer(200, { access_token: this.newest, token_type: typeof proof === 'string' ? 'DPoP' : 'Bearer', expires_in: this.lifeSeconds });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,7 +82,7 @@ const somebody = 'somebody' as SessionKey;
 const secret = 'the-client-secret';
 const client = (issuer: Issuer, more: object = {}): object => ({ credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret, issuer: issuer.url, ...more } });
 
-/** A server that takes the newest token of an issuer alone. */
+/** A server that accepts only the newest token of an issuer. */
 const wanting = (issuer: Issuer, refused: HeardByServer[] = []) => (message: HeardByServer, response: ServerResponse): undefined => {
   if (message.authorization === `Bearer ${issuer.newest}`) return undefined;
   refused.push(message);
@@ -137,7 +147,7 @@ describe('a server that is called in the name of the gateway', () => {
     await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, client(issuer));
     await expect.poll(() => under.record.problem).toBe(`the issuer ${issuer.url} gives no token: invalid_client`);
     expect(under.heard.values).toEqual([]);
-    // It heals when the issuer does.
+    // The server is usable again when the issuer is.
     issuer.says = undefined;
     await expect.poll(() => under.record.status).toBe('up');
   });
@@ -158,7 +168,7 @@ describe('a server that is called in the name of the gateway', () => {
     issuer.lifeSeconds = 2;
     await using under = await AdapterUnderTest.start({}, client(issuer));
     await expect.poll(() => under.tools).toEqual(['act']);
-    // By calls alone: nobody asks for a token that nobody uses.
+    // Only calls cause it: tokens are not requested unless they are used.
     await vi.waitFor(async () => {
       await under.call(somebody, 'tools/call', { name: 'act' });
       expect(issuer.asked.length).toBeGreaterThan(1);
@@ -195,5 +205,47 @@ describe('a server that is called in the name of the gateway', () => {
     }, client(issuer));
     await expect.poll(() => under.record.problem).toMatch(/is about another server/);
     expect(issuer.asked).toEqual([]);
+  });
+
+  it('that accepts only tokens bound to a key is shown one with a proof for each request, and each call is executed once although nonces change', async () => {
+    await using issuer = await Issuer.start();
+    issuer.nonce = 'of-the-issuer';
+    let nonce = 'first';
+    const proofs: { readonly jti: unknown; readonly key: unknown }[] = [];
+    const wrong: unknown[] = [];
+    const done: string[] = [];
+    const checks: Promise<void>[] = [];
+    await using under = await AdapterUnderTest.start({
+      says: (message, response, request) => {
+        const [scheme, token = ''] = message.authorization?.split(' ') ?? [];
+        const proof = request.headers['dpop'];
+        if (scheme !== 'DPoP' || token !== issuer.newest || typeof proof !== 'string') {
+          response.writeHead(401, { 'www-authenticate': 'DPoP algs="ES256"' }).end();
+          return undefined;
+        }
+        if (decodeJwt(proof)['nonce'] !== nonce) {
+          response.writeHead(401, { 'www-authenticate': 'DPoP error="use_dpop_nonce"', 'dpop-nonce': nonce }).end();
+          return undefined;
+        }
+        checks.push(jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt' }).then(({ payload, protectedHeader }) => {
+          proofs.push({ jti: payload.jti, key: protectedHeader.jwk?.x });
+          const expected = { htm: request.method, htu: `http://${request.headers.host}/mcp`, ath: createHash('sha256').update(token).digest('base64url') };
+          if (Object.entries(expected).some(([name, value]) => payload[name] !== value) || 'd' in (protectedHeader.jwk ?? {})) wrong.push(payload);
+        }, (error: unknown) => void wrong.push(error)));
+        if (message.method === 'tools/call') done.push(String(message.params?.['name']));
+        return undefined;
+      },
+    }, client(issuer));
+    await expect.poll(() => under.tools).toEqual(['act']);
+    nonce = 'second';
+    const answers = await Promise.all(['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })));
+    expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
+    expect(done.toSorted()).toEqual(['one', 'three', 'two']);
+    await Promise.all(checks);
+    expect(wrong).toEqual([]);
+    expect(new Set(proofs.map(({ jti }) => jti)).size).toBe(proofs.length);
+    expect(new Set(proofs.map(({ key }) => key)).size).toBe(1);
+    // The first without a proof, since the server had not demanded one yet; then with one; then with the nonce.
+    expect(issuer.asked.map(({ proof }) => proof !== undefined)).toEqual([false, true, true]);
   });
 });

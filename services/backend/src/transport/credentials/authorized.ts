@@ -2,7 +2,7 @@
  * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent once more with fresh ones: a 401 in answer to the
  * request itself says that it was not executed (RFC 9110, 15.5.2).
  */
-import { CredentialProblem, readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
+import { CredentialProblem, readChallenge, type Challenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
 import { noCredentials } from '../problems.ts';
 
@@ -30,15 +30,26 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
   }
 
   #send(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders): boolean {
-    return this.#inner.dispatch(withHeaders(options, headers), new Watched(handler, (refusal) => {
-      const challenge = readChallenge(refusal.header('www-authenticate'));
+    return this.#attempt(options, handler, headers, (refusal, challenge) => {
       void this.#wait(handler, async () => ((await this.#source.refused(headers, challenge)) ? this.#source.ask() : undefined), (fresh) => {
         if (fresh === undefined) refusal.pass();
-        else this.#inner.dispatch(withHeaders(options, fresh), new Watched(handler, (again) => {
-          void this.#wait(handler, () => this.#source.gaveUp(fresh, readChallenge(again.header('www-authenticate'))), () => again.pass());
-        }));
+        else this.#attempt(options, handler, fresh, (again, second) => void this.#wait(handler, () => this.#source.gaveUp(fresh, second), () => again.pass()));
       });
-    }));
+    });
+  }
+
+  /**
+   * @param hasNonce whether this is the second attempt, with the nonce that the server demanded in the proof; it has not executed the first one (RFC
+   * 9449, 9).
+   */
+  #attempt(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, refused: (refusal: Refusal, challenge: Challenge) => void, hasNonce = false): boolean {
+    const address = new URL(options.path, options.origin).href;
+    const proof = this.#source.prove?.(headers, options.method, address);
+    return this.#inner.dispatch(withHeaders(options, proof === undefined ? headers : { ...headers, ...proof }), new Watched(handler, (refusal) => {
+      const challenge = readChallenge(refusal.header('www-authenticate'));
+      if (proof !== undefined && !hasNonce && challenge.error === 'use_dpop_nonce') this.#attempt(options, handler, headers, refused, true);
+      else refused(refusal, challenge);
+    }, proof === undefined ? undefined : (nonce) => this.#source.noteNonce?.(address, nonce)));
   }
 
   /** @param send is not run if nobody waits for the request any more. */
@@ -97,11 +108,14 @@ interface Refusal {
 class Watched implements Handler {
   readonly #handler: Handler;
   readonly #refused: (refusal: Refusal) => void;
+  readonly #noted: ((nonce: string) => void) | undefined;
   #refusal: { readonly status: number; readonly headers: Headers; readonly message: string | undefined; readonly chunks: Buffer[]; bytes: number } | undefined;
   #isOver = false;
 
-  constructor(handler: Handler, refused: (refusal: Refusal) => void) {
+  /** @param noted called with what the next proof of possession has to contain. */
+  constructor(handler: Handler, refused: (refusal: Refusal) => void, noted?: (nonce: string) => void) {
     this.#handler = handler;
+    this.#noted = noted;
     this.#refused = refused;
   }
 
@@ -110,6 +124,8 @@ class Watched implements Handler {
   }
 
   onResponseStart(controller: Controller, status: number, headers: Headers, message?: string): void {
+    const nonce = this.#noted === undefined ? undefined : headers['dpop-nonce'];
+    if (typeof nonce === 'string') this.#noted?.(nonce);
     if (isRefusal(status, headers)) this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
     else this.#handler.onResponseStart?.(controller, status, headers, message);
   }

@@ -1,6 +1,6 @@
 /** Lists users' sign-ins at servers, for them and for operators, and ends them. */
-import { revokeAtIssuer, type Connection, type Vault } from '@omnibus/credentials';
-import type { ConnectCommand, ConnectionRow, ConnectReply, Principal, ServerName } from '@omnibus/protocol';
+import { revokeAtIssuer, type Connection, type Place, type Vault } from '@omnibus/credentials';
+import type { ConnectCommand, ConnectionRow, ConnectReply, Principal, ServerName, Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UserCredentials } from './server-credentials.ts';
 
@@ -15,6 +15,21 @@ export interface ConnectionsOptions {
 /** Bound on listed sign-ins, which are sent in one message. */
 const maxListed = 1_000;
 
+/** The owner of a connection, as its record names it. */
+export function ownerOf({ subject, issuer }: Pick<Who, 'subject' | 'issuer'>): string {
+  return `${subject} (${issuer})`;
+}
+
+/** The issuer in `ownerOf`, where the owner has that name. */
+function issuerOf(owner: string | undefined, subject: string): string | undefined {
+  return owner?.startsWith(`${subject} (`) === true && owner.endsWith(')') && owner.lastIndexOf(' (') === subject.length ? owner.slice(subject.length + 2, -1) : undefined;
+}
+
+interface Found {
+  readonly place: Place;
+  readonly issuer: string | undefined;
+}
+
 export class Connections {
   readonly #options: ConnectionsOptions;
 
@@ -24,17 +39,19 @@ export class Connections {
 
   async list({ principal }: Extract<ConnectCommand, { kind: 'list' }>): Promise<ConnectReply> {
     const { vault } = this.#options;
-    const places = (await vault.places()).filter((place) => place.purpose === 'connection' && (principal === undefined || place.principal === principal))
+    const places = (await this.#places()).filter((place) => principal === undefined || place.principal === principal)
       .toSorted((one, other) => (`${one.server} ${one.principal}` < `${other.server} ${other.principal}` ? -1 : 1));
     const connections: ConnectionRow[] = [];
     for (const place of places.slice(0, maxListed)) {
+      const row = { server: place.server as ServerName, principal: place.principal as Principal };
       const kept = await vault.get<Connection>(place);
-      if (kept === undefined) continue;
+      if (kept === undefined) {
+        const lost = await vault.lostAt(place);
+        if (lost !== undefined) connections.push({ ...row, host: '-', issuer: lost.issuer ?? '-', since: 0, state: 'unreadable' });
+        continue;
+      }
       const { url, issuer, scope, since, owner, tokens } = kept.value;
-      connections.push({
-        server: place.server as ServerName, host: new URL(url).host, principal: place.principal as Principal, issuer, since, state: tokens === undefined ? 'signed-out' : 'connected',
-        ...(owner === undefined ? {} : { owner }), ...(scope === undefined ? {} : { scope }),
-      });
+      connections.push({ ...row, host: new URL(url).host, issuer, since, state: tokens === undefined ? 'signed-out' : 'connected', ...(owner === undefined ? {} : { owner }), ...(scope === undefined ? {} : { scope }) });
     }
     return { kind: 'connections', connections, total: places.length };
   }
@@ -44,12 +61,44 @@ export class Connections {
     const { vault, users, changed, log } = this.#options;
     const place = { purpose: 'connection', server, principal } as const;
     const kept = await vault.take<Connection>(place);
-    if (kept === undefined) return { kind: 'gone' };
+    if (kept === undefined) {
+      const lost = await vault.discard(place);
+      if (lost === undefined) return { kind: 'gone' };
+      log.warn({ server, principal, issuer: lost.issuer, key: lost.key }, 'what a user has connected is removed without having been decrypted: its issuer was not asked');
+      return { kind: 'revoked', wasUnreadable: true };
+    }
     await changed(server, principal);
     const signIn = users(server)?.signIn;
-    // The issuer of a server that was removed is not asked: its configuration, which says how the issuer may be reached, is gone.
+    // The issuer of a server that was removed is not asked, since the configuration that says how to reach it is gone.
     const isRevoked = signIn === undefined ? undefined : await revokeAtIssuer(signIn.fetch, kept);
     log.info({ server, principal, issuer: kept.issuer, isRevoked }, 'what a user has connected is ended');
     return { kind: 'revoked', ...(isRevoked === undefined ? {} : { isRevoked }) };
+  }
+
+  /** Ends all sign-ins of a removed user, including those of agents that acted for that user. */
+  async forget({ subject, issuer, principal, before = Infinity }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
+    const found: Found[] = [];
+    for (const place of await this.#places()) {
+      const kept = await this.#options.vault.get<Connection>(place);
+      const of = kept === undefined ? undefined : issuerOf(kept.value.owner, subject);
+      const isHis = of === undefined ? place.principal === principal : issuer === undefined || of === issuer;
+      // The date of a connection that cannot be decrypted is unknown.
+      const isBefore = kept === undefined ? before === Infinity : kept.value.since < before;
+      if (isHis && isBefore) found.push({ place, issuer: of });
+    }
+    const issuers = new Set(found.flatMap((each) => each.issuer ?? []));
+    if (issuer === undefined && issuers.size > 1) return { kind: 'failed', problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}` };
+    let [count, notRevoked] = [0, 0];
+    for (const { place } of found) {
+      const done = await this.revoke({ server: place.server as ServerName, principal: place.principal as Principal });
+      if (done.kind !== 'revoked') continue;
+      count += 1;
+      if (done.isRevoked !== true) notRevoked += 1;
+    }
+    return { kind: 'forgotten', count, notRevoked };
+  }
+
+  async #places(): Promise<readonly Place[]> {
+    return (await this.#options.vault.places()).filter(({ purpose }) => purpose === 'connection');
   }
 }

@@ -29,13 +29,19 @@ export function outbound(dispatcher: Dispatcher): Fetch {
         chunks.push(chunk as Uint8Array);
       }
       const status = answer.status >= 200 && answer.status < 600 ? answer.status : 502;
-      return new Response([204, 205, 304].includes(status) ? null : Buffer.concat(chunks), { status, headers: { 'content-type': answer.headers.get('content-type') ?? '' } });
+      return new Response([204, 205, 304].includes(status) ? null : Buffer.concat(chunks), { status, headers: keptHeaders(answer.headers) });
     } catch (error) {
       const { message, cause } = error as Error & { readonly cause?: Error & { readonly code?: string } };
       const isRefused = cause?.code === addressRefused;
       throw new CredentialProblem(`${placeOf(address)} cannot be asked: ${printable(isRefused ? cause.message : (cause?.code ?? message), 200)}`, { isPassing: !isRefused, cause: error });
     }
   };
+}
+
+/** Headers of an answer that matter: its type, and what the next proof of possession has to contain (RFC 9449, 8). */
+function keptHeaders(headers: { get(name: string): string | null }): Record<string, string> {
+  const nonce = headers.get('dpop-nonce');
+  return { 'content-type': headers.get('content-type') ?? '', ...(nonce === null ? {} : { 'dpop-nonce': nonce }) };
 }
 
 /** The address without its query, which may contain secrets. */

@@ -1,8 +1,8 @@
-/** The credentials that connections to a server send, as its configuration says: the same for everybody, or those of each user. */
+/** The credentials of connections to a server, according to its configuration: the same for all callers, or those of each user. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { CredentialProblem, Nobody, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
+import { CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
 import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
@@ -20,7 +20,7 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
-  /** Whether everybody who can reach the gateway is the one user of its machine. */
+  /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
 }
 
@@ -36,7 +36,7 @@ export interface ServerCredentials {
   readonly users?: UserCredentials;
 }
 
-/** @returns undefined for a server that is shown its configured `headers` only. */
+/** @returns undefined for a server that gets only its configured `headers`. */
 export function credentialsOf(options: CredentialsOptions): ServerCredentials | undefined {
   const { config: { credentials, url }, vault } = options;
   if (credentials === undefined || url === undefined) return undefined;
@@ -54,14 +54,14 @@ export class UserCredentials {
   readonly #asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
   readonly #users = new Map<Principal, UserTokens>();
   /** The credentials of shared connections: those of the machine's one user, or none. */
-  readonly base: UserTokens | Nobody;
+  readonly base: UserTokens | NoCredentials;
 
-  constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts }: OAuth, url: string, vault: Vault) {
+  constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts, resource }: OAuth, url: string, vault: Vault) {
     this.#options = options;
     this.#vault = vault;
     this.#asked = asking(options);
-    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' ') };
-    this.base = options.isForOne ? this.of(anonymous) : new Nobody();
+    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' '), namesResource: resource };
+    this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }
 
   /** Whether each user has his own connections and lists. */
@@ -69,7 +69,7 @@ export class UserCredentials {
     return !this.#options.isForOne;
   }
 
-  /** Whether the server accepts nobody without credentials and no user has signed in. */
+  /** Whether the server demands credentials and no user has signed in. */
   get wantsSignIn(): boolean {
     return this.base.wanted !== undefined;
   }

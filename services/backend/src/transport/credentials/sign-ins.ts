@@ -1,7 +1,7 @@
 /**
- * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works once, for ten minutes, and for him
- * alone, which the edge checks. There his browser is sent to the issuer, and the tokens are stored for him in the vault: at once if the browser has
- * proven whose it is, else after he has entered the code that the page showed (`confirmations.ts`).
+ * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works once, for ten minutes, and for that
+ * caller only, which the edge checks. There the browser is sent to the issuer, and the tokens are stored in the vault: at once if the browser has proven
+ * to be the caller's, otherwise after the caller has entered the code that the page showed (`confirmations.ts`).
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
@@ -9,7 +9,7 @@ import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, placeOfSecr
 import { fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
-import { Connections } from './connections.ts';
+import { Connections, ownerOf } from './connections.ts';
 import type { UserCredentials } from './server-credentials.ts';
 
 export interface SignInsOptions {
@@ -80,13 +80,20 @@ export class SignIns {
     if (await this.#confirmations.isWaited(server, context.principal)) return this.#askForCode(server, method, params, context);
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${this.#options.base()}/connect/${ticket}`;
+    const why = await this.#isLost(server, context.principal) ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.' : undefined;
     const { elicitation: declared } = context.capabilities;
     if (isObject(declared) && isObject(declared['url'])) {
-      const message = `The server "${server}" wants you to sign in.`;
+      const message = [`The server "${server}" wants you to sign in.`, why ?? []].flat().join(' ');
       return { kind: 'error', error: { code: urlElicitationRequired, message, data: { elicitations: [{ mode: 'url', elicitationId: elicitation, url, message }] } } };
     }
-    const text = `The server "${server}" wants its user to sign in first, at ${url} - the address is for this user alone, and good for ten minutes. Then ask again.`;
+    const text = [`The server "${server}" wants its user to sign in first, at ${url} - the address is for this user alone, and good for ten minutes. Then ask again.`, why ?? []].flat().join(' ');
     return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text }], isError: true } } : { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) };
+  }
+
+  /** Whether the user has connected the server, and a key of the vault is missing that would decrypt it. */
+  async #isLost(server: ServerName, principal: Principal): Promise<boolean> {
+    const users = this.#options.users(server);
+    return users !== undefined && await this.#options.vault.lostAt(users.placeOf(principal)) !== undefined;
   }
 
   /** Asks a caller for the code, after somebody has signed in at the address that the caller was given. */
@@ -138,6 +145,7 @@ export class SignIns {
         case 'finish': return await this.#finish(command);
         case 'list': return await this.#connections.list(command);
         case 'revoke': return await this.#connections.revoke(command);
+        case 'forget': return await this.#connections.forget(command);
       }
     } catch (error) {
       if (!(error instanceof CredentialProblem)) throw error;
@@ -185,14 +193,14 @@ export class SignIns {
     const query = new URLSearchParams(text);
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
     const known = (await passing.get<Leaving>(place))?.value;
-    // The browser is not the one that left: somebody may have been sent here with another person's answer.
+    // The browser is not the one that was sent to the issuer: an attacker may have sent it here with an answer for another person.
     if (known === undefined || Date.now() >= known.until || !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))) return gone;
     const leaving = await passing.take<Leaving>(place);
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
     // The server's name now stands for another address, and the sign-in was begun for the previous one.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, session, elicitation, begun, isProven } = leaving;
-    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, query), owner: who === undefined ? undefined : `${who.subject} (${who.issuer})` };
+    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, query), owner: who === undefined ? undefined : ownerOf(who) };
     const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
     if (isProven) await this.#keep(users, server, principal, connection);
     bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });

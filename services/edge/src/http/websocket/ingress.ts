@@ -21,31 +21,31 @@ export interface WebSocketOptions {
   readonly bus: Bus;
   readonly delivery: Delivery;
   readonly gate: Gate;
-  /** Undefined where callers need not be known. */
+  /** Undefined where callers are not authenticated. */
   readonly gatekeeper: Gatekeeper | undefined;
   readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
-  /** Milliseconds a message may take to be whole. */
+  /** Milliseconds in which a message has to arrive completely. */
   readonly requestMs: number;
-  /** Refuses what target, Host and Origin forbid. */
+  /** Reads and checks target, Host and Origin. */
   readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
 
 const path = /^\/ws(?:\/([^/?]+))?\/?(?:\?.*)?$/;
-/** What clients of the official SDK ask for. */
+/** The subprotocol that clients of the official SDK request. */
 const subprotocol = 'mcp';
 /** RFC 6455, 7.4.1: the endpoint is going away. */
 const goingAway = 1001;
-/** RFC 6455, 7.4.1: a message too big, or of a kind that is not taken. */
+/** RFC 6455, 7.4.1: a message of a kind that is not accepted. */
 const unsupportedData = 1003;
-/** RFC 6455, 7.4.1: what fits no other number; here, that it is not proven any more who is there. */
+/** RFC 6455, 7.4.1: for reasons without a code of their own; here, that the credentials are no longer valid. */
 const policyViolation = 1008;
 const pingMs = 30_000;
-/** What errors of `ws` about frames begin with, and the one about their length. */
+/** Prefix of the error codes of `ws` about frames, and the code about their length. */
 const brokenFrame = 'WS_ERR_';
 const tooLarge = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
-/** Said word for word of what is another tenant's too. */
+/** The same answer for an endpoint of another tenant as for one that does not exist. */
 const noSuchPath = fault('http.path_unknown', 'WebSockets are served at /ws, /ws/<server> and /ws/<profile>');
 
 export class WebSocketIngress {
@@ -61,7 +61,7 @@ export class WebSocketIngress {
     });
   }
 
-  /** @param socket has a listener for its errors: nobody else looks after it any more. */
+  /** Handles an upgrade. @param socket must have a listener for errors, since Node removes its own. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const { gate: { boundary, metrics, proofs }, gatekeeper, endpoints, targetOf } = this.#options;
     const refuse = (gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
@@ -90,7 +90,7 @@ export class WebSocketIngress {
     });
   };
 
-  /** Each connection is a session: from now on there is no new one. */
+  /** Refuses new connections from now on, since each is a session. */
   drain(): void {
     this.#isDraining = true;
   }
@@ -124,7 +124,7 @@ export class WebSocketIngress {
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
-    if (facts !== undefined) webSocket.once('close', gate.tenures.begin(facts, () => webSocket.close(policyViolation)));
+    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin(facts, () => webSocket.close(policyViolation)));
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();
       isAlive = false;

@@ -4,7 +4,7 @@ import {
   type Catalogue, type Configuration, type Ended, type Logs, type Missing, type Processes, type Restarted, type ServerPage, type ServerPlace, type ServerRow, type Servers, type Sessions, type SessionPage, type Summary,
 } from '@omnibus/admin-api';
 import { hasEndpoint, type Config, type ServerConfig } from '@omnibus/config';
-import type { EndpointName, WorkerId } from '@omnibus/protocol';
+import type { EndpointName, ServerTrouble, WorkerId } from '@omnibus/protocol';
 import { z } from 'zod';
 import { adviceFor } from '../../server-advice.ts';
 import { ApiProblem } from './api-problem.ts';
@@ -173,7 +173,7 @@ function rowOf(name: string, settings: ServerConfig | undefined, places: readonl
   const known = Object.fromEntries(Object.entries({ description: settings?.description, problem, since, era, revision, lastWords, rates }).filter(([, value]) => value !== undefined));
   return {
     name, state, transport: transportOf(settings), tools, prompts, resources, leftOut, held, ...known,
-    ...(state === 'down' && problem !== undefined ? { advice: adviceFor(problem, settings?.command) } : {}),
+    ...(state === 'down' && problem !== undefined ? { advice: adviceFor(best?.trouble as ServerTrouble | undefined, settings?.command) } : {}),
     running: sum(({ running }) => running), waiting: sum(({ waiting }) => waiting), connections: sum(({ connections }) => connections), places: [...places],
   };
 }

@@ -15,6 +15,8 @@ import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
 import { CallBoard } from './call-board.ts';
 import type { TapDesk } from './tap-desk.ts';
+import { vaultQuestions } from './vault-desk.ts';
+import type { Vaults } from '../../vault.ts';
 import { Watches } from './watch.ts';
 
 export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'> {
@@ -23,6 +25,8 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly history: ConfigHistory;
   readonly tapDesk: TapDesk;
   readonly failures: Failures;
+  /** Undefined in a process that has not opened one. */
+  readonly vaults: () => Vaults | undefined;
   /** Records a change in the audit, and logs it. */
   readonly note: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
 }
@@ -31,6 +35,8 @@ export interface Api {
   readonly site: AdminSite;
   /** What this process answers when all are asked. */
   readonly answer: (question: AdminQuestion) => Promise<AdminAnswer>;
+  /** Undefined while the process is starting. */
+  readonly assembly: () => Assembly | undefined;
   /** Asks and answers over the bus from now on. */
   start(bus: Bus): Promise<void>;
   stop(): void;
@@ -38,7 +44,7 @@ export interface Api {
 
 export function openAdminApi(options: OpenApiOptions): Api {
   const { process: own, config, access, history, wheel, log, onFault, note } = options;
-  const desk = new ProcessDesk({ ...options, more: { 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
+  const desk = new ProcessDesk({ ...options, more: { ...vaultQuestions(options.vaults), 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
   let assembly: Assembly | undefined;
   const board = (): Board => {
     if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
@@ -124,6 +130,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   return {
     site: apiSite({ ...options, handlers }),
     answer: desk.answer,
+    assembly: () => assembly,
     async start(bus) {
       const made = new Assembly({ bus, wheel, log, answer: desk.answer });
       await made.start();

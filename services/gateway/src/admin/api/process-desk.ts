@@ -94,12 +94,15 @@ export class ProcessDesk {
   #servers(): JsonObject | undefined {
     const { backend, metrics } = this.#options;
     const loads = backend()?.loads;
+    const unreadableAt = new Map(this.#options.status().servers?.map(({ server, unreadable }) => [server as string, unreadable]));
     return loads === undefined ? undefined : {
-      servers: loads.map(({ record: { server, status, problem, revision, lists, leftOut = 0, held = [] }, running, waiting, connections, lastWords }) => {
+      servers: loads.map(({ record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, held = [] }, running, waiting, connections, lastWords }) => {
         const current = metrics.upstream.stateOf(server as ServerName);
         const state = stateOf(current?.state, status);
+        const unreadable = unreadableAt.get(server);
+        const problem = own ?? (unreadable === undefined ? undefined : `connections of ${unreadable} users cannot be decrypted, because a key of the vault is missing: omnibus vault status`);
         return {
-          server, state, ...(problem === undefined || state === 'asleep' ? {} : { problem }), ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }), running, waiting, connections,
+          server, state, ...(problem === undefined || state === 'asleep' ? {} : { problem, ...(trouble === undefined ? {} : { trouble }) }), ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }), running, waiting, connections,
           tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length + lists.resourceTemplates.length, leftOut, held: held.length,
           ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }), ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
         };

@@ -21,16 +21,17 @@ function configOf(options: object): Config {
 }
 
 /** An API whose answers are empty, for somebody with these roles. */
-async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
+async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
   const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> => Promise.resolve(mayDo(act, roles) ? undefined : { status: roles.length === 0 ? 401 : 403, text: 'not you\n', headers: { 'www-authenticate': 'Bearer' } });
-  const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({})) }) as Handlers;
+  let restarts = 0;
+  const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({ acts: name === 'restart' ? restarts += 1 : 0 })) }) as Handlers;
   const faults: string[] = [];
-  const site = apiSite({ config: () => configOf(options), access: { guard } as unknown as AdminAccess, metrics: new Metrics({ processMetrics: false }), handlers, onFault: (what) => void faults.push(what) });
+  const site = apiSite({ config: () => configOf(options), access: { guard, of: () => ({ name: 'ann' }) } as unknown as AdminAccess, metrics: new Metrics({ processMetrics: false }), handlers, onFault: (what) => void faults.push(what) });
   server = createServer((request, response) => void site.serve(request, response, (request.url ?? '').split('?')[0] as string)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return async (path, method = 'GET') => {
-    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1' } });
+  return async (path, method = 'GET', key) => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1', ...(key === undefined ? {} : { 'idempotency-key': key }) } });
     return { status: response.status, said: await response.json() as Problem, challenge: response.headers.get('www-authenticate') };
   };
 }
@@ -54,6 +55,14 @@ it('a viewer looks at state, an operator watches calls and acts, and whoever is 
   server?.close();
   const nobody = await open({}, []);
   expect(await nobody('/servers')).toMatchObject({ status: 401, said: { reason: 'unauthenticated' }, challenge: 'Bearer' });
+});
+
+it('an act that is asked for again with its key is answered as before, and not done again', async () => {
+  const operator = await open({}, ['operator']);
+  const restart = (path: string, key?: string): ReturnType<typeof operator> => operator(`/servers/${path}/restart`, 'POST', key);
+  expect([await restart('a', 'k'), await restart('a', 'k'), await restart('a'), await restart('a', 'l')]).toMatchObject([{ said: { acts: 1 } }, { said: { acts: 1 } }, { said: { acts: 2 } }, { said: { acts: 3 } }]);
+  expect(await restart('b', 'k')).toMatchObject({ status: 409, said: { reason: 'conflict' } });
+  expect(await restart('a', ' '.repeat(3))).toMatchObject({ status: 400, said: { reason: 'invalid' } });
 });
 
 it('a bug is one answer in words, and one line in the log', async () => {

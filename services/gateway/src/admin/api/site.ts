@@ -1,10 +1,11 @@
 /** The API of the admin port: who may ask for what, and what is answered (`docs/openapi.json`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { base, operations, problemStatus, type AnswerOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
+import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
 import { writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
 import type { AdminAccess } from '../access.ts';
 import { ApiProblem } from './api-problem.ts';
+import { RepeatedActs } from './repeated-acts.ts';
 import { apiHeaders, refuseForeign } from './security.ts';
 
 /** An admitted request. */
@@ -36,10 +37,11 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
 const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
 
 export function apiSite(options: ApiSiteOptions): AdminSite {
+  const repeated = new RepeatedActs();
   return {
     covers: (path) => path === '/api' || path.startsWith('/api/'),
     refusal: ({ text }) => withHeaders(new ApiProblem('host', text.trim(), 'ask by an address or localhost, or name the host under security.allowedHosts').answer),
-    serve: (request, response, path) => serve(options, request, response, path),
+    serve: (request, response, path) => serve(options, repeated, request, response, path),
   };
 }
 
@@ -49,7 +51,7 @@ export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
   if (isChange && mode === 'read') throw new ApiProblem('mode', 'the console may only be looked at here', '`console: full`, where only this machine is listened on or auth.admin.roles says who may what');
 }
 
-async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOptions, request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOptions, repeated: RepeatedActs, request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
   try {
     const { name, given } = routeOf(request, path);
     const isChange = operations[name].method !== 'get';
@@ -60,8 +62,13 @@ async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOpti
     const asked = { request, response, given, query: queryOf(name, request.url ?? '') };
     // The query was parsed with the schema of this operation, which its handler expects.
     const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown }) => Promise<unknown>;
-    const answer = await handler(asked);
-    if (isChange) metrics.callers.adminActed(acts[name]);
+    const act = async (): Promise<unknown> => {
+      const done = await handler(asked);
+      if (isChange) metrics.callers.adminActed(acts[name]);
+      return done;
+    };
+    const { [idempotencyHeader]: key } = request.headers;
+    const answer = await (isChange && key !== undefined ? repeated.once(String(key), access.of(request).name, `${request.method ?? ''} ${path}`, act) : act());
     if (answer !== undefined) writeAnswer(response, withHeaders({ status: 200, text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`, type: 'application/json' }));
   } catch (error) {
     if (response.headersSent) throw error;

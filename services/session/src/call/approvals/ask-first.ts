@@ -3,7 +3,7 @@ import { canonical, fault, type GatewayFault } from '@omnibus/protocol';
 import type { CallHost } from '../call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
 import { OpenRequest, type OpenRequests } from '../open-requests.ts';
-import type { PublicWords } from '../public-words.ts';
+import type { PublicMessages } from '../public-messages.ts';
 import type { Destination, Plan } from '../route.ts';
 import { takesForms } from './form.ts';
 
@@ -14,7 +14,7 @@ interface AskFirstOptions<Stream extends CallStream> {
   readonly host: CallHost;
   readonly port: ClientPort<Stream>;
   readonly open: OpenRequests;
-  readonly words: PublicWords<Stream>;
+  readonly messages: PublicMessages<Stream>;
   /** Called when a wait has ended, since the client may have no open requests left. */
   readonly idle: () => void;
   /** Plans the call by the rules and lists as they are now. */
@@ -37,13 +37,13 @@ export class AskFirst<Stream extends CallStream> {
   }
 
   ask(call: ForwardedCall<Stream>, plan: Asking): void {
-    const { host, port, open, words } = this.#options;
+    const { host, port, open, messages } = this.#options;
     const { approvals, records } = host;
     const { permission } = call;
     const rule = permission?.rule ?? 'default';
     const given = permission?.terms;
     if (approvals === undefined || given === undefined) {
-      words.deny(call, fault('approval.impossible', undefined, { rule }));
+      messages.deny(call, fault('approval.impossible', undefined, { rule }));
       return;
     }
     const beganAt = performance.now();
@@ -61,12 +61,12 @@ export class AskFirst<Stream extends CallStream> {
       settled: (refusal) => {
         open.remove(request);
         if (refusal === undefined && 'used' in waiting) this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
-        else words.deny(call, refusal ?? fault('internal.error'));
+        else messages.deny(call, refusal ?? fault('internal.error'));
         this.#options.idle();
       },
     });
     if ('reason' in waiting) {
-      words.deny(call, waiting);
+      messages.deny(call, waiting);
       return;
     }
     const request = new OpenRequest(call.id, (reason) => {
@@ -74,7 +74,7 @@ export class AskFirst<Stream extends CallStream> {
       call.stream.leaveUnanswered();
     }, (gatewayFault) => {
       waiting.withdraw(gatewayFault.message);
-      words.deny(call, gatewayFault);
+      messages.deny(call, gatewayFault);
     }, server, tool);
     open.add(request);
     waiting.begin();
@@ -82,13 +82,14 @@ export class AskFirst<Stream extends CallStream> {
 
   /** Plans an approved call again: an approval permits only the call it was given for, and only if the rules still permit that. */
   #goOn(call: ForwardedCall<Stream>, approved: Asking, used: (outcome: 'used' | 'void') => void): void {
-    const { planOf, goOn, words } = this.#options;
+    const { planOf, goOn, messages } = this.#options;
     const plan = planOf(call);
     const next = { ...call, permission: plan.permission };
+    plan.permission?.screen?.goesOnFrom(call.permission?.screen);
     const refusal = plan.kind === 'refuse' ? plan.fault : isSame(plan, approved) && !asksOtherwise(next, call) ? undefined : isVoid(call);
     used(refusal === undefined ? 'used' : 'void');
     if (refusal === undefined) goOn(next, plan);
-    else words.deny(next, refusal);
+    else messages.deny(next, refusal);
   }
 }
 

@@ -3,17 +3,17 @@ import type { Blocks } from '@omnibus/bus';
 import type { ExchangeOutcome, Facts, GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Charge } from './charge.ts';
 import { wasExecuted, type Limiter } from './limiter.ts';
-import type { Asked } from './rules.ts';
+import type { LimitedRequest } from './rules.ts';
 import type { Usage, Used } from './usage.ts';
 
 /** Settles the limits and counts the use of one call when it ends. */
-export class Tab {
-  readonly #asked: Asked;
+export class CallAccounting {
+  readonly #request: LimitedRequest;
   readonly #charge: Charge | undefined;
   readonly #usage: Usage | undefined;
 
-  constructor(asked: Asked, charge: Charge | undefined, usage: Usage | undefined) {
-    this.#asked = asked;
+  constructor(request: LimitedRequest, charge: Charge | undefined, usage: Usage | undefined) {
+    this.#request = request;
     this.#charge = charge;
     this.#usage = usage;
   }
@@ -33,7 +33,7 @@ export class Tab {
 
   /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
   get #used(): Used {
-    const { caller, facts, server, kind, name } = this.#asked;
+    const { caller, facts, server, kind, name } = this.#request;
     return { caller, facts, server, tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name };
   }
 
@@ -68,12 +68,12 @@ export class CallGate {
   }
 
   /** For what is not blocked (`problemOf`). @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
-  begin(asked: Asked): Tab | undefined | GatewayFault | Promise<Tab | GatewayFault> {
+  begin(request: LimitedRequest): CallAccounting | undefined | GatewayFault | Promise<CallAccounting | GatewayFault> {
     const { limiter, usage } = this.#options;
-    const counted = asked.facts === undefined ? undefined : usage;
-    const charge = limiter.begin(asked);
-    if (charge instanceof Promise) return charge.then((found) => ('reason' in found ? found : new Tab(asked, found, counted)));
-    if (charge === undefined) return counted === undefined ? undefined : new Tab(asked, undefined, counted);
-    return 'reason' in charge ? charge : new Tab(asked, charge, counted);
+    const counted = request.facts === undefined ? undefined : usage;
+    const charge = limiter.begin(request);
+    if (charge instanceof Promise) return charge.then((found) => ('reason' in found ? found : new CallAccounting(request, found, counted)));
+    if (charge === undefined) return counted === undefined ? undefined : new CallAccounting(request, undefined, counted);
+    return 'reason' in charge ? charge : new CallAccounting(request, charge, counted);
   }
 }

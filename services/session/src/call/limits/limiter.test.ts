@@ -8,7 +8,7 @@ import { Metrics } from '@omnibus/telemetry';
 import type { Charge } from './charge.ts';
 import { Limiter } from './limiter.ts';
 import { Quotas, type Window } from './quotas.ts';
-import { compileRules, type Asked } from './rules.ts';
+import { compileRules, type LimitedRequest } from './rules.ts';
 
 const server = parseServerName('images');
 const workersThere = 3;
@@ -67,7 +67,7 @@ async function pass(ms: number): Promise<void> {
 
 const known = (subject: string, more: Partial<Facts> = {}): Facts => ({ principal: `p_${subject}` as Principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined, ...more });
 const ann = known('ann');
-const asking = (facts: Facts | undefined = ann, name = 'draw'): Asked => ({ caller: { principal: facts?.principal ?? anonymous, endpoint: rootEndpoint }, facts, server, kind: 'tool', name });
+const asking = (facts: Facts | undefined = ann, name = 'draw'): LimitedRequest => ({ caller: { principal: facts?.principal ?? anonymous, endpoint: rootEndpoint }, facts, server, kind: 'tool', name });
 const at = (index: number): Limiter => workers[index] as Limiter;
 const isRefused = (found: Charge | GatewayFault | undefined): found is GatewayFault => found !== undefined && 'reason' in found;
 
@@ -208,7 +208,7 @@ it('a rule is about whom and what it names, and those share it whom it says', as
     { id: 'team', who: 'group:free', per: 'everyone', rate: '1/h' }, { id: 'tenant', who: 'tenant:acme', per: 'tenant', rate: '1/h' },
     { id: 'tool', what: ['images/paint'], per: ['principal', 'tool'], rate: '1/h' }, { id: 'other', what: ['prompt:images/*', 'mail'], rate: '1/h' },
   );
-  const limitOf = async (asked: Asked): Promise<unknown> => {
+  const limitOf = async (asked: LimitedRequest): Promise<unknown> => {
     const found = await begin(0, asked);
     return isRefused(found) ? found.data?.['limit'] : undefined;
   };

@@ -12,7 +12,7 @@ import type { Metrics } from '@omnibus/telemetry';
 import { Charge } from './charge.ts';
 import type { Quotas } from './quotas.ts';
 import { Rates } from './rates.ts';
-import type { Asked, LimitRule } from './rules.ts';
+import type { LimitedRequest, LimitRule } from './rules.ts';
 import { Running, sayAgainMs } from './running.ts';
 
 /** Interval between two messages to other workers about what was taken here. */
@@ -82,10 +82,10 @@ export class Limiter {
   }
 
   /** @returns undefined when no limit applies; a promise only when a part of a quota has to be leased first. */
-  begin(asked: Asked): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
+  begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
     if (this.#rules.length === 0) return undefined;
-    const rules = this.#rulesOf(asked.facts).filter(({ covers }) => covers(asked));
-    return rules.length === 0 ? undefined : this.#take(rules, asked, new Charge());
+    const rules = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
+    return rules.length === 0 ? undefined : this.#take(rules, request, new Charge());
   }
 
   #rulesOf(facts: Facts | undefined): readonly LimitRule[] {
@@ -98,13 +98,13 @@ export class Limiter {
     return rules;
   }
 
-  #take(rules: readonly LimitRule[], asked: Asked, charge: Charge): Charge | GatewayFault | Promise<Charge | GatewayFault> {
+  #take(rules: readonly LimitRule[], request: LimitedRequest, charge: Charge): Charge | GatewayFault | Promise<Charge | GatewayFault> {
     for (const [index, rule] of rules.entries()) {
-      const key = rule.keyOf(asked);
+      const key = rule.keyOf(request);
       const refusal = this.#takeNow(rule, key, charge);
       if (refusal !== undefined) return this.#refused(charge, refusal);
       const later = this.#takeQuotas(rule, key, charge);
-      if (later instanceof Promise) return later.then((found) => (found === undefined ? this.#take(rules.slice(index + 1), asked, charge) : this.#refused(charge, found)));
+      if (later instanceof Promise) return later.then((found) => (found === undefined ? this.#take(rules.slice(index + 1), request, charge) : this.#refused(charge, found)));
       if (later !== undefined) return this.#refused(charge, later);
     }
     return charge;

@@ -6,7 +6,7 @@ import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
 
 /** A request that is about to be sent to a server, with the server's own name of the tool, prompt or resource. */
-export interface Asked {
+export interface LimitedRequest {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
   readonly server: ServerName;
@@ -20,9 +20,9 @@ export interface LimitRule {
   /** Letters, digits, "_" and "-". */
   readonly id: string;
   readonly who: WhoTest;
-  readonly covers: (asked: Asked) => boolean;
+  readonly covers: (request: LimitedRequest) => boolean;
   /** The key of the budget that a request counts for. */
-  readonly keyOf: (asked: Asked) => string;
+  readonly keyOf: (request: LimitedRequest) => string;
   readonly rate: Rate | undefined;
   readonly concurrency: number | undefined;
   readonly quota: Quota | undefined;
@@ -56,23 +56,23 @@ function coveredBy(what: readonly string[]): LimitRule['covers'] {
     if (text === '*') return () => true;
     const kind = (['prompt', 'resource', 'tool'] as const).find((each) => text.startsWith(`${each}:`));
     const glob = kind === undefined ? text : text.slice(kind.length + 1);
-    if (!glob.includes('/')) return (asked) => asked.server === glob && (kind === undefined || asked.kind === kind);
+    if (!glob.includes('/')) return (request) => request.server === glob && (kind === undefined || request.kind === kind);
     const fits = compileGlob(glob);
-    return (asked) => asked.kind === (kind ?? 'tool') && fits(`${asked.server}/${asked.name}`);
+    return (request) => request.kind === (kind ?? 'tool') && fits(`${request.server}/${request.name}`);
   });
-  return (asked) => tests.some((test) => test(asked));
+  return (request) => tests.some((test) => test(request));
 }
 
 function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
   const parts = [per].flat().filter((each) => each !== 'everyone').map((each) => partOf[each]);
   // Parts are preceded by their lengths, so that different parts never give the same key.
-  return (asked) => parts.reduce((key, part) => {
-    const text = part(asked);
+  return (request) => parts.reduce((key, part) => {
+    const text = part(request);
     return `${key} ${text.length}:${text}`;
   }, id);
 }
 
-const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (asked: Asked) => string>> = {
+const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (request: LimitedRequest) => string>> = {
   // Callers who are not authenticated are told apart by their address, as far as the edge knows it.
   principal: ({ caller, facts }) => facts?.principal ?? caller.origin ?? caller.principal,
   tenant: ({ facts }) => facts?.tenant ?? '',

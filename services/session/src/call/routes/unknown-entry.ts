@@ -1,24 +1,24 @@
 /**
- * What is answered where no server is known to have what a client names. That no list has it proves nothing of a server whose lists are
- * not known: where the name, or the configuration, tells that it would be that one's, the client is told what is wrong with it.
+ * Answers for names that no known list has. A server whose lists are not known may have it: where the name or the configuration shows that it would
+ * be that server's, the client is told what is wrong with the server instead.
  */
-import type { MissingServer, View } from '@omnibus/catalog';
-import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import type { MissingServer, Route, View } from '@omnibus/catalog';
+import { fault, printable, type GatewayFault } from '@omnibus/protocol';
 
-/** Missing servers that are named in one answer. */
+/** Missing servers that one answer names at most. */
 const maxNamed = 5;
 
-/** @param name of a tool or prompt, as the client says it. */
+/** @param name of a tool or prompt, as the client sent it. */
 export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string): GatewayFault {
   const owner = view.missingOwner(kind, name);
   if (owner !== undefined) return unavailable(kind, owner);
-  // A name with a server's in front is no other server's.
+  // With prefixes the name shows its server, so no other missing server can have it.
   const missing = view.isPrefixed ? [] : view.missing(kind);
   const unknown = `unknown ${kind === 'tools' ? 'tool' : 'prompt'} ${JSON.stringify(printable(name, 100))}`;
   return fault(kind === 'tools' ? 'tool.unknown' : 'prompt.unknown', unknown + besides(kind, missing), missing.length === 0 ? undefined : { missing: missing.slice(0, maxNamed) });
 }
 
-/** No server that could be asked knows it. */
+/** The answer for a URI that no reachable server knows. */
 export function unknownResource(view: View, uri: string): GatewayFault {
   const owner = view.missingOwner('resources');
   if (owner !== undefined) return unavailable('resources', owner);
@@ -26,7 +26,7 @@ export function unknownResource(view: View, uri: string): GatewayFault {
   return fault('resource.unknown', `no server knows the resource ${JSON.stringify(printable(uri, 200))}${besides('resources', missing)}`, { uri, ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }) });
 }
 
-/** Servers of which nobody knows whether they have resources. */
+/** Servers that were never reached, so that it is not known whether they have resources. */
 export function neverReached(view: View): readonly MissingServer[] {
   return view.missing('resources').filter(({ server }) => view.record(server)?.revision === undefined);
 }
@@ -35,13 +35,14 @@ function unavailable(kind: string, { server, problem }: MissingServer): GatewayF
   return fault('upstream.unavailable', `the ${kind} of server "${server}" are not known: ${problem}`, { server });
 }
 
-/** Of which servers nobody knows, in words that follow others. */
+/** The end of a message that names the servers whose lists are not known; empty where there are none. */
 export function besides(kind: string, missing: readonly MissingServer[]): string {
   const words = missing.slice(0, maxNamed).map(({ server, problem }) => `of "${server}": ${problem}`);
   return words.length === 0 ? '' : `; what some servers have of ${kind} is not known: ${words.join('; ')}`;
 }
 
-/** It is there, and waits to be approved. @param name as the client says it. */
-export function heldBack(what: 'tool' | 'prompt', name: string, server: ServerName): GatewayFault {
+/** The refusal of a tool or prompt whose definition waits for approval. @param name as the client sent it. */
+export function heldBack(what: 'tool' | 'prompt', name: string, { server, guardrail }: Pick<Route, 'server'> & Partial<Pick<Route, 'guardrail'>>): GatewayFault {
+  if (guardrail !== undefined) return fault('guardrail.denied', `${what} ${JSON.stringify(printable(name, 100))} is kept from clients: what server "${server}" says of it may not be passed on`, { guardrail, server });
   return fault('definition.held', `${what} ${JSON.stringify(printable(name, 100))} is held back: server "${server}" says something else of it than was approved; whoever runs the gateway can look at it and approve it`, { server });
 }

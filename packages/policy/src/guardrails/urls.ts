@@ -1,0 +1,55 @@
+/**
+ * Finds addresses in texts by their hosts. Many clients load an image in Markdown or HTML without a question to the user, so its address can carry data
+ * out that a model has read. Each expression does a bounded amount of work for each character; an address that may belong to an image counts as one.
+ */
+import { compileGlob } from '@omnibus/protocol';
+import type { Replace } from '../redaction/patterns.ts';
+import type { UrlSettings } from './settings.ts';
+
+const removed = '[link removed]';
+/** An address as browsers parse it: any number of slashes of either kind, or none (WHATWG URL, special schemes). */
+const address = /(?:https?|wss?|ftp):[\\/]{0,8}(?:\[[\da-f:.]{2,45}\][^\s<>"'`)\]}|\\,]{0,4000}|[^\s<>"'`)\]}|\\,]{1,4000})/giu;
+const scheme = /^((?:https?|wss?|ftp):)[\\/]*/iu;
+/** The beginning of an image in Markdown, and the target of an image or link. */
+const markdown = /(!\[)|(\]\(\s{0,8}<?)([^)(<>\s[\]]{1,4000})/gu;
+/** A definition that an image or link refers to by its label. */
+const definition = /(^ {0,3}\[[^\]\n]{1,1000}\]:[ \t]{0,8}\n? {0,8}<?)([^\s>]{1,4000})/gmu;
+/** Attributes of HTML and functions of CSS whose targets are loaded without a click. */
+const loaded = /(\b(?:src|srcset|poster|background|data)\s{0,8}=\s{0,8}["']?|\burl\(\s{0,8}["']?)([^"'>)]{1,4000})/giu;
+
+/** @throws {Error} with a message for the operator when a host has no valid form. */
+export function urlReplace({ hosts, only }: UrlSettings): Replace {
+  for (const host of hosts) if (!/^[\w.*?{},-]{1,253}(:\d{1,5})?$/.test(host)) throw new Error(`expected the name of a host such as "docs.example.com" or "*.example.com", got ${JSON.stringify(host)}`);
+  const tests = hosts.map((host) => compileGlob(host.toLowerCase()));
+  const isAllowed = (found: string): boolean => {
+    const host = hostOf(found);
+    return host === undefined || tests.some((test) => test(host.name) || test(host.withPort));
+  };
+  const cleaned = (given: string): string => (isAllowed(given) ? given : removed);
+  const addresses = (text: string): string => text.replace(address, cleaned);
+  const images = (text: string): string => {
+    let isImage = false;
+    const hasImages = text.includes('![');
+    const inMarkdown = !hasImages ? text : text.replace(markdown, (all: string, opening: string | undefined, before: string | undefined, target: string | undefined) => {
+      if (opening !== undefined || !isImage || target === undefined) {
+        isImage ||= opening !== undefined;
+        return all;
+      }
+      isImage = false;
+      return `${before ?? ''}${cleaned(target)}`;
+    }).replace(definition, (_all, before: string, target: string) => `${before}${cleaned(target)}`);
+    return inMarkdown.replace(loaded, (_all, before: string, targets: string) => `${before}${targets.split(/(\s+|,)/u).map(cleaned).join('')}`);
+  };
+  if (only === 'images') return (text) => (/[!=(]/u.test(text) ? images(text) : text);
+  return (text) => (/[:!=(]/u.test(text) ? images(addresses(text)) : text);
+}
+
+/** @returns undefined for an address that loads nothing from another host. */
+function hostOf(text: string): { readonly name: string; readonly withPort: string } | undefined {
+  // `//host/path` names a host, `path` does not.
+  const url = URL.parse(text.replace(scheme, '$1//'), 'https://relative.invalid/');
+  if (url === null) return scheme.test(text) || /^[\\/]{2}/u.test(text) ? { name: '', withPort: '' } : undefined;
+  if (url.host === 'relative.invalid' || url.host === '') return undefined;
+  const name = url.hostname.replace(/\.$/, '');
+  return { name, withPort: url.port === '' ? name : `${name}:${url.port}` };
+}

@@ -1,0 +1,21 @@
+import type { ServerTrouble } from '@omnibus/protocol';
+
+/** Why a connection could not be opened, with the kind of the problem: code decides by the kind, never by the text. */
+export class Troubled extends Error {
+  readonly trouble: ServerTrouble;
+
+  constructor(trouble: ServerTrouble, message: string) {
+    super(message);
+    this.trouble = trouble;
+  }
+}
+
+export function troubleIn(error: unknown): ServerTrouble | undefined {
+  return error instanceof Troubled ? error.trouble : undefined;
+}
+
+/** The kind of problem for an HTTP status that refuses to open a connection. */
+export function troubleOfStatus(status: number | undefined): ServerTrouble {
+  if (status === undefined) return 'address';
+  return status === 401 || status === 403 ? 'credentials' : status === 404 || status === 405 || status >= 500 ? 'address' : 'speech';
+}

@@ -1,0 +1,43 @@
+/** What the edge has backend workers end of users who are not in the file of users any more. */
+import { MemoryBus, subjects } from '@omnibus/bus';
+import type { ConnectCommand, ConnectionRow } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { expect, it } from 'vitest';
+import { GoneUsers } from './gone-users.ts';
+
+const issuer = 'https://gateway.example';
+const day = 24 * 60 * 60_000;
+const now = Date.now();
+
+const connectionOf = (owner: string): ConnectionRow => ({ server: 'github', host: 'github.example', principal: 'p_x', issuer: 'https://issuer.example', since: now, state: 'connected', owner }) as ConnectionRow;
+
+/** @returns what backend workers were asked to end. */
+async function ended(owners: readonly string[], users: Readonly<Record<string, { readonly created?: string }>>, isWhole: boolean): Promise<readonly ConnectCommand[]> {
+  const bus = new MemoryBus(() => undefined);
+  const heard: ConnectCommand[] = [];
+  await bus.subscribe(subjects.connect, (command, reply) => {
+    if (command.kind === 'list') reply({ kind: 'connections', connections: owners.map(connectionOf), total: owners.length });
+    else {
+      heard.push(command);
+      reply({ kind: 'forgotten', count: 1, notRevoked: 0 });
+    }
+  });
+  const gone = new GoneUsers({ bus, log: createLogger({ level: 'silent', format: 'json' }), issuer, find: (subject) => users[subject], isWhole, isUsed: () => true });
+  await gone.look();
+  await bus.drain();
+  return heard;
+}
+
+it('a user who is not in the file any more is forgotten where that file is the only one, and users of other issuers are left alone', async () => {
+  const heard = await ended([`ann (${issuer})`, `ben (${issuer})`, 'eve (omnibus:keys)'], { ben: {} }, true);
+  expect(heard).toEqual([expect.objectContaining({ kind: 'forget', subject: 'ann', issuer })]);
+});
+
+it('a user who is not in the file of one of several processes is not forgotten: the others may have a newer one', async () => {
+  expect(await ended([`ann (${issuer})`], {}, false)).toEqual([]);
+});
+
+it('who is given the name of a user before him gets nothing of what that one has connected', async () => {
+  const heard = await ended([`ann (${issuer})`], { ann: { created: new Date(now - day).toISOString() } }, false);
+  expect(heard).toEqual([{ kind: 'forget', subject: 'ann', issuer, before: now - day - 5 * 60_000 }]);
+});

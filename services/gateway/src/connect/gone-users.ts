@@ -1,0 +1,80 @@
+/**
+ * Ends the connections of removed users to servers: when a user is removed from the file of the gateway's own authorization server, and at the start for
+ * users that were removed while no gateway ran. A new user with the name of a removed one therefore does not get the connections of that user.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Bus } from '@omnibus/bus';
+import { principalOf } from '@omnibus/identity';
+import type { ConnectCommand, ConnectReply } from '@omnibus/protocol';
+import type { Logger } from '@omnibus/telemetry';
+import { askBackends } from './site.ts';
+
+export interface GoneUsersOptions {
+  readonly bus: Bus;
+  readonly log: Logger;
+  /** The issuer of the users' identities. */
+  readonly issuer: string;
+  /** Finds a user of the file. */
+  readonly find: (subject: string) => { readonly created?: string | undefined } | undefined;
+  /**
+   * Whether users that are missing in the file are certainly removed: in a gateway of one process, whose file is the only one, and without an external
+   * provider.
+   */
+  readonly isWhole: boolean;
+  /** Whether there is a server at which users sign in. */
+  readonly isUsed: () => boolean;
+}
+
+/** Pauses between attempts while no backend worker answers. */
+const pausesMs = [1_000, 2_000, 5_000, 10_000, 30_000];
+/** Tolerance for the clocks of the machines on which users are added and sign in. */
+const slackMs = 5 * 60_000;
+
+export class GoneUsers {
+  readonly #options: GoneUsersOptions;
+  readonly #stopped = new AbortController();
+
+  constructor(options: GoneUsersOptions) {
+    this.#options = options;
+  }
+
+  /** Ends the connections of a removed user. Never rejects. */
+  async removed(subject: string): Promise<void> {
+    const { issuer } = this.#options;
+    await this.#ask({ kind: 'forget', subject, issuer, principal: principalOf({ issuer, subject }) }, subject);
+  }
+
+  /** Ends the connections of users that no longer exist. Never rejects. */
+  async look(): Promise<void> {
+    const { issuer, find, isWhole } = this.#options;
+    const said = await this.#ask({ kind: 'list' }, undefined);
+    if (said?.kind !== 'connections') return;
+    const owners = new Set(said.connections.flatMap(({ owner }) => (owner?.endsWith(` (${issuer})`) === true ? owner.slice(0, -` (${issuer})`.length) : [])));
+    for (const subject of owners) {
+      const user = find(subject);
+      if (user === undefined && isWhole) await this.removed(subject);
+      const created = Date.parse(user?.created ?? '');
+      if (!Number.isNaN(created)) await this.#ask({ kind: 'forget', subject, issuer, before: created - slackMs }, subject);
+    }
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  /** @returns undefined when no backend worker answers, or there are no servers at which users sign in. */
+  async #ask(command: ConnectCommand, subject: string | undefined): Promise<ConnectReply | undefined> {
+    const { bus, log, isUsed } = this.#options;
+    for (const pause of [...pausesMs, undefined]) {
+      if (!isUsed() || this.#stopped.signal.aborted) return undefined;
+      const said = await askBackends(bus, command).catch((error: unknown): ConnectReply => ({ kind: 'failed', problem: String(error) }));
+      if (said.kind !== 'failed') {
+        if (said.kind === 'forgotten' && said.count > 0) log.warn({ subject, ...said }, 'what a removed user has connected to servers is ended');
+        return said;
+      }
+      if (pause === undefined) log.error({ problem: said.problem, subject }, 'what removed users have connected to servers may still be stored: "omnibus connections remove --user" ends it');
+      else await delay(pause, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,101 @@
+/** Reports calls to watchers (`Tap`), to the log, and to the list of the last failures. Arguments and results are never in the log or the list of failures. */
+import { randomBytes } from 'node:crypto';
+import { isObject, printable, type ExchangeOutcome, type GatewayFault, type JsonObject, type WorkerId } from '@omnibus/protocol';
+import { Failures, shownTag, Tap, type Logger } from '@omnibus/telemetry';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { Destination } from './route.ts';
+
+export interface CallReportOptions {
+  readonly tap: Tap;
+  readonly failures: Failures;
+  readonly log: Logger;
+  /** Log level at which calls are logged. */
+  readonly level: 'off' | 'debug' | 'info';
+}
+
+/** @param tap default: one that nobody can watch, for tests. @param config gives the log level of calls. */
+export function callReportsOf({ tap = noTap(), failures = new Failures(), log, config }: { readonly tap?: Tap | undefined; readonly failures?: Failures | undefined; readonly log: Logger; readonly config: { readonly log: { readonly calls: CallReportOptions['level'] } } }): CallReports {
+  return new CallReports({ tap, failures, log, level: config.log.calls });
+}
+
+function noTap(): Tap {
+  const nothing = (): void => undefined;
+  return new Tap({ process: 'nobody' as WorkerId, clock: { schedule: () => ({ cancel: nothing }) }, say: nothing, mayPayloads: () => false, metrics: { watches: { set: nothing }, dropped: { inc: nothing } } });
+}
+
+type ReportedClient = Pick<ClientPort<CallStream>, 'key' | 'asking' | 'standsAlone' | 'dialect' | 'info'>;
+type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> & Partial<Pick<ForwardedCall<CallStream>, 'permission'>>;
+
+const maxProblem = 300;
+
+export class CallReports {
+  readonly tap: Tap;
+  readonly #options: CallReportOptions;
+  readonly #isLogged: boolean;
+
+  constructor(options: CallReportOptions) {
+    this.#options = options;
+    this.tap = options.tap;
+    this.#isLogged = options.level !== 'off' && options.log.isLevelEnabled(options.level);
+  }
+
+  /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
+  routed(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool' | 'params'>): string | undefined {
+    const { tap } = this;
+    if (!tap.isWatched) return undefined;
+    const tag = tap.chooseKnown(call.stream.tap, { server: to.server, tool: to.tool, client: port.info?.name, session: port.key });
+    if (tag !== undefined) tap.tell(tag, 'session', 'routed', { ...this.#about(port, call, to), revision: port.dialect.revision, ...tap.payload(tag, to.params['arguments']) });
+    return tag;
+  }
+
+  /** Reports the end of a call. @param since when it was sent, by `performance.now()`. @param characters length of the answer as JSON. */
+  ended(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool'>, outcome: ExchangeOutcome | 'cancelled', { tag, since, characters = 0 }: { readonly tag: string | undefined; readonly since: number; readonly characters?: number | undefined }): void {
+    const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
+    if (tag === undefined && !this.#isLogged && !isFailure) return;
+    // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
+    const isWhole = call.permission?.screen?.takesOut !== true;
+    const { problem, ...words } = wordsOf(outcome);
+    const said = { ...words, ...(isWhole && problem !== undefined ? { problem } : {}), ms: Math.round((performance.now() - since) * 10) / 10 };
+    if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...said, bytes: characters, ...(isWhole && outcome !== 'cancelled' && outcome.kind === 'result' ? this.tap.payload(tag, outcome.result) : {}) });
+    const about = this.#isLogged || isFailure ? this.#about(port, call, to) : {};
+    if (isFailure) this.#keep(call, about, said, tag);
+    if (this.#isLogged) this.#log({ ...about, ...said, bytes: characters });
+  }
+
+  /** Reports a call that was answered with a fault before any server was asked. */
+  refused(port: ReportedClient, call: ReportedCall, { reason, message }: GatewayFault): void {
+    const said = { outcome: 'fault', reason, problem: printable(message, maxProblem), ms: 0 };
+    const about = this.#about(port, call, undefined);
+    if (call.stream.tap !== undefined) this.tap.tell(call.stream.tap, 'session', 'settled', { ...about, ...said });
+    this.#keep(call, about, said, call.stream.tap);
+    if (this.#isLogged) this.#log({ ...about, ...said });
+  }
+
+  #log(entry: JsonObject): void {
+    const { log, level } = this.#options;
+    if (level === 'info') log.info(entry, 'a call');
+    else log.debug(entry, 'a call');
+  }
+
+  #keep(call: ReportedCall, about: JsonObject, said: JsonObject, tag: string | undefined): void {
+    const [, trace] = call.stream.trace?.split('-') ?? [];
+    this.#options.failures.add({ tag: tag === undefined ? (trace ?? randomBytes(16).toString('hex')) : shownTag(tag), at: Date.now(), ...about, ...said });
+  }
+
+  #about({ key, asking: { endpoint, principal }, standsAlone, info }: ReportedClient, { method, given }: ReportedCall, to: Pick<Destination, 'server' | 'tool'> | undefined): JsonObject {
+    const name = given['name'] ?? given['uri'];
+    return {
+      method, endpoint, principal, ...(typeof name === 'string' ? { name: printable(name, 200) } : {}), ...(to === undefined ? {} : { server: to.server, ...(to.tool === undefined ? {} : { tool: to.tool }) }),
+      ...(standsAlone ? {} : { session: key.slice(0, 12) }), ...(info === undefined ? {} : { client: info.name }),
+    };
+  }
+}
+
+function wordsOf(outcome: ExchangeOutcome | 'cancelled'): JsonObject {
+  if (outcome === 'cancelled') return { outcome };
+  switch (outcome.kind) {
+    case 'result': return { outcome: outcome.result['isError'] === true ? 'toolError' : 'result', ...(isObject(outcome.result['inputRequests']) ? { reason: 'asks' } : {}) };
+    case 'error': return { outcome: 'error', reason: String(outcome.error.code), problem: printable(outcome.error.message, maxProblem) };
+    case 'fault': return { outcome: outcome.fault.reason.endsWith('.timeout') ? 'timeout' : 'fault', reason: outcome.fault.reason, problem: printable(outcome.fault.message, maxProblem) };
+  }
+}

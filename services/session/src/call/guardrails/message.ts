@@ -1,0 +1,29 @@
+/** One message on its way between a client and a server, as guardrails look at it, and what one says of it. */
+import type { Stage } from '@omnibus/policy';
+import type { JsonObject } from '@omnibus/protocol';
+
+export interface ScreenedMessage {
+  readonly stage: Stage;
+  /** The method that it belongs to (SEP-2624, `InterceptionEvent`). */
+  readonly event: string;
+  readonly phase: 'request' | 'response';
+}
+
+/** What a guardrail says. `failed`: it could not look. */
+export type Verdict =
+  | { readonly kind: 'allow' }
+  | { readonly kind: 'deny'; readonly because?: string | undefined }
+  | { readonly kind: 'change'; readonly payload: JsonObject }
+  | { readonly kind: 'label'; readonly labels: readonly string[] }
+  | { readonly kind: 'failed'; readonly problem: string };
+
+export interface Label {
+  readonly guardrail: string;
+  readonly label: string;
+}
+
+/** Bytes of one answer of somebody outside, which has a whole message in it where it changes one. */
+export const maxAnswerBytes = 4 * 1_024 * 1_024;
+
+/** Where labels stand under `_meta` (2025-11-25 basic, General fields: a key with the prefix of whoever gives it its meaning). */
+export const labelsKey = 'omnibus.dev/guardrails';

@@ -1,0 +1,20 @@
+/** What rules redact (`redact` under `access`) in the outcome of a request. */
+import type { Redaction } from '@omnibus/policy';
+import type { ExchangeOutcome } from '@omnibus/protocol';
+
+export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction | undefined): ExchangeOutcome {
+  if (redaction === undefined) return outcome;
+  switch (outcome.kind) {
+    case 'result':
+      return { ...outcome, result: redaction.result(outcome.result) };
+    case 'error': {
+      const { code, message, data } = outcome.error;
+      return { kind: 'error', error: { code, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
+    }
+    case 'fault': {
+      // The message of a fault may repeat what the server answered.
+      const { message, data } = outcome.fault;
+      return { kind: 'fault', fault: { ...outcome.fault, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
+    }
+  }
+}

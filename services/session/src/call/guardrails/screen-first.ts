@@ -1,0 +1,28 @@
+/** Holds a request until its guardrails have looked at it. Where nobody outside is asked, it goes on at once; else it is open meanwhile, and may be cancelled. */
+import type { JsonObject } from '@omnibus/protocol';
+import type { CallStream, ForwardedCall } from '../client-port.ts';
+import { OpenRequest, type OpenRequests } from '../open-requests.ts';
+import type { Screen } from './screen.ts';
+import type { Screened } from './words.ts';
+
+/** @param then hears what became of the parameters, unless the request ended before. */
+export function screenFirst(open: OpenRequests, { id, stream }: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>, screen: Screen, params: JsonObject, then: (made: Screened<JsonObject>) => void): void {
+  let waiting: OpenRequest | undefined;
+  let isOver = false;
+  let isAnswered = false;
+  screen.request(params, (made) => {
+    isAnswered = true;
+    if (isOver) return;
+    if (waiting !== undefined) open.remove(waiting);
+    then(made);
+  });
+  if (isAnswered) return;
+  waiting = new OpenRequest(id, () => {
+    isOver = true;
+    stream.leaveUnanswered();
+  }, (gatewayFault) => {
+    isOver = true;
+    stream.refuse(id, gatewayFault);
+  });
+  open.add(waiting);
+}

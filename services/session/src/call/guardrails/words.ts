@@ -1,0 +1,32 @@
+/** What a message is after guardrails have looked at it: labelled, or stopped, and what is said then. */
+import { fault, isObject, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import { labelsKey, type Label, type ScreenedMessage } from './message.ts';
+
+export interface Passed<Payload> {
+  readonly payload: Payload;
+  readonly labels: readonly Label[];
+}
+
+export type Screened<Payload> = Passed<Payload> | { readonly fault: GatewayFault };
+
+/** What the one is told whose message was stopped, in words for a user. */
+export function stopped(guardrail: string, { stage, phase }: ScreenedMessage, why: string, because: string | undefined, isFailure: boolean): GatewayFault {
+  const data = { guardrail, ...(because === undefined ? {} : { because }) };
+  const tail = because === undefined ? '' : ` (${because})`;
+  if (stage === 'results') return fault('guardrail.withheld', `the answer was withheld: ${why}${tail}`, data);
+  const what = stage === 'questions' ? 'the question was not asked' : phase === 'response' ? 'the answer of the client was not passed on' : 'the request was not sent';
+  return fault(isFailure ? 'guardrail.unavailable' : 'guardrail.denied', `${what}: ${why}${tail}`, data);
+}
+
+export function withLabels(payload: JsonObject, labels: readonly Label[]): JsonObject {
+  if (labels.length === 0) return payload;
+  const meta = payload['_meta'];
+  return { ...payload, _meta: { ...(isObject(meta) ? meta : {}), [labelsKey]: labels } };
+}
+
+export function withoutLabels(result: JsonObject): JsonObject {
+  const meta = result['_meta'];
+  if (!isObject(meta) || !(labelsKey in meta)) return result;
+  const { [labelsKey]: _theirs, ...rest } = meta;
+  return { ...result, _meta: rest };
+}

@@ -1,0 +1,23 @@
+/** A planned request in the form that limits, quotas and blocks apply to. */
+import { isCustomMethod, type ExchangeMethod, type ServerName } from '@omnibus/protocol';
+import type { ClientPort, CallStream } from './client-port.ts';
+import type { Plan } from './route.ts';
+import type { LimitedRequest } from './limits/rules.ts';
+
+/** @returns undefined for what limits do not apply to: lists, completions, requests about running tasks, subscriptions, and what reaches no server. */
+export function limitedRequestOf(method: ExchangeMethod, plan: Plan, { caller, facts }: Pick<ClientPort<CallStream>, 'caller' | 'facts'>): LimitedRequest | undefined {
+  if (plan.kind === 'refuse' || plan.kind === 'answer' || plan.kind === 'list') return undefined;
+  const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
+  if (server === undefined) return undefined;
+  const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({ caller, facts, server: server satisfies ServerName, kind, name: String(name) });
+  switch (method) {
+    case 'tools/call':
+      return of('tool', plan.params['name']);
+    case 'prompts/get':
+      return of('prompt', plan.params['name']);
+    case 'resources/read':
+      return of('resource', plan.params['uri']);
+    default:
+      return isCustomMethod(method) ? of('server', method) : undefined;
+  }
+}

@@ -1,0 +1,119 @@
+/** Translates ids and URIs between one client and the servers: in messages for the client into the public ones, in its answers into the server's own. */
+import type { View } from '@omnibus/catalog';
+import { createdTask, fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import type { Metrics } from '@omnibus/telemetry';
+import type { CallHost } from './call-host.ts';
+import type { ServerAnswer } from '../dialect/dialect.ts';
+import { publicElicitation, publicElicitations } from '../public-ids/elicitation-ids.ts';
+import { mapErrorUri, mapResultUris } from '../public-ids/resource-uris.ts';
+import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import type { CallRecords } from './records.ts';
+import type { Destination } from './route.ts';
+import type { LinkedResources } from './routes/linked-resources.ts';
+
+export class PublicMessages<Stream extends CallStream> {
+  readonly #metrics: Pick<Metrics, 'refused'>;
+  readonly #port: ClientPort<Stream>;
+  readonly #tasks: TaskIds;
+  readonly #linkedResources: LinkedResources;
+  readonly #records: CallRecords | undefined;
+  readonly #reports: CallHost['reports'];
+  /** Characters of the answer that was written last. */
+  lastLength = 0;
+
+  constructor({ metrics, records, reports }: Pick<CallHost, 'metrics' | 'records' | 'reports'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
+    this.#metrics = metrics;
+    this.#records = records;
+    this.#reports = reports;
+    this.#port = port;
+    this.#tasks = tasks;
+    this.#linkedResources = linkedResources;
+  }
+
+  progress(server: ServerName, event: ProgressEvent, about: Partial<TaskAddress> | undefined): ProgressEvent {
+    return event.more === undefined ? event : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
+  }
+
+  tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
+    const told = this.#port.progressToken(token, event);
+    if (told !== undefined) to.send(this.#port.dialect.progressText(told, event));
+  }
+
+  /** @param params of the log message, as the client may see them. @returns undefined when the client does not want it. */
+  log(view: View, server: ServerName, params: JsonObject): string | undefined {
+    return this.#port.wantsLog(params) ? this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined) : undefined;
+  }
+
+  notification(server: ServerName, method: string, params: JsonObject | undefined, about?: Partial<TaskAddress>): string {
+    return notificationText(method, params === undefined ? undefined : this.mention(server, params, about));
+  }
+
+  task({ server, task, place, tool }: Extract<ServerNotice, { kind: 'task-status' }>): JsonObject {
+    return this.#tasks.of({ place, tool }).publicTask(server, task);
+  }
+
+  /** Parameters with a task id in `_meta` replaced by the public one. @param about what is known of that task. */
+  mention(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
+    return this.#tasks.of(about).publicMention(server, params);
+  }
+
+  question(server: ServerName, params: JsonObject, about?: Partial<TaskAddress>): JsonObject {
+    return publicElicitation(server, this.mention(server, params, about));
+  }
+
+  /** A client's answer to a question, with a public task id in it replaced by the server's own. */
+  original(value: JsonObject): JsonObject {
+    return this.#tasks.originalMention(value);
+  }
+
+  refuse(stream: Stream, id: JsonRpcId, reason: ErrorReason, message?: string): void {
+    this.answerFault(stream, id, fault(reason, message));
+  }
+
+  /** Answers a request with a fault before any server is asked, and records that. */
+  deny(call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'accounting'> & Partial<Pick<ForwardedCall<Stream>, 'permission'>>, gatewayFault: GatewayFault): void {
+    this.answerFault(call.stream, call.id, gatewayFault);
+    call.accounting?.answered({ kind: 'fault', fault: gatewayFault }, 0);
+    this.#reports.refused(this.#port, call, gatewayFault);
+    this.#records?.refused(this.#port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission }, gatewayFault);
+  }
+
+  answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
+    this.#metrics.refused(gatewayFault.reason);
+    stream.refuse(id, gatewayFault);
+  }
+
+  /** Answers a request that was forwarded, and notes the outcome for limits. @param more members of the result that the gateway adds. */
+  answer(call: ForwardedCall<Stream>, to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>>, outcome: ExchangeOutcome, more?: JsonObject): void {
+    const size = outcome.kind === 'fault' || to.server === undefined ? 0 : this.#answer(call, { ...to, server: to.server }, outcome, more);
+    if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
+    call.accounting?.answered(outcome, size);
+  }
+
+  /** @returns how much it is, in characters of JSON. */
+  #answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, tool, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>, outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>, more?: JsonObject): number {
+    const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
+    if (outcome.kind === 'result') {
+      if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
+      const { result, place, tools } = outcome;
+      const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
+      const published = this.#tasks.of(about).publicResult(method, server, result, tools);
+      return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
+    }
+    return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
+  }
+
+  /** @returns how much it is, in characters of JSON. */
+  write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): number {
+    const member = answer.kind === 'result' ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}` : `"error":${JSON.stringify(answer.error)}`;
+    this.lastLength = member.length;
+    stream.answerMember(id, member);
+    return member.length;
+  }
+}
+
+/** Whether a call was answered with a task, in the form of either era. */
+function isTask(result: JsonObject): boolean {
+  return result['resultType'] === 'task' || createdTask(result) !== undefined;
+}

@@ -1,0 +1,114 @@
+/** Requests that go to several servers, one after the other: for a URI that no list, template or link names, and for lists that are not in the catalogue. */
+import { fault, isObject, type ExchangeOutcome, type JsonObject, type ServerName } from '@omnibus/protocol';
+import type { TaskIds } from '../public-ids/task-ids.ts';
+import type { Permission, Wanted } from './access.ts';
+import type { CallHost } from './call-host.ts';
+import type { Carrier } from './carry.ts';
+import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
+import { screenFirst } from './guardrails/screen-first.ts';
+import { screening } from './permission.ts';
+import type { PublicMessages } from './public-messages.ts';
+import type { Destination, Lists, Search } from './route.ts';
+import { neverReached, unknownResource } from './routes/unknown-entry.ts';
+
+/** Servers that are asked for one URI at most: the requests that one request of a client may become. */
+const maxSearched = 16;
+
+/** The state of a search. */
+interface Searched {
+  /** Time (`performance.now()`) after which no further server is asked: the search has the time of one call. */
+  readonly endsAt: number;
+  /** The outcome of the first server that could not be asked. */
+  readonly failed: ExchangeOutcome | undefined;
+}
+
+interface SequentialRequestsOptions {
+  readonly timeLimits: CallHost['timeLimits'];
+  readonly isBlocked: (server: ServerName) => boolean;
+}
+
+export class SequentialRequests<Stream extends CallStream> {
+  readonly #options: SequentialRequestsOptions;
+  readonly #carrier: Carrier<Stream>;
+  readonly #messages: PublicMessages<Stream>;
+  readonly #tasks: TaskIds;
+  readonly #port: Pick<ClientPort<Stream>, 'dialect' | 'access'>;
+
+  constructor(options: SequentialRequestsOptions, carrier: Carrier<Stream>, messages: PublicMessages<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'dialect' | 'access'>) {
+    this.#options = options;
+    this.#carrier = carrier;
+    this.#messages = messages;
+    this.#tasks = tasks;
+    this.#port = port;
+  }
+
+  /** Asks servers for a URI, one after the other, until one knows it or the time of one call is over. */
+  search(call: ForwardedCall<Stream>, { servers, uri, params, screened }: Search, before?: Searched): void {
+    const [server, ...others] = before === undefined ? servers.slice(0, maxSearched) : servers;
+    if (server === undefined) {
+      this.#messages.deny(call, unknownResource(call.view, uri));
+      return;
+    }
+    const endsAt = before?.endsAt ?? performance.now() + this.#options.timeLimits(server, undefined).callMs;
+    const permission = screened?.get(server);
+    const asked = permission === undefined ? call : { ...call, permission };
+    this.#send(asked, permission, { server, params, subject: ['resource', uri] }, (outcome) => {
+      // A server that could not be asked may have the URI, so its fault is answered rather than that another server does not know it.
+      const failed = before?.failed ?? (outcome.kind === 'fault' ? outcome : undefined);
+      // A server may have been blocked while others were asked.
+      const next = outcome.kind === 'result' ? [] : others.filter((other) => !this.#options.isBlocked(other));
+      if (outcome.kind === 'result') this.#messages.answer(call, { server }, outcome);
+      else if (next.length > 0 && performance.now() < endsAt) this.search(call, { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) }, { endsAt, failed });
+      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#messages.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
+      else this.#messages.answer(call, { server }, failed ?? outcome);
+    });
+  }
+
+  /** Sends a request after its guardrails have passed it, or settles it with their refusal. */
+  #send(call: ForwardedCall<Stream>, permission: Permission | undefined, to: Destination, settled: (outcome: ExchangeOutcome) => void): void {
+    const { screen } = permission ?? {};
+    if (screen?.looksAt('requests') !== true) this.#carrier.carry(call, to, settled);
+    else screenFirst(this.#carrier.open, call, screen, to.params, (made) => ('fault' in made ? settled({ kind: 'fault', fault: made.fault }) : this.#carrier.carry(call, { ...to, params: made.payload }, settled)));
+  }
+
+  /** A task of a list, redacted as the rules require for its caller. */
+  #clean({ method, view }: ForwardedCall<Stream>, server: ServerName, tool: string, task: JsonObject): JsonObject {
+    const wanted: Wanted = tool === '' ? { kind: 'server', server, name: method, method, isBegun: true } : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+    return this.#port.access()?.redacted(wanted, task) ?? task;
+  }
+
+  /** Answers one page of one server at a time; the gateway's cursor contains the server's own. */
+  list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: sealed, ...params } }: Lists): void {
+    const { stream, id } = call;
+    const [first] = servers;
+    const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
+    const index = page === undefined ? -1 : servers.indexOf(page.server);
+    if (sealed === undefined && first === undefined) {
+      this.#messages.write(stream, id, this.#port.dialect.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false));
+      return;
+    }
+    if (page === undefined || index === -1) {
+      this.#messages.deny(call, fault('cursor.invalid'));
+      return;
+    }
+    const { server, cursor } = page;
+    const { permission } = screening(this.#port.access()?.screen({ kind: 'server', server, name: call.method, method: call.method }, false));
+    this.#carrier.carry(permission === undefined ? call : { ...call, permission }, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
+      // A server that fails to list contributes an empty page, so that the lists of the others can be read.
+      const tools = outcome.kind === 'result' ? outcome.tools : undefined;
+      const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+      const all = whole[entries];
+      const seen = Array.isArray(all) ? all.map((entry, index) => ({ entry: entry as unknown, tool: tools?.[index] ?? '' })).filter(({ entry, tool }) => mayList(call, server, entry, tool)) : undefined;
+      const listed = seen === undefined ? whole : { ...whole, [entries]: seen.map(({ entry, tool }) => (isObject(entry) && call.method === 'tasks/list' ? this.#clean(call, server, tool, entry) : entry)) };
+      const following = servers[index + 1];
+      const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
+      this.#messages.answer(call, { server }, { ...outcome, kind: 'result', result: listed, ...(seen === undefined ? {} : { tools: seen.map(({ tool }) => tool) }) }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
+    });
+  }
+}
+
+/** Whether the client may see an entry of a list that a server made. @param tool the tool that a task runs. */
+function mayList({ method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>, server: ServerName, entry: unknown, tool: string): boolean {
+  if (method === 'tasks/list') return view.mayHaveTask(server, tool);
+  return !isObject(entry) || typeof entry['uri'] !== 'string' || view.mayHave(server, entry['uri']);
+}

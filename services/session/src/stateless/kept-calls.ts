@@ -1,0 +1,90 @@
+/**
+ * Calls that are kept while no request of their client is open: those that wait for answers, and settled ones whose answer may be requested
+ * again. A client that exceeds its share loses its own oldest call, never another client's.
+ */
+import type { Drain } from '@omnibus/lifecycle';
+import { fault, type Caller, type GatewayFault, type Limits } from '@omnibus/protocol';
+
+export interface KeptCall {
+  readonly caller: Caller;
+  /** Called when it has to make room. */
+  drop(reason: string): void;
+}
+
+interface Client {
+  readonly kept: Set<KeptCall>;
+  bytes: number;
+}
+
+/** Part of the bytes that one client may have. */
+const byteShare = 1 / 4;
+
+export class KeptCalls {
+  readonly #limits: Limits;
+  readonly #bytes = new Map<KeptCall, number>();
+  readonly #clients = new Map<string, Client>();
+  readonly #drain: Drain;
+  #total = 0;
+
+  constructor(limits: Limits, drain: Drain) {
+    this.#limits = limits;
+    this.#drain = drain;
+  }
+
+  get size(): number {
+    return this.#bytes.size;
+  }
+
+  get bytes(): number {
+    return this.#total;
+  }
+
+  /**
+   * Keeps something, or changes its size.
+   * @returns why not, where nothing of the same client can make room. Anonymous clients without a known address cannot be told apart, so none of
+   * them loses anything for another.
+   */
+  keep(kept: KeptCall, bytes: number): GatewayFault | undefined {
+    this.remove(kept);
+    const { maxParkedPerClient, maxParked, maxParkedBytes } = this.#limits;
+    const client = this.#clients.get(holderOf(kept.caller)) ?? { kept: new Set(), bytes: 0 };
+    const byteLimit = maxParkedBytes * byteShare;
+    const problem = (): string | undefined => {
+      if (client.kept.size >= maxParkedPerClient) return `limits.maxParkedPerClient, ${maxParkedPerClient}, is reached`;
+      if (client.bytes + bytes > byteLimit) return `a quarter of limits.maxParkedBytes, ${byteLimit}, is reached`;
+      if (this.#bytes.size >= maxParked) return `limits.maxParked, ${maxParked}, is reached`;
+      return this.#total + bytes > maxParkedBytes ? `limits.maxParkedBytes, ${maxParkedBytes}, is reached` : undefined;
+    };
+    for (let reason = problem(); reason !== undefined; reason = problem()) {
+      const [oldest] = client.kept;
+      if (oldest === undefined || bytes > byteLimit || kept.caller.origin === undefined) return fault('parked.limit', `the call was cancelled, since it could not be kept for its client's answer: ${reason}`);
+      this.remove(oldest);
+      oldest.drop(`a later call of the same client was kept in its place: ${reason}`);
+    }
+    this.#clients.set(holderOf(kept.caller), client);
+    this.#bytes.set(kept, bytes);
+    client.kept.add(kept);
+    client.bytes += bytes;
+    this.#total += bytes;
+    return undefined;
+  }
+
+  /** Removes something. */
+  remove(kept: KeptCall): void {
+    const bytes = this.#bytes.get(kept);
+    const holder = holderOf(kept.caller);
+    const client = this.#clients.get(holder);
+    if (bytes === undefined || client === undefined) return;
+    this.#bytes.delete(kept);
+    client.kept.delete(kept);
+    client.bytes -= bytes;
+    this.#total -= bytes;
+    if (client.kept.size === 0) this.#clients.delete(holder);
+    this.#drain.ended();
+  }
+}
+
+/** The key of a client's share: the principal, with the client's address where that is known, since anonymous clients differ only by that. */
+export function holderOf({ principal, origin }: Caller): string {
+  return origin === undefined ? principal : `${principal} ${origin}`;
+}

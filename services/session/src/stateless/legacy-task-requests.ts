@@ -1,0 +1,40 @@
+/** Requests about tasks of an older server, and those that stay open because a task needs input (`legacy-tasks.ts`). */
+import type { Caller, ExchangeEvent } from '@omnibus/protocol';
+import type { Exchange } from '../call/exchange.ts';
+import type { Screen } from '../call/guardrails/screen.ts';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
+import type { PendingReply } from './pending-reply.ts';
+import type { KeptCall } from './kept-calls.ts';
+
+export type Input = Extract<ExchangeEvent, { kind: 'input' }>;
+
+/** A request about a task that waits for the server. */
+export interface TaskRequest {
+  readonly waiter: PendingReply;
+  readonly task: TaskAddress;
+  /** Redacts its messages and applies guardrails; undefined where there is nothing to check. */
+  readonly screen: Screen | undefined;
+  /** Called when it was answered, or its client has disconnected. */
+  readonly over: () => void;
+  /** The request to the server; undefined while none is open. */
+  exchange: Exchange | undefined;
+}
+
+/** A `tasks/result` that is kept open because the task needs input. */
+export interface TaskWatch extends KeptCall {
+  readonly task: TaskAddress;
+  readonly exchange: Exchange;
+  readonly questions: Map<string, Input>;
+  /** Callbacks for when the first question is there, or the task has gone on without one. */
+  readonly asked: Set<() => void>;
+}
+
+/** The memory of its questions while they are kept. */
+export function sizeOf({ questions }: Pick<TaskWatch, 'questions'>): number {
+  return JSON.stringify([...questions.values()]).length;
+}
+
+export function nameOf({ waiter, task: { server, id, owner } }: TaskRequest): string {
+  const { principal }: Caller = waiter.command.caller;
+  return JSON.stringify([server, id, owner, principal]);
+}
