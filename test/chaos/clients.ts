@@ -30,7 +30,7 @@ export type Worker = (run: Run, name: string) => Promise<void>;
 function judge({ tally }: Run, client: string, tag: string, status: number, last: Message | undefined): void {
   if (status === 404) tally.lost.push(tag);
   else if (last === undefined) tally.wrong.push(`${tag}: no message`);
-  else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message);
+  else if (last.error !== undefined) tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag);
   else if (last.id !== undefined && JSON.stringify(last.result?.['content']) === JSON.stringify(text(tag)['content'])) {
     tally.seen.add(tag);
     tally.success(client);
@@ -40,7 +40,7 @@ function judge({ tally }: Run, client: string, tag: string, status: number, last
 /** Counts a broken connection between the client and the edge, by which the client knows that the outcome is unknown. */
 export function broken({ tally }: Run, tag: string, since: number, error: unknown): void {
   if ((error as Error).name === 'TimeoutError') tally.giveUp(tag, since);
-  else tally.interrupt('connection');
+  else tally.interrupt('connection', tag);
 }
 
 /** A session that reads and changes in turn. */
@@ -82,9 +82,9 @@ export const sdkClient: Worker = async (run, name) => {
       } else run.tally.wrong.push(`${tag}: ${JSON.stringify(result)}`);
     } catch (error) {
       if (error instanceof McpError && error.code === -32_001) run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
-      else if (error instanceof McpError) run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason);
+      else if (error instanceof McpError) run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason, tag);
       else if (String(error).includes('Session not found') || String(error).includes('HTTP 404')) run.tally.lost.push(tag);
-      else run.tally.interrupt('connection');
+      else run.tally.interrupt('connection', tag);
     }
     await pause(run);
   }
@@ -125,7 +125,7 @@ export const streamer: Worker = async (run, name) => {
       await pause(run);
     }
     if (heard.some(({ id }) => id === tag)) judgeStream(run, name, tag, heard);
-    else if (lastEventId === undefined) run.tally.interrupt('connection');
+    else if (lastEventId === undefined) run.tally.interrupt('connection', tag);
     else run.tally.giveUp(`${tag} (last event ${lastEventId})`, since);
   }
 };
@@ -150,7 +150,7 @@ export const asked: Worker = async (run, name) => {
     try {
       const first = (await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs))).last;
       if (first.error !== undefined) {
-        run.tally.interrupt(first.error.data?.['reason']);
+        run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
         continue;
       }
       const [[key, request] = ['', undefined]] = Object.entries((first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>);
@@ -162,7 +162,7 @@ export const asked: Worker = async (run, name) => {
       since = performance.now();
       phase = 'answer';
       const { last } = await client.request('tools/call', { ...call, requestState: first.result?.['requestState'], inputResponses: { [key]: { action: 'accept', content: { answer: tag } } } }, {}, AbortSignal.timeout(answerMs));
-      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
+      if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
       else if (JSON.stringify(last.result).includes(`\\"${tag}\\"`)) run.tally.success(name);
       else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
     } catch (error) {
@@ -180,7 +180,7 @@ export const approving: Worker = async (run, name) => {
     const since = performance.now();
     try {
       const { last: first } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
-      if (first.error !== undefined) run.tally.interrupt(first.error.data?.['reason']);
+      if (first.error !== undefined) run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
       else {
         const [[key, request] = ['', undefined]] = Object.entries((first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>);
         if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true) run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
@@ -205,7 +205,7 @@ export const counter: Worker = async (run, name) => {
     try {
       const { status, last } = await client.post({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'files__count', arguments: { of: name } } }, {}, AbortSignal.timeout(answerMs));
       if (status === 404) run.tally.lost.push(tag);
-      else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
+      else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
       else {
         const [pid, value] = JSON.parse((last.result as { readonly content: readonly [{ readonly text: string }] }).content[0].text) as [number, number];
         // An interrupted call may have been counted or not.

@@ -34,8 +34,8 @@ export const consenting: Worker = async (run, name) => {
       broken(run, tag, since, error);
       continue;
     }
-    if (last === undefined) run.tally.interrupt('connection');
-    else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason']);
+    if (last === undefined) run.tally.interrupt('connection', tag);
+    else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
     else if (JSON.stringify(last.result).includes(`\\"answer\\":\\"${tag}\\"`)) run.tally.success(name);
     else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
     await pause(run);

@@ -1,3 +1,6 @@
+/** In a chaos run, hundreds of calls are interrupted; the first ones are enough to find out why. */
+const maxInterruptions = 20;
+
 /** The outcomes of the calls of all clients. */
 export class Tally {
   readonly lost: string[] = [];
@@ -11,6 +14,8 @@ export class Tally {
   /** Number of calls that were answered with an error of the gateway, or cut off together with the edge; in both cases the client is informed. */
   interrupted = 0;
   readonly reasons = new Map<string, number>();
+  /** The first interrupted calls: the reason, the call, and the second of the run. */
+  readonly interruptions: string[] = [];
   /** Milliseconds from each fault to the next successful call of any client. */
   readonly recoveries: number[] = [];
   /** The longest time of any client without a successful call, in milliseconds. */
@@ -38,9 +43,10 @@ export class Tally {
     this.#faultAt = undefined;
   }
 
-  interrupt(reason: unknown): void {
+  interrupt(reason: unknown, call: string): void {
     this.interrupted += 1;
     const name = String(reason);
+    if (this.interruptions.length < maxInterruptions) this.interruptions.push(`${name}: ${call}, at ${Math.round(performance.now()) / 1_000} s`);
     this.reasons.set(name, (this.reasons.get(name) ?? 0) + 1);
   }
 

@@ -59,7 +59,7 @@ it(`nothing is lost, wrong or interrupted while each role goes from ${before} to
   over.abort();
   await Promise.all(clients);
   process.stdout.write(`\nupgrade from ${before} and back, edge edge session session backend backend:\n${steps.join('\n')}\n${tally.answered} calls answered; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
-  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered, interrupted: Object.fromEntries(tally.reasons) }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: {} });
+  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered, interrupted: tally.interruptions }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: [] });
   // Versions were mixed, and calls were made in every mixture.
   expect(steps.filter((step) => step.includes('new') && step.includes('old')).length).toBe(10);
   expect(steps.filter((step) => step.includes(': 0 calls'))).toEqual([]);
