@@ -215,6 +215,7 @@ it('by default, programs of the machine may read the status and reload, over TLS
     const [response] = (await once(secureRequest(`https://${admin}${path}`, { method, agent, headers }).end(), 'response')) as [IncomingMessage];
     return [response.statusCode, await text(response)];
   };
+  await plain.edge.line(new RegExp(`console {3}https://${admin}/`));
   expect((await over('/healthz'))[0]).toBe(200);
   expect((await over('/status'))[1]).toContain('"role": "all"');
   expect((await over('/reload', 'POST'))[0]).toBe(200);

@@ -3,14 +3,15 @@ import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 
-export function banner(endpoint: string, adminAddress: string | undefined, records: readonly CatalogRecord[], warnings: readonly string[]): string {
+/** @param consoleUrl where the page of the console is served; undefined where it is not. */
+export function banner(endpoint: string, consoleUrl: string | undefined, records: readonly CatalogRecord[], warnings: readonly string[]): string {
   const width = Math.max(0, ...records.map(({ server }) => server.length));
   const rows = records.map((record) => `    ${row(record, width)}`);
   const vscode = JSON.stringify({ name: clientName, type: 'http', url: endpoint });
   return [
     '',
     `  Omnibus   ${endpoint}`,
-    `  console   http://${adminAddress ?? ''}/`,
+    ...(consoleUrl === undefined ? [] : [`  console   ${consoleUrl}`]),
     '',
     `  servers   ${upOf(records)} up`,
     ...rows,

@@ -5,7 +5,7 @@
 import type { Audit, AuditTrail } from '@omnibus/audit';
 import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
 import type { Backend, UserOptions } from '@omnibus/backend';
-import { isForOneUser, type Config } from '@omnibus/config';
+import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
 import type { Authenticator } from '@omnibus/identity';
@@ -59,6 +59,8 @@ export interface Gateway {
   readonly endpoint: string | undefined;
   /** `host:port`; undefined when not serving. */
   readonly adminAddress: string | undefined;
+  /** `http://host:port/`, or with https where the admin port speaks TLS; undefined when not serving, and where the console is off. */
+  readonly consoleUrl: string | undefined;
   /** State and lists of the servers that this process connects to. */
   records(): readonly CatalogRecord[];
   /** The servers that this process connects to; undefined in one without the role backend. */
@@ -208,6 +210,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     audit,
     endpoint,
     adminAddress: admin?.address,
+    consoleUrl: admin === undefined || consoleMode(config) === 'off' ? undefined : `${config.tls?.admin === true ? 'https' : 'http'}://${admin.address}/`,
     records: () => backend?.records ?? [],
     servers: backend,
     settled: () => settled,

@@ -116,7 +116,7 @@ async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: re
   await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
   const records = gateway.records();
   const late = new Set(records.filter(isConnecting).map(({ server }) => server));
-  process.stdout.write(`${banner(gateway.endpoint ?? '', gateway.adminAddress, records, warnings)}\n`);
+  process.stdout.write(`${banner(gateway.endpoint ?? '', gateway.consoleUrl, records, warnings)}\n`);
   if (late.size === 0) return;
   await settled;
   process.stdout.write(`${laterLines(gateway.records(), late)}\n`);
