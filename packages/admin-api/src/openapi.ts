@@ -24,7 +24,7 @@ function describe(id: string, { method, path, summary, query, answer, type }: Op
     const { description, ...rest } = schemaOf(schema as z.ZodType);
     return { name, in: 'query', ...(description === undefined ? {} : { description }), schema: rest };
   });
-  const key = { name: idempotencyHeader, in: 'header', description: 'The same change of the same caller with the same key within ten minutes is made once, and answered as the first was; a failed one may be tried again.', schema: { type: 'string', pattern: '^[\\x21-\\x7E]{1,200}$' } };
+  const key = { name: idempotencyHeader, in: 'header', description: 'The same change of the same caller with the same key within ten minutes is made once, and answered as the first was; a failed one may be tried again. The key with another change, query or body is refused (422, `reused`).', schema: { type: 'string', pattern: '^[\\x21-\\x7E]{1,200}$' } };
   const header = method === 'get' ? [] : [{ name: changeHeader, in: 'header', required: true, schema: { const: '1' } }, key];
   const parameters = [...inPath, ...inQuery, ...header];
   return {

@@ -2,6 +2,8 @@
  * Answers a repeated change at the API with the answer of the first one (`Idempotency-Key`, draft-ietf-httpapi-idempotency-key-header): a client that
  * does not know whether a restart has happened repeats it with the same key, and it happens once.
  */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { ApiProblem } from './api-problem.ts';
 
 /** Longer than scripts and pages retry. */
@@ -30,15 +32,15 @@ export class RepeatedActs {
    * Makes a change, or waits for the answer of the same one. A failed change is dropped, so that it can be tried again.
    * @param key the header, as it was received.
    * @param who the caller: the same key of another caller is independent.
-   * @param what method and path: a key is valid for one change.
-   * @throws {ApiProblem} for a key that is malformed, or was used for another change.
+   * @param what the change (`actOf`): a key is valid for one.
+   * @throws {ApiProblem} for a key that is malformed, or was used for another change (section 2.7 of the draft: 422).
    */
   once(key: string, who: string, what: string, act: () => Promise<unknown>): Promise<unknown> {
     if (!form.test(key)) throw new ApiProblem('invalid', 'Idempotency-Key: expected 1 to 200 visible ASCII characters', 'a UUID is a good one');
     const id = JSON.stringify([who, key]);
     const known = this.#acts.get(id);
     if (known !== undefined && this.#now() - known.at < keptMs) {
-      if (known.what !== what) throw new ApiProblem('conflict', 'this Idempotency-Key was used for another act', 'take a new key for each act');
+      if (known.what !== what) throw new ApiProblem('reused', 'this Idempotency-Key was used for another act, or with another query or body', 'take a new key for each act');
       return known.answer;
     }
     this.#acts.delete(id);
@@ -55,4 +57,12 @@ export class RepeatedActs {
     if (own.length >= maxOfCaller) this.#acts.delete((own[0] as [string, Act])[0]);
     else if (this.#acts.size >= maxInAll) this.#acts.delete(this.#acts.keys().next().value as string);
   }
+}
+
+/**
+ * What a key stands for: method, path, query, and a digest of the body, so that the same key with other content is not answered as if it were the first.
+ * @param body as it was sent: bodies that mean the same and are written in another way differ.
+ */
+export function actOf({ method = '', url = '' }: Pick<IncomingMessage, 'method' | 'url'>, body: string): string {
+  return `${method} ${url} ${createHash('sha256').update(body).digest('base64url')}`;
 }

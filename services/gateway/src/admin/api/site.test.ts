@@ -21,7 +21,7 @@ function configOf(options: object): Config {
 }
 
 /** An API whose answers are empty, for somebody with these roles. */
-async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
+async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
   const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> => Promise.resolve(mayDo(act, roles) ? undefined : { status: roles.length === 0 ? 401 : 403, text: 'not you\n', headers: { 'www-authenticate': 'Bearer' } });
   let restarts = 0;
   const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({ acts: name === 'restart' ? restarts += 1 : 0 })) }) as Handlers;
@@ -30,8 +30,8 @@ async function open(options: object, roles: readonly AdminRole[]): Promise<(path
   server = createServer((request, response) => void site.serve(request, response, (request.url ?? '').split('?')[0] as string)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  return async (path, method = 'GET', key) => {
-    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1', ...(key === undefined ? {} : { 'idempotency-key': key }) } });
+  return async (path, method = 'GET', key, body) => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1', ...(key === undefined ? {} : { 'idempotency-key': key }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, ...(body === undefined ? {} : { body }) });
     return { status: response.status, said: await response.json() as Problem, challenge: response.headers.get('www-authenticate') };
   };
 }
@@ -61,8 +61,17 @@ it('an act that is asked for again with its key is answered as before, and not d
   const operator = await open({}, ['operator']);
   const restart = (path: string, key?: string): ReturnType<typeof operator> => operator(`/servers/${path}/restart`, 'POST', key);
   expect([await restart('a', 'k'), await restart('a', 'k'), await restart('a'), await restart('a', 'l')]).toMatchObject([{ said: { acts: 1 } }, { said: { acts: 1 } }, { said: { acts: 2 } }, { said: { acts: 3 } }]);
-  expect(await restart('b', 'k')).toMatchObject({ status: 409, said: { reason: 'conflict' } });
+  expect(await restart('b', 'k')).toMatchObject({ status: 422, said: { reason: 'reused' } });
   expect(await restart('a', ' '.repeat(3))).toMatchObject({ status: 400, said: { reason: 'invalid' } });
+});
+
+it('a key stands for the query and the body too: with others it is refused, and not answered as if it were the first', async () => {
+  const operator = await open({}, ['operator']);
+  const restart = (more: string, body: string): ReturnType<typeof operator> => operator(`/servers/a/restart${more}`, 'POST', 'k', body);
+  expect([await restart('', '{"a":1}'), await restart('', '{"a":1}')]).toMatchObject([{ said: { acts: 1 } }, { said: { acts: 1 } }]);
+  expect(await restart('', '{"a":2}')).toMatchObject({ status: 422, said: { reason: 'reused', advice: 'take a new key for each act' } });
+  expect(await restart('?q=1', '{"a":1}')).toMatchObject({ status: 422, said: { reason: 'reused' } });
+  expect(await operator('/servers/a/restart', 'POST', 'l', ' '.repeat(20_000))).toMatchObject({ status: 413, said: { reason: 'large' } });
 });
 
 it('a bug is one answer in words, and one line in the log', async () => {

@@ -2,10 +2,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
-import { writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
+import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
 import type { AdminAccess } from '../access.ts';
 import { ApiProblem } from './api-problem.ts';
-import { RepeatedActs } from './repeated-acts.ts';
+import { actOf, RepeatedActs } from './repeated-acts.ts';
 import { apiHeaders, refuseForeign } from './security.ts';
 
 /** An admitted request. */
@@ -62,13 +62,15 @@ async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOpti
     const asked = { request, response, given, query: queryOf(name, request.url ?? '') };
     // The query was parsed with the schema of this operation, which its handler expects.
     const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown }) => Promise<unknown>;
+    const body = isChange ? await readSmallBody(request) : '';
+    if (body === undefined) throw new ApiProblem('large', 'a change has at most 16 KiB');
     const act = async (): Promise<unknown> => {
       const done = await handler(asked);
       if (isChange) metrics.callers.adminActed(acts[name]);
       return done;
     };
     const { [idempotencyHeader]: key } = request.headers;
-    const answer = await (isChange && key !== undefined ? repeated.once(String(key), access.of(request).name, `${request.method ?? ''} ${path}`, act) : act());
+    const answer = await (isChange && key !== undefined ? repeated.once(String(key), access.of(request).name, actOf(request, body), act) : act());
     if (answer !== undefined) writeAnswer(response, withHeaders({ status: 200, text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`, type: 'application/json' }));
   } catch (error) {
     if (response.headersSent) throw error;
