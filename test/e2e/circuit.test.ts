@@ -24,7 +24,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
   it('is reconnected when it answers nothing any more, not even a ping', async () => {
     let isHung = true;
     await using upstream = await Upstream.start({ onCall: (call) => (isHung ? undefined : call.answer(text('well'))), ignores: ({ method }) => method === 'ping' });
-    await using gateway = await startGateway(shape, { mcpServers: { hung: { url: upstream.url, timeout: '100ms', connectTimeout: '500ms', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+    await using gateway = await startGateway(shape, { mcpServers: { hung: { url: upstream.url, timeout: '1s', connectTimeout: '1s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
     using client = await RawClient.open(gateway.url);
     const sessions = upstream.initialized.values.length;
     const calls = Array.from({ length: 5 }, () => client.callTool('echo'));
@@ -38,9 +38,13 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
 });
 
 it('a program that hangs is stopped and started again', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { program: { command: 'node', args: [fixturePath('stdio-server')], timeout: '100ms', connectTimeout: '3s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+  await using gateway = await startGateway('embedded', { mcpServers: { program: { command: 'node', args: [fixturePath('stdio-server')], timeout: '2s', connectTimeout: '5s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
   using client = await RawClient.open(gateway.url);
-  const pidOf = async (): Promise<number> => Number(((await client.callTool('pid')).last.result as { content: { text: string }[] }).content[0]?.text);
+  const pidOf = async (): Promise<number> => {
+    const { last } = await client.callTool('pid');
+    expect(last.error).toBeUndefined();
+    return Number((last.result as { content: { text: string }[] }).content[0]?.text);
+  };
   const pid = await pidOf();
   process.kill(pid, 'SIGSTOP');
   await Promise.all(Array.from({ length: 5 }, () => client.callTool('echo')));
