@@ -29,6 +29,11 @@ export class WantedScopes {
     this.#more = more.map((settings) => ({ ...settings, selectors: settings.for.map((text) => compileSelector(text)) }));
   }
 
+  /** @param auth the option `auth` of the configuration; undefined and `none` want no scopes. */
+  static of(auth: { readonly scopes: readonly string[]; readonly stepUp: readonly ScopeSettings[] } | 'none' | undefined): WantedScopes {
+    return auth === undefined || auth === 'none' ? new WantedScopes([], []) : new WantedScopes(auth.scopes, auth.stepUp);
+  }
+
   /** Whether there are no further scopes. */
   get isEmpty(): boolean {
     return this.#more.length === 0;

@@ -11,8 +11,7 @@ export class ScopesOfEndpoints implements EndpointScopes {
 
   /** @param config as it is now; a change of scopes themselves needs a restart. */
   constructor(config: () => Config) {
-    const { auth } = config();
-    this.#scopes = auth === undefined || auth === 'none' ? new WantedScopes([], []) : new WantedScopes(auth.scopes, auth.stepUp);
+    this.#scopes = WantedScopes.of(config().auth);
     this.#config = config;
   }
 

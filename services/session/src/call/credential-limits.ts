@@ -21,7 +21,7 @@ export class CredentialLimits {
 
   /** @param config the configuration at the start: scopes change only with a restart. */
   constructor({ auth }: Config) {
-    this.#scopes = auth === undefined || auth === 'none' ? new WantedScopes([], []) : new WantedScopes(auth.scopes, auth.stepUp);
+    this.#scopes = WantedScopes.of(auth);
   }
 
   /**
