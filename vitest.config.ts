@@ -1,10 +1,25 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
 const alone = ['test/chaos/**/*.test.ts', 'test/fuzz/**/*.test.ts', 'test/upgrade/upgrade.test.ts', 'test/e2e/backpressure.test.ts', 'test/outside/edge-bounds.test.ts', 'test/outside/sessions-memory.test.ts'];
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 60_000, hookTimeout: 120_000 };
+
+/** System tests that take minutes: they begin first, so that the run does not end with one of them alone on the machine. */
+const longest = ['direct/direct', 'conformance/conformance', 'direct/published', 'isolation/isolation', 'discovery/api-server', 'matrix/matrix', 'e2e/command-line', 'outside/credentials-vault', 'outside/credentials-users', 'console/console', 'isolation/scenarios'];
+
+/** Without results of an earlier run, files would run in the order of their sizes. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification): number => {
+      const place = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return place === -1 ? longest.length : place;
+    };
+    return (await super.sort(files)).toSorted((one, other) => placeOf(one) - placeOf(other));
+  }
+}
 
 /** `npm run check` runs the `unit` project; `npm test` runs all of them. */
 export default defineConfig({
@@ -15,6 +30,7 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/node') },
     // How long something may take that comes about by itself: a loaded machine takes longer, and a second was now and then too short.
     expect: { poll: { timeout: 15_000 } },
+    sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 } },
       { extends: true, test: { ...system, name: 'system', include: ['test/**/*.test.ts'], exclude: alone, maxWorkers: 3, sequence: { groupOrder: 1 } } },
