@@ -21,6 +21,10 @@ class StandInProvider {
   claims: Readonly<Record<string, unknown>> = { sub: 'una', org: 'acme', sid: 'session-1' };
   givesRefreshTokens = true;
   isSignedOut = false;
+  /** What it answers when a code is redeemed; undefined where it gives tokens. */
+  refusal: { readonly status: number; readonly answer: object } | undefined;
+  /** Parameters with which it sends the browser back; undefined where it signs the user in. */
+  error: Readonly<Record<string, string>> | undefined;
   #nonce = '';
 
   constructor() {
@@ -51,7 +55,8 @@ class StandInProvider {
   /** The address to which the provider redirects the browser. */
   signedIn(address: URL): string {
     this.#nonce = address.searchParams.get('nonce') ?? '';
-    return `${address.searchParams.get('redirect_uri') ?? ''}?code=c&state=${encodeURIComponent(address.searchParams.get('state') ?? '')}`;
+    const answer = new URLSearchParams({ ...(this.error ?? { code: 'c' }), state: address.searchParams.get('state') ?? '' });
+    return `${address.searchParams.get('redirect_uri') ?? ''}?${answer.toString()}`;
   }
 
   async token(claims: object, typ = 'JWT'): Promise<string> {
@@ -67,6 +72,7 @@ class StandInProvider {
     if (path === '/keys') return { status: 200, answer: { keys: [{ ...(await exportJWK((await this.#keys).publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] } };
     if (path !== '/token') return { status: 404, answer: {} };
     const isFirst = form.get('grant_type') === 'authorization_code';
+    if (isFirst && this.refusal !== undefined) return this.refusal;
     if (!isFirst && this.isSignedOut) return { status: 400, answer: { error: 'invalid_grant' } };
     return { status: 200, answer: {
       access_token: 'at', token_type: 'bearer', expires_in: 2, id_token: await this.token({ ...this.claims, ...(isFirst ? { nonce: this.#nonce } : {}) }),
@@ -101,11 +107,16 @@ class Browser {
   /** Consents on the page and redeems the code. @returns the tokens. */
   async tokens(): Promise<Readonly<Record<string, string>>> {
     const verifier = randomBytes(32).toString('base64url');
-    const query = new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' });
-    const page = await this.open(`/authorize?${query.toString()}`);
+    const page = await this.begin(verifier);
     const [, action = '', token = ''] = /action="([^"]+\/consent)"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text) ?? [];
     const arrived = page.text === '' ? page : await this.open(action, { token });
     return post('/token', { grant_type: 'authorization_code', client_id: 'listed', code: arrived.url.searchParams.get('code') ?? arrived.text, redirect_uri: back, code_verifier: verifier });
+  }
+
+  /** Goes where a client sends its user. @returns the page of the consent, or the one that says what went wrong. */
+  begin(verifier = randomBytes(32).toString('base64url')): Promise<Arrived> {
+    const query = new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' });
+    return this.open(`/authorize?${query.toString()}`);
   }
 }
 
@@ -202,4 +213,24 @@ it('a sign-out that the provider tells is heard, whether it names the session or
     expect(answer.status, JSON.stringify(said)).toBe(200);
     expect(await refresh(first), JSON.stringify(said)).toMatchObject({ error: 'invalid_grant' });
   }
+});
+
+it.each([
+  ['the code is refused', { status: 400, answer: { error: 'invalid_grant', error_description: 'a secret text' } }, undefined, 'gives no tokens for the sign-in: invalid_grant (HTTP 400)'],
+  ['the gateway is not accepted as a client', { status: 401, answer: { error: 'invalid_client' } }, undefined, 'gives no tokens for the sign-in: invalid_client (HTTP 401)'],
+  ['the provider fails', { status: 503, answer: {} }, undefined, 'answers HTTP 503'],
+  ['there is no ID token', { status: 200, answer: { access_token: 'at', token_type: 'bearer' } }, undefined, 'OAUTH_INVALID_RESPONSE'],
+  ['the user refuses', undefined, { error: 'access_denied', error_description: 'a secret text' }, 'the sign-in was refused or broken off at'],
+  ['the provider refuses', undefined, { error: 'temporarily_unavailable' }, 'did not let the sign-in through: temporarily_unavailable'],
+])('a sign-in that fails since %s is explained, in no words of the provider', async (_why, refusal, error, words) => {
+  Object.assign(provider, { refusal, error });
+  const { text } = await new Browser().begin();
+  expect(text).toContain(words);
+  expect(text).toContain(new URL(provider.issuer).host);
+  expect(text).not.toContain('a secret text');
+});
+
+it('a sign-in with the ID token of somebody else\'s client names the claim that is wrong', async () => {
+  provider.claims = { sub: 'una', org: 'acme', aud: 'another' };
+  expect((await new Browser().begin()).text).toContain('whose &#34;aud&#34; is not the expected one');
 });

@@ -9,6 +9,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import { NotSignedIn, userOf, type OAuthProvider } from './oauth-user.ts';
 import type { People, Person, UpstreamSession } from './people.ts';
 import type { Secrets } from './secrets.ts';
+import { signInFailure } from './sign-in-failure.ts';
 
 export interface SignInOptions {
   readonly issuer: string;
@@ -102,7 +103,7 @@ export class Upstream {
     try {
       tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
     } catch (error) {
-      throw new SignInProblem(`the sign-in at ${this.host} did not succeed`, { cause: error });
+      throw new SignInProblem(signInFailure(client, error, this.host), { cause: error });
     }
     const now = Date.now();
     if (oauth !== undefined) {
@@ -184,12 +185,12 @@ export class Upstream {
   }
 
   #discovered(): Promise<Configuration> {
-    this.#configuration ??= this.#discover().catch((error: unknown) => {
+    this.#configuration ??= this.#discover().catch(async (error: unknown) => {
       // Requests that come a moment later need not ask again.
       setTimeout(() => {
         this.#configuration = undefined;
       }, retryMs).unref();
-      throw new SignInProblem(`${this.host} cannot be reached now`, { cause: error });
+      throw new SignInProblem(signInFailure(await import('openid-client'), error, this.host), { cause: error });
     });
     return this.#configuration;
   }
