@@ -18,6 +18,7 @@ export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.t
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
 export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
+export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob } from './glob.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';

@@ -1,6 +1,9 @@
-/** Receives the messages of one connection and finds out whom each concerns. */
+/**
+ * Receives the messages of one connection and finds out whom each concerns. Everything that servers say comes through here, so this is where labels of guardrails
+ * are taken out of it, which are the gateway's own words.
+ */
 import {
-  classify, fault, isCustomNotification, isObject, type Classified, type ExchangeOutcome, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify, fault, isCustomNotification, isObject, withoutLabels, type Classified, type ExchangeOutcome, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { saysSessionGone } from '../transport/server-words.ts';
@@ -48,15 +51,15 @@ export class Inbound {
         const { id, result, error } = classified.message;
         if (id === undefined) return;
         answered();
-        if (result !== undefined) pending.settle(id, { kind: 'result', result });
-        else failed(id, { kind: 'error', error: error as JsonRpcErrorObject }, saysSessionGone((error as JsonRpcErrorObject).message));
+        if (result !== undefined) pending.settle(id, { kind: 'result', result: withoutLabels(result) });
+        else failed(id, { kind: 'error', error: withoutLabels(error as JsonRpcErrorObject) }, saysSessionGone((error as JsonRpcErrorObject).message));
         return;
       }
       case 'notification':
-        this.#hearNotification(classified.message.method, classified.message.params, origin);
+        this.#hearNotification(classified.message.method, classified.message.params === undefined ? undefined : withoutLabels(classified.message.params), origin);
         return;
       case 'request':
-        questions.hear(classified.message, origin === undefined ? undefined : (pending.find(origin)?.reply ?? null));
+        questions.hear(classified.message.params === undefined ? classified.message : { ...classified.message, params: withoutLabels(classified.message.params) }, origin === undefined ? undefined : (pending.find(origin)?.reply ?? null));
         return;
       case 'invalid':
         this.#receiveInvalid(classified);

@@ -4,7 +4,7 @@
  */
 import { redactionBy, type Guardrail, type Guardrails, type Target } from '@omnibus/policy';
 import { isObject, listKinds, type CallerOffer, type CatalogLists, type CatalogRecord, type HeldEntry, type JsonObject, type ListKind } from '@omnibus/protocol';
-import { labelsKey, type Label } from './message.ts';
+import type { Label } from './message.ts';
 import type { GuardrailNote } from './screen.ts';
 import { withLabels } from './words.ts';
 
@@ -62,6 +62,7 @@ function guardedOffer(offer: CallerOffer, guarded: (kind: ListKind, entries: rea
 /** @returns the entry as it is shown, or the guardrail that denies it. */
 function guardedEntry(entry: JsonObject, guardrails: readonly Guardrail[], tell: (note: GuardrailNote) => void): JsonObject | string {
   let made = entry;
+  const labels: Label[] = [];
   for (const { id, check, action, label, isRecorded } of guardrails) {
     if (check.kind !== 'text') continue; // Sizes and others outside do not look at lists (`policy/guardrails`).
     const said = redactionBy(check).said(made);
@@ -70,15 +71,10 @@ function guardedEntry(entry: JsonObject, guardrails: readonly Guardrail[], tell:
     tell({ guardrail: id, stage: 'lists', action: isRecorded ? 'recorded' : isDenied ? 'denied' : action === 'change' ? 'changed' : 'labelled' });
     if (isRecorded) continue;
     if (isDenied) return id;
-    made = action === 'change' ? said : withLabels(made, [...labelsOf(made), { guardrail: id, label }]);
+    if (action === 'change') made = said;
+    else labels.push({ guardrail: id, label });
   }
-  return made;
-}
-
-function labelsOf(entry: JsonObject): readonly Label[] {
-  const meta = entry['_meta'];
-  const labels = isObject(meta) ? meta[labelsKey] : undefined;
-  return Array.isArray(labels) ? labels as readonly Label[] : [];
+  return withLabels(made, labels);
 }
 
 /** Whether nothing differs but texts for readers: names, and values that calls are compared with, cannot be changed here. */

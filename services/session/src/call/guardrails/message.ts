@@ -24,6 +24,3 @@ export interface Label {
 
 /** Bytes of one answer of somebody outside, which has a whole message in it where it changes one. */
 export const maxAnswerBytes = 4 * 1_024 * 1_024;
-
-/** Where labels stand under `_meta` (2025-11-25 basic, General fields: a key with the prefix of whoever gives it its meaning). */
-export const labelsKey = 'omnibus.dev/guardrails';

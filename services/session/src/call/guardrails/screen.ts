@@ -5,16 +5,16 @@
  * Where nobody outside is asked, whoever waits is called at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
  */
 import type { Guardrail, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
-import { fault, isObject, toErrorObject, type ExchangeEvent, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type ProgressEvent } from '@omnibus/protocol';
+import { fault, isObject, labelsKey, toErrorObject, type ExchangeEvent, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type ProgressEvent } from '@omnibus/protocol';
 import type { Wanted } from '../access.ts';
 import type { Questioner } from '../client-port.ts';
 import { builtInVerdict } from './built-in.ts';
 import { InOrder } from './in-order.ts';
-import { labelsKey, type ScreenedMessage, type Verdict } from './message.ts';
+import type { ScreenedMessage, Verdict } from './message.ts';
 import type { Outside, OutsideCaller } from './outside.ts';
 import { redactedOutcome } from './redacted.ts';
 import { changeProblem, consistent, promiseProblem } from './shape.ts';
-import { stopped, withLabels, withoutLabels, type Passed, type Screened } from './words.ts';
+import { stopped, withLabels, type Passed, type Screened } from './words.ts';
 
 /** What became of a message by a guardrail. */
 export interface GuardrailNote {
@@ -183,8 +183,7 @@ export class Screen {
   }
 
   #result(outcome: Extract<ExchangeOutcome, { kind: 'result' }>, then: Then<ExchangeOutcome>): void {
-    // Only a guardrail of this gateway labels in its name.
-    const { inputRequests, ...result } = withoutLabels(outcome.result);
+    const { inputRequests, ...result } = outcome.result;
     const { wanted, schemaProblem } = this.#options;
     this.#screen({ stage: 'results', event: wanted.method, phase: 'response' }, result, true, (made) => {
       if ('fault' in made) {

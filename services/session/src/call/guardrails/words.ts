@@ -1,6 +1,6 @@
 /** What a message is after guardrails have looked at it: labelled, or stopped, and what is said then. */
-import { fault, isObject, type GatewayFault, type JsonObject } from '@omnibus/protocol';
-import { labelsKey, type Label, type ScreenedMessage } from './message.ts';
+import { fault, isObject, labelsKey, type GatewayFault, type JsonObject } from '@omnibus/protocol';
+import type { Label, ScreenedMessage } from './message.ts';
 
 export interface Passed<Payload> {
   readonly payload: Payload;
@@ -22,11 +22,4 @@ export function withLabels(payload: JsonObject, labels: readonly Label[]): JsonO
   if (labels.length === 0) return payload;
   const meta = payload['_meta'];
   return { ...payload, _meta: { ...(isObject(meta) ? meta : {}), [labelsKey]: labels } };
-}
-
-export function withoutLabels(result: JsonObject): JsonObject {
-  const meta = result['_meta'];
-  if (!isObject(meta) || !(labelsKey in meta)) return result;
-  const { [labelsKey]: _theirs, ...rest } = meta;
-  return { ...result, _meta: rest };
 }

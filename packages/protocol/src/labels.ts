@@ -1,0 +1,45 @@
+/**
+ * Labels of guardrails in messages. The key is the gateway's own (2025-11-25 basic, General fields: a key has the prefix of whoever gives it its meaning), so what a
+ * server sends under it is nobody's label.
+ */
+import { isObject, type JsonObject, type JsonRpcErrorObject } from './json-rpc.ts';
+
+/** Where labels stand: under `_meta` of a result, notification, question or entry of a list, and in the `data` of an error. */
+export const labelsKey = 'omnibus.dev/guardrails';
+
+/** Members in which a message carries what may become a message, an entry or an error for a client, so that labels could stand there. */
+const carriers: ReadonlySet<string> = new Set(['_meta', 'result', 'error', 'data', 'params', 'task', 'tasks', 'tools', 'prompts', 'resources', 'resourceTemplates', 'elicitations', 'inputRequests']);
+/** Members whose own members, of any name, are messages. */
+const maps: ReadonlySet<string> = new Set(['inputRequests']);
+/** The deepest place of a label is that of a question in the task of a notification (`params.task.inputRequests.KEY.params._meta`); nobody reads one below. */
+const maxDepth = 6;
+
+/**
+ * Takes out what a server claims to be labels of guardrails.
+ * @param said the result, the error, or the parameters of a message.
+ * @returns the same object where there is nothing to take out, as in almost every message.
+ */
+export function withoutLabels<Said extends JsonObject | JsonRpcErrorObject>(said: Said): Said {
+  return cleaned(said as JsonObject, 0, false) as Said;
+}
+
+/** @param isMap whether every member is a message, whatever its name. */
+function cleaned(value: JsonObject, depth: number, isMap: boolean): JsonObject {
+  let made: Record<string, unknown> | undefined;
+  for (const name of Object.keys(value)) {
+    if (name === labelsKey) {
+      made ??= { ...value };
+      delete made[name];
+    } else if ((isMap || carriers.has(name)) && depth < maxDepth) {
+      const before = value[name];
+      const after = Array.isArray(before) ? items(before, depth + 1) : isObject(before) ? cleaned(before, depth + 1, maps.has(name)) : before;
+      if (after !== before) (made ??= { ...value })[name] = after;
+    }
+  }
+  return made ?? value;
+}
+
+function items(list: readonly unknown[], depth: number): readonly unknown[] {
+  const made = list.map((item) => (isObject(item) ? cleaned(item, depth, false) : item));
+  return made.every((item, index) => item === list[index]) ? list : made;
+}
