@@ -133,6 +133,12 @@ export class Metrics extends Instruments {
     return this.#guardrailSeconds.labels({ guardrail });
   }
 
+  /** Removes what is measured of the checks of a guardrail that the configuration has no more; its decisions stay counted. */
+  guardrailForgotten(guardrail: string): void {
+    this.#guardrailSeconds.remove({ guardrail });
+    for (const state of ['running', 'waiting']) this.guardrailChecks.remove({ guardrail, state });
+  }
+
   dropped(reason: DropReason): void {
     this.#drops.inc({ reason });
   }

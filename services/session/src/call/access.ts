@@ -90,6 +90,7 @@ export class AccessRules {
   /** Puts rules and guardrails in force. @param policy undefined where there are no rules. @param guardrails undefined where there are none. */
   set(config: Config, policy: Policy | undefined, guardrails?: Guardrails): void {
     const isOther = this.isOther(config, policy);
+    this.#options.outside?.keep(new Set(guardrails?.all.map(({ id }) => id)));
     if (isOther) this.#sights = new WeakMap();
     this.#rules = policy === undefined && guardrails === undefined ? undefined : { policy, guardrails, isRecording: config.access?.mode === 'record', believed: believedOf(config), name: nameOf(config, policy) };
   }

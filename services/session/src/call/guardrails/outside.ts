@@ -33,6 +33,8 @@ export interface OutsideQuestion {
 export interface Outside {
   /** Asks about a message. @param hear is called once; it may be called before this returns. */
   ask(question: OutsideQuestion, hear: (verdict: Verdict) => void): void;
+  /** Forgets all guardrails but these, each when its last check has ended. @param ids those of the configuration. */
+  keep(ids: ReadonlySet<string>): void;
 }
 
 /** Checks that wait for each one that runs; a client that waits longer than a few checks take has given up. */
@@ -41,12 +43,14 @@ const waitingPerRunning = 4;
 export interface OutsideChecksOptions {
   readonly wheel: DeadlineWheel;
   readonly tools: ToolHost;
-  readonly metrics: Pick<Metrics, 'guardrailTimer' | 'guardrailChecks' | 'beforeScrape'>;
+  readonly metrics: Pick<Metrics, 'guardrailTimer' | 'guardrailChecks' | 'guardrailForgotten' | 'beforeScrape'>;
 }
 
 export class OutsideChecks implements Outside {
   readonly #options: OutsideChecksOptions;
   readonly #stopping = new AbortController();
+  /** Guardrails of the configuration in force; others may be asked by calls that began before it. */
+  #kept: ReadonlySet<string> = new Set();
   /** By guardrail. One whose number of places changes begins anew; checks of the old one end by themselves. */
   readonly #places = new Map<string, { readonly concurrency: number; readonly bulkhead: Bulkhead }>();
 
@@ -75,6 +79,7 @@ export class OutsideChecks implements Outside {
       over.abort();
       leave();
       timer.observe((performance.now() - began) / 1_000);
+      if (!this.#kept.has(id)) this.#forgetIdle(id);
       hear(verdict);
     };
     const deadline = wheel.schedule(check.timeoutMs, () => end({ kind: 'failed', problem: `it did not answer within ${check.timeoutMs} ms` }));
@@ -85,6 +90,11 @@ export class OutsideChecks implements Outside {
     if (place === undefined) end({ kind: 'failed', problem: `${check.concurrency * waitingPerRunning} messages wait for it already` });
     else if (isOver) place.leave();
     else leave = () => place.leave();
+  }
+
+  keep(ids: ReadonlySet<string>): void {
+    this.#kept = ids;
+    for (const id of [...this.#places.keys()]) if (!ids.has(id)) this.#forgetIdle(id);
   }
 
   /** Gives up all checks. */
@@ -98,6 +108,13 @@ export class OutsideChecks implements Outside {
     const bulkhead = new Bulkhead({ concurrency, maxWaiting: concurrency * waitingPerRunning });
     this.#places.set(id, { concurrency, bulkhead });
     return bulkhead;
+  }
+
+  #forgetIdle(id: string): void {
+    const { running, waiting } = this.#places.get(id)?.bulkhead ?? { running: 0, waiting: 0 };
+    if (running + waiting > 0) return;
+    this.#places.delete(id);
+    this.#options.metrics.guardrailForgotten(id);
   }
 
   #invoke({ id, check: { asked, config, timeoutMs }, message: { event, phase }, payload, caller: { principal, isKnown, about } }: OutsideQuestion, signal: AbortSignal): Promise<unknown> {
