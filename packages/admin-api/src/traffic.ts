@@ -5,6 +5,8 @@ import { missing } from './state.ts';
 const counted = z.int().nonnegative();
 export const outcomes = ['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout'] as const;
 export type Outcome = (typeof outcomes)[number];
+export const callStates = ['running', 'queued', 'asked', 'approval', 'ended'] as const;
+export type CallState = (typeof callStates)[number];
 export const payloads = ['none', 'shape', 'redacted'] as const;
 export type PayloadMode = (typeof payloads)[number];
 
@@ -13,13 +15,15 @@ export const tapEvent = z.looseObject({
   at: z.number().describe('Milliseconds since 1970, by the clock of the process.'),
   process: z.string(),
   from: z.enum(['edge', 'session', 'backend']),
-  what: z.string().describe('edge: arrived, first-frame, answered, gone, refused; session: routed, sent, progress, asked, client-answered, cancelled, settled; backend: queued, placed, written, server-asked, server-answered.'),
-}).describe('Members besides these depend on `what`: method, name, server, tool, client, session, principal, endpoint, bytes, ms, how, exchange, worker, connection, running, waiting, outcome, reason, problem, payload.');
+  what: z.string().describe('edge: arrived, first-frame, answered, gone, refused; session: approval-asked, routed, asked, client-answered, withdrawn, parked, joined, continued, repeated, unknown, settled; backend: standing, queued, written, server-progress, server-asked, server-answered. Others may come.'),
+}).describe('Members besides these depend on `what`: method, name, server, tool, client, session, principal, endpoint, bytes, ms, how, by, asks, call, round, running, waiting, progress, total, outcome, reason, problem, payload.');
 export type TapEvent = z.output<typeof tapEvent>;
 
 export const call = z.object({
   tag: z.string(), at: z.number(), method: z.string(), name: z.string().optional(), server: z.string().optional(), tool: z.string().optional(), endpoint: z.string().optional(),
   client: z.string().optional(), session: z.string().optional(), principal: z.string().optional(),
+  state: z.enum(callStates).optional().describe('What it does: is at work; waits for a place at its server; waits for its client, which a server has asked something; waits for an approval; or has ended. Left out for calls of which only the end is known.'),
+  progress: z.object({ done: z.number(), total: z.number().optional() }).optional().describe('As its server says.'),
   outcome: z.enum(outcomes).optional().describe('Left out while it runs.'), reason: z.string().optional(), problem: z.string().optional(), ms: z.number().optional(),
   processes: z.array(z.string()),
 });

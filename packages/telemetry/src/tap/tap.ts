@@ -54,6 +54,7 @@ export class Tap {
   isWatched = false;
   readonly #options: TapOptions;
   readonly #watches = new Map<string, Watched>();
+  readonly #begun = new Set<(watch: string) => void>();
   #sweep: { cancel(): void } | undefined;
 
   constructor(options: TapOptions) {
@@ -67,6 +68,13 @@ export class Tap {
     else if (known !== undefined) Object.assign(known, { lease, endsAt: performance.now() + lease.termMs });
     else if (this.#watches.size < maxWatches) this.#watches.set(lease.watch, { lease, endsAt: performance.now() + lease.termMs, second: 0, chosen: 0, dropped: 0, events: [], isDue: false });
     this.#changed();
+    if (known === undefined && this.#watches.has(lease.watch)) for (const begun of this.#begun) begun(lease.watch);
+  }
+
+  /** Calls `begun` with each watch that begins, so that calls that run already can be reported. @returns a function that ends this. */
+  whenWatched(begun: (watch: string) => void): () => void {
+    this.#begun.add(begun);
+    return () => void this.#begun.delete(begun);
   }
 
   stop(): void {
@@ -96,6 +104,12 @@ export class Tap {
   /** Where a call is routed: decides for watches with a filter. @param tag that the call has already. @returns its tag from now on. */
   chooseKnown(tag: string | undefined, known: TapKnown): string | undefined {
     return this.#choose(tag, undefined, ({ filter }) => !isOpen(filter) && isMeant(filter, known));
+  }
+
+  /** When a watch begins: decides for a call that runs already. @returns its tag from now on; undefined if this watch does not select it. */
+  chooseStanding(tag: string | undefined, known: TapKnown, watch: string): string | undefined {
+    const chosen = this.#choose(tag, undefined, (lease) => lease.watch === watch && isMeant(lease.filter, known));
+    return chosen === tag ? undefined : chosen;
   }
 
   #choose(tag: string | undefined, id: string | undefined, isWanted: (lease: TapLease) => boolean): string | undefined {

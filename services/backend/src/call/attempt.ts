@@ -4,13 +4,13 @@
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, JsonRpcId, SessionKey } from '@omnibus/protocol';
-import type { Tap } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { PendingReply } from '../connection/pending-reply.ts';
 import type { Progress } from '../connection/progress.ts';
 import type { Question } from '../connection/questions.ts';
 import type { LogLevels } from '../subscriptions/log-levels.ts';
+import type { CallTelling } from './call-telling.ts';
 import { CallWords } from './call-words.ts';
 import type { Call } from './call.ts';
 import type { QuestionRelay } from './question-relay.ts';
@@ -20,7 +20,7 @@ export interface AttemptPort {
   readonly catalog: Pick<CatalogPublisher, 'refresh'>;
   readonly questions: QuestionRelay;
   readonly levels: Pick<LogLevels, 'least'>;
-  readonly tap: Tap | undefined;
+  readonly telling: CallTelling;
   /** A log message of a call is passed to nobody, because there are too many. */
   readonly dropped: () => void;
   /** Whether the call has not ended yet. */
@@ -73,7 +73,7 @@ export class Attempt implements PendingReply {
   send(): void {
     this.#id = this.connection.request(this.method, this.params, this, this.context);
     this.call.running = this;
-    if (this.context.tap !== undefined) this.#port.tap?.tell(this.context.tap, 'backend', 'written', { request: this.#id, round: this.round });
+    if (this.call.tag !== undefined) this.#port.telling.tell(this.call, 'written', { request: this.#id, round: this.round });
   }
 
   cancel(reason: string, isTimeout: boolean): void {
@@ -84,7 +84,7 @@ export class Attempt implements PendingReply {
 
   ask(question: Question): void {
     const { call, connection } = this;
-    if (this.context.tap !== undefined) this.#port.tap?.tell(this.context.tap, 'backend', 'server-asked', { asks: question.method });
+    this.#port.telling.tell(call, 'server-asked', { asks: question.method });
     if (question.method === 'roots/list' && call.roots !== undefined) connection.respond(question.id, call.roots);
     else this.#port.questions.ask(call, connection, question);
   }
@@ -99,6 +99,7 @@ export class Attempt implements PendingReply {
 
   progress(progress: Progress): void {
     this.#words.progress(progress);
+    this.#port.telling.progress(this.call, progress);
   }
 
   log(params: JsonObject): void {

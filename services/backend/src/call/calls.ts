@@ -19,7 +19,8 @@ import type { ConnectionPool, Taken } from '../connection/pool.ts';
 import type { LogLevels } from '../subscriptions/log-levels.ts';
 import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
 import { Attempt, type AttemptPort } from './attempt.ts';
-import { Call, resultOf, tracedParams } from './call.ts';
+import { CallTelling } from './call-telling.ts';
+import { Call, listedToolOf, resultOf, tracedParams } from './call.ts';
 import { askedToSignIn, type AsksForSignIn } from './sign-in.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
@@ -57,16 +58,18 @@ export class Calls {
   readonly #bulkhead: Bulkhead;
   readonly #calls = new Ring<Call>();
   readonly #drain: Drain;
+  readonly #telling: CallTelling;
   readonly #port: AttemptPort;
 
   constructor(options: CallsOptions) {
     this.#options = options;
     const { concurrency, maxWaiting } = options.config;
     this.#bulkhead = new Bulkhead({ concurrency, maxWaiting });
-    const { wheel, catalog, questions, levels, dropped, tap } = options;
+    const { wheel, catalog, questions, levels, dropped } = options;
     this.#drain = new Drain(wheel);
+    this.#telling = new CallTelling(options.tap, options.server, () => this.#calls.toArray());
     this.#port = {
-      wheel, catalog, questions, levels, dropped, tap,
+      wheel, catalog, questions, levels, dropped, telling: this.#telling,
       isOpen: (call) => this.#calls.has(call),
       answered: (attempt, outcome, requestId) => this.#answered(attempt, outcome, requestId),
       finish: (call, outcome) => this.#finish(call, outcome),
@@ -89,7 +92,7 @@ export class Calls {
 
   /** Resolves when no call is open, or when the limit has passed. */
   drained(limitMs: number): Promise<void> {
-    return this.#drain.until(() => this.#calls.size === 0, limitMs);
+    return this.#drain.until(() => this.#calls.size === 0, limitMs).then(this.#telling.stop);
   }
 
   begin(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
@@ -99,7 +102,7 @@ export class Calls {
     const span = this.#options.tracing?.start('client', { method, params, attributes: { 'omnibus.server': server } }, context.trace);
     const call = new Call(command, reply, limit, span);
     this.#calls.add(call);
-    if (context.tap !== undefined) this.#options.tap?.tell(context.tap, 'backend', 'queued', { server, running: this.running, waiting: this.waiting });
+    if (call.tag !== undefined) this.#telling.tell(call, 'queued', { server, running: this.running, waiting: this.waiting });
     let waits = false;
     const place = this.#bulkhead.enter(context.session, (given) => {
       if (waits) this.#options.meter.waited((performance.now() - call.arrivedAt) / 1_000);
@@ -134,6 +137,7 @@ export class Calls {
     if (call.running !== undefined && call.command.method === 'resources/subscribe') this.#options.subscriptions.told(call.command, call.running.connection, undefined);
     call.running?.end(); // A2
     this.#forget(call, 'cancelled');
+    this.#telling.ended(call, 'cancelled');
     call.span?.end('cancelled');
   }
 
@@ -277,7 +281,7 @@ export class Calls {
     const problem = outcomeUrlProblem(given);
     const outcome: ExchangeOutcome = problem === undefined ? this.#options.schemas.checked(call.command, given) : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
     if (!this.#forget(call, resultOf(outcome))) return;
-    if (call.command.context.tap !== undefined) this.#options.tap?.tell(call.command.context.tap, 'backend', 'server-answered', { answer: resultOf(outcome), ms: Math.round((performance.now() - call.arrivedAt) * 10) / 10 });
+    this.#telling.ended(call, resultOf(outcome));
     call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
     call.reply(outcome); // A1
   }
@@ -287,14 +291,9 @@ export class Calls {
     if (!this.#calls.remove(call)) return false;
     this.#options.questions.forget(call.command.exchange);
     call.limit.cancel();
-    this.#options.meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, this.#toolOf(call.command));
+    this.#options.meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, listedToolOf(call.command, this.#options.catalog));
     call.place?.leave(); // A2
     this.#drain.ended();
     return true;
-  }
-
-  /** The tool's name in metrics, if the server lists the tool. */
-  #toolOf({ method, params: { name }, context: { principal } }: CallCommand): string | undefined {
-    return method === 'tools/call' && typeof name === 'string' && this.#options.catalog.tool(name, principal) !== undefined ? name : undefined;
   }
 }

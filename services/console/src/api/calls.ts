@@ -1,6 +1,6 @@
 /** Calls as they happen, read from one stream while the view is visible. */
 import type { Call, TapEvent, Watched } from '@omnibus/admin-api';
-import { callOf } from '@omnibus/admin-api/calls';
+import { addEvent, callOf } from '@omnibus/admin-api/calls';
 import { signal, type Signal } from '@preact/signals';
 import { ApiProblem, problemWords } from './ask.ts';
 import { follow } from './stream.ts';
@@ -78,7 +78,7 @@ export class CallWatch {
     this.#dropped += dropped;
     for (const event of events) {
       const of = this.#events.get(event.tag) ?? [];
-      if (of.length < maxEvents) of.push(event);
+      addEvent(of, event, maxEvents);
       this.#events.set(event.tag, of);
     }
     for (const tag of this.#events.keys()) {

@@ -1,5 +1,5 @@
 /** A state as a shape and a word. The colour is an addition, which nothing depends on. */
-import type { ServerRow } from '@omnibus/admin-api';
+import type { Call, ServerRow } from '@omnibus/admin-api';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'off' | 'ask';
 
@@ -30,7 +30,16 @@ const ofCall: Readonly<Record<string, readonly [Tone, string, string]>> = {
   timeout: ['bad', '◷', 'time limit'],
 };
 
-export function Outcome({ outcome }: { readonly outcome: string | undefined }) {
-  const [tone, shape, word] = outcome === undefined ? (['warn', '◐', 'running'] as const) : (ofCall[outcome] ?? (['off', '?', outcome] as const));
+/** What a call without an outcome does. Lists and other requests that no server is asked for end without one. */
+const doing: Readonly<Record<NonNullable<Call['state']>, readonly [Tone, string, string]>> = {
+  running: ['warn', '◐', 'running'],
+  queued: ['warn', '◌', 'waits for a place'],
+  asked: ['ask', '?', 'waits for its client'],
+  approval: ['ask', '?', 'waits for an approval'],
+  ended: ['good', '✓', 'answered'],
+};
+
+export function Outcome({ outcome, state = 'running' }: { readonly outcome: string | undefined; readonly state?: Call['state'] }) {
+  const [tone, shape, word] = outcome === undefined ? (doing[state] ?? doing.running) : (ofCall[outcome] ?? (['off', '?', outcome] as const));
   return <State tone={tone} shape={shape} word={word} />;
 }

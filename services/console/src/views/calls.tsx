@@ -69,21 +69,40 @@ function Failed() {
   return <Shown live={failures}>{({ failures: all }) => (all.length === 0 ? <Empty why="Nothing has failed since the processes began." /> : <List calls={all} chosen={place.value.item} />)}</Shown>;
 }
 
+const isRunning = ({ state, outcome }: Call): boolean => outcome === undefined && state !== undefined && state !== 'ended';
+
+function progressWords({ done, total }: NonNullable<Call['progress']>): string {
+  return total === undefined ? numberWords(done) : `${numberWords(done)} of ${numberWords(total)}`;
+}
+
+/** The time, each second while something runs. @returns milliseconds since 1970. */
+function useNow(isNeeded: boolean): number {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = isNeeded ? setInterval(() => setNow(Date.now()), 1_000) : undefined;
+    return () => clearInterval(timer);
+  }, [isNeeded]);
+  return now;
+}
+
 function List({ calls, chosen }: { readonly calls: readonly Call[]; readonly chosen: string | undefined }) {
-  const longest = Math.max(1, ...calls.map(({ ms = 0 }) => ms));
+  const now = useNow(calls.some(isRunning));
+  const tookBy = (call: Call): number | undefined => call.ms ?? (isRunning(call) ? Math.max(0, now - call.at) : undefined);
+  const longest = Math.max(1, ...calls.map((call) => tookBy(call) ?? 0));
   const query = Object.fromEntries(place.value.query);
   return (
     <Table label="Calls" head={['When', 'Client', 'What', 'Outcome', 'Took', 'Beside the longest']}>
-      {calls.map((call) => (
-        <tr key={call.tag} class={call.tag === chosen ? 'chosen' : undefined}>
+      {calls.map((call) => {
+        const took = tookBy(call);
+        return <tr key={call.tag} class={call.tag === chosen ? 'chosen' : undefined}>
           <td class="number"><a href={hrefOf('calls', call.tag, query)} aria-current={call.tag === chosen ? 'true' : undefined}>{clock(call.at)}</a></td>
           <td><Said text={call.client ?? '–'} max={40} /></td>
           <td><Said text={call.server === undefined ? `${call.method} ${call.name ?? ''}` : `${call.server}/${call.tool ?? call.method}`} max={100} /></td>
-          <td><Outcome outcome={call.outcome} /> {call.problem !== undefined && <Said text={call.problem} max={100} />}</td>
-          <td class="number">{call.ms === undefined ? '' : duration(call.ms)}</td>
-          <td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width={(100 * (call.ms ?? 0)) / longest} height="8" /></svg></td>
-        </tr>
-      ))}
+          <td><Outcome outcome={call.outcome} state={call.state} />{call.outcome === undefined && call.progress !== undefined && <span class="dim"> {progressWords(call.progress)}</span>} {call.problem !== undefined && <Said text={call.problem} max={100} />}</td>
+          <td class="number">{took === undefined ? '' : duration(took)}</td>
+          <td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width={(100 * (took ?? 0)) / longest} height="8" /></svg></td>
+        </tr>;
+      })}
     </Table>
   );
 }

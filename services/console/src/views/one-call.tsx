@@ -31,7 +31,7 @@ function Known({ events }: { readonly events: readonly TapEvent[] }) {
   const payload = events.find(({ what }) => what === 'routed')?.['payload'];
   return (
     <>
-      <p><Outcome outcome={call.outcome} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
+      <p><Outcome outcome={call.outcome} state={call.state} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
       <Again call={call} payload={payload} />
       <Waterfall stretches={stretches} total={total} />
       <details>

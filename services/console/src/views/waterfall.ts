@@ -19,8 +19,10 @@ export interface Stretch {
 const pairs: readonly { readonly from: TapEvent['from']; readonly begins: string; readonly ends: readonly string[]; readonly what: string; readonly kind: Stretch['kind'] }[] = [
   { from: 'edge', begins: 'arrived', ends: ['answered', 'gone', 'refused'], what: 'request', kind: 'work' },
   { from: 'session', begins: 'routed', ends: ['settled'], what: 'exchange', kind: 'work' },
-  { from: 'session', begins: 'asked', ends: ['client-answered', 'settled'], what: 'client is asked', kind: 'person' },
+  { from: 'session', begins: 'asked', ends: ['client-answered', 'withdrawn', 'settled'], what: 'client is asked', kind: 'person' },
+  { from: 'session', begins: 'approval-asked', ends: ['routed', 'settled'], what: 'waits for an approval', kind: 'person' },
   { from: 'backend', begins: 'queued', ends: ['written', 'server-answered'], what: 'waits for a place', kind: 'wait' },
+  { from: 'backend', begins: 'standing', ends: ['server-answered'], what: 'ran before the watch', kind: 'work' },
   { from: 'backend', begins: 'written', ends: ['server-answered'], what: 'server answers', kind: 'work' },
 ];
 

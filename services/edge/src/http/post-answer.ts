@@ -168,6 +168,7 @@ export class PostAnswer {
     if (session !== undefined) opened(session, stream.id, batchIds ?? (requestId === undefined ? [] : [requestId]));
     const writer = new EventWriter(this.#arrival, stream, this.#options);
     this.#state = { kind: 'streaming', writer };
+    this.#options.watched?.streams();
     for (const { text, sequence } of answers) writer.message(text, sequence);
     return writer;
   }

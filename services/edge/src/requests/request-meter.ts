@@ -25,6 +25,8 @@ export type Carrier = 'http' | 'websocket' | 'pipe';
 /** A request that is watched. */
 export interface Watched {
   readonly tag: string;
+  /** Its answer has become an event stream. */
+  streams(): void;
   /** @param error why it was refused, in a word of a closed set. */
   end(error?: string): void;
 }
@@ -83,6 +85,7 @@ export class RequestMeter {
     tap.tell(tag, 'edge', 'arrived', { method: this.#counted.has(method) ? method : 'other', endpoint, principal, ...(typeof name === 'string' ? { name: name.slice(0, 200) } : {}) });
     return {
       tag,
+      streams: () => tap.tell(tag, 'edge', 'first-frame', { how: 'sse' }),
       end: (error) => tap.tell(tag, 'edge', error === undefined ? 'answered' : error === 'client.gone' ? 'gone' : 'refused', { ms: Math.round((performance.now() - startedAt) * 10) / 10, ...(error === undefined ? {} : { reason: error }) }),
     };
   }

@@ -14,7 +14,8 @@ export function addWatching(program: Command): void {
 
   const calls = program.command('calls').description('calls as they happen, and the last that failed');
   asking(calls.command('list', { isDefault: true }), 'list the calls that were watched lately and that failed, or follow them as they happen')
-    .option('-f, --follow', 'print each call when it ends, until you stop it')
+    .option('-f, --follow', 'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long')
+    .option('--running', 'with --follow, in a pipe: print a line too when a call begins, waits, and goes on')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
     .option('--client <name>', 'only calls of clients whose name contains this')

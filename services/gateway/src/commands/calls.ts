@@ -1,11 +1,13 @@
 /** Shows calls as they happen, the last that failed, and the way of one call through all processes. */
-import { callOf, type Call, type Missing, type TapEvent, type Watched } from '@omnibus/admin-api';
+import type { Missing, TapEvent } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
-import { fitLine, paint } from '../terminal.ts';
-import { askApi, followApi, queryOf, type ApiOptions } from './api.ts';
+import { fitLine } from '../terminal.ts';
+import { askApi, queryOf, type ApiOptions } from './api.ts';
+import { lineOf } from './call-lines.ts';
+import { followCalls, type FollowOptions } from './follow-calls.ts';
 
-export interface CallsOptions extends ApiOptions {
+export interface CallsOptions extends FollowOptions {
   readonly server?: string;
   readonly tool?: string;
   readonly client?: string;
@@ -13,11 +15,6 @@ export interface CallsOptions extends ApiOptions {
   readonly minMs?: string;
   readonly follow?: boolean;
 }
-
-/** Milliseconds after the end of a call until the events of all processes about it have arrived. */
-const wholeMs = 400;
-/** Calls that are followed at the same time; beyond that the oldest is dropped. */
-const maxOpen = 1_000;
 
 export function listCalls(options: CallsOptions): Promise<void> {
   return runCommand(options.json, async () => {
@@ -37,50 +34,6 @@ export function listCalls(options: CallsOptions): Promise<void> {
     sayMissing(missing);
     return 'done';
   });
-}
-
-async function followCalls(options: CallsOptions, filter: Readonly<Record<string, string | undefined>>): Promise<void> {
-  const open = new Map<string, TapEvent[]>();
-  const print = (tag: string): void => {
-    const events = open.get(tag);
-    open.delete(tag);
-    if (events === undefined) return;
-    const call = callOf(events);
-    answer(options.json === true ? `${JSON.stringify(call)}\n` : lineOf(call));
-  };
-  const hear = (event: TapEvent): void => {
-    const events = open.get(event.tag);
-    if (events === undefined && !isBeginning(event)) return;
-    const now = [...events ?? [], event];
-    open.set(event.tag, now);
-    if (open.size > maxOpen) open.delete(open.keys().next().value as string);
-    if (now.filter(isEnd).length === 1 && isEnd(event)) setTimeout(() => print(event.tag), wholeMs).unref();
-  };
-  if (options.json !== true && process.stderr.isTTY) notice('watching; Ctrl-C ends it');
-  await followApi(options, `/watch${queryOf({ topics: 'calls', ...filter })}`, (name, data) => {
-    if (name !== 'calls') return true;
-    const { events, dropped } = data as Watched;
-    for (const event of events) hear(event);
-    if (dropped > 0) notice(`${dropped} more calls were not shown`);
-    return true;
-  });
-}
-
-const isBeginning = ({ what }: TapEvent): boolean => what === 'arrived' || what === 'routed' || what === 'settled';
-const isEnd = ({ what }: TapEvent): boolean => what === 'settled' || what === 'answered' || what === 'refused' || what === 'gone';
-
-const marks: Readonly<Record<string, string>> = { result: '✓', toolError: '!', error: '✗', fault: '✗', timeout: '✗', cancelled: '○' };
-
-/** One line for a call: cut to the width of a terminal, or whole with tabs in a pipe. */
-function lineOf({ tag, at, client, server, tool, name, method, outcome, reason, problem, ms }: Call): string {
-  const what = server === undefined ? (name ?? method) : `${server}/${tool ?? name ?? method}`;
-  const time = new Date(at).toISOString();
-  const took = ms === undefined ? '' : `${ms} ms`;
-  const cells = [client ?? '-', what, outcome ?? 'answered', took, [reason, problem].filter((text) => text !== undefined).join(': ')].map((text) => printable(text));
-  if (!process.stdout.isTTY) return `${[time, tag, ...cells].join('\t')}\n`;
-  const mark = marks[outcome ?? 'result'] ?? ' ';
-  const line = fitLine(`${time.slice(11, 23)}  ${(cells[0] ?? '').padEnd(12)} ${mark} ${(cells[1] ?? '').padEnd(30)} ${(cells[3] ?? '').padStart(10)}  ${cells[4] ?? ''}  ${tag.slice(0, 12)}`);
-  return `${outcome === undefined || outcome === 'result' ? line : paint(outcome === 'cancelled' ? 'dim' : 'red', line)}\n`;
 }
 
 export function showCall(tag: string, options: ApiOptions): Promise<void> {

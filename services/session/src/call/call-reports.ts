@@ -24,7 +24,7 @@ function noTap(): Tap {
 }
 
 type ReportedClient = Pick<ClientPort<CallStream>, 'key' | 'asking' | 'standsAlone' | 'dialect' | 'info'>;
-type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> & Partial<Pick<ForwardedCall<CallStream>, 'permission'>>;
+type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> & Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
 
 const maxProblem = 300;
 
@@ -43,8 +43,22 @@ export class CallReports {
   routed(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool' | 'params'>): string | undefined {
     const { tap } = this;
     if (!tap.isWatched) return undefined;
-    const tag = tap.chooseKnown(call.stream.tap, { server: to.server, tool: to.tool, client: port.info?.name, session: port.key });
+    const tag = this.#chosen(port, call, to);
     if (tag !== undefined) tap.tell(tag, 'session', 'routed', { ...this.#about(port, call, to), revision: port.dialect.revision, ...tap.payload(tag, to.params['arguments']) });
+    return tag;
+  }
+
+  /** Reports that a call waits for an approval before it is sent. @param by who can approve it. @returns its tag where it is watched. */
+  waitsForApproval(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool'>, by: 'caller' | 'approvers'): string | undefined {
+    if (!this.tap.isWatched) return undefined;
+    const tag = this.#chosen(port, call, to);
+    if (tag !== undefined) this.tap.tell(tag, 'session', 'approval-asked', { ...this.#about(port, call, to), by });
+    return tag;
+  }
+
+  #chosen({ info, key }: ReportedClient, { tap, stream }: ReportedCall, { server, tool }: Pick<Destination, 'server' | 'tool'>): string | undefined {
+    const tag = this.tap.chooseKnown(tap ?? stream.tap, { server, tool, client: info?.name, session: key });
+    if (tag !== undefined) stream.watchedAs?.(tag);
     return tag;
   }
 
@@ -66,8 +80,9 @@ export class CallReports {
   refused(port: ReportedClient, call: ReportedCall, { reason, message }: GatewayFault): void {
     const said = { outcome: 'fault', reason, problem: printable(message, maxProblem), ms: 0 };
     const about = this.#about(port, call, undefined);
-    if (call.stream.tap !== undefined) this.tap.tell(call.stream.tap, 'session', 'settled', { ...about, ...said });
-    this.#keep(call, about, said, call.stream.tap);
+    const tag = call.tap ?? call.stream.tap;
+    if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...about, ...said });
+    this.#keep(call, about, said, tag);
     if (this.#isLogged) this.#log({ ...about, ...said });
   }
 

@@ -124,9 +124,13 @@ export class Carrier<Stream extends CallStream> {
           screen.question(event, unlessOver(ask), (answer) => running.answerInput(event.input, answer));
         }
       },
-      answered: records === undefined ? undefined : (input, answer) => questions?.answered(input, answer),
+      answered: records === undefined && tag === undefined ? undefined : (input, answer) => {
+        questions?.answered(input, answer);
+        if (tag !== undefined) reports.tap.tell(tag, 'session', 'client-answered');
+      },
       inputWithdrawn: (input, reason) => {
         questions?.withdrawn(input);
+        if (tag !== undefined) reports.tap.tell(tag, 'session', 'withdrawn');
         const withdraw = (): void => this.#port.inputWithdrawn(asker, input, reason);
         if (screen === undefined) withdraw();
         else screen.after(withdraw);

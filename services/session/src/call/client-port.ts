@@ -11,6 +11,8 @@ export interface CallStream {
   readonly trace: string | undefined;
   /** The tag under which the request is watched. */
   readonly tap: string | undefined;
+  /** Called when it is watched under another tag, since routing selected it. */
+  watchedAs?(tag: string): void;
   /** Sends a message before the answer. @param text JSON. */
   send(text: string): void;
   /** @param member `"result":…` or `"error":…`, serialised. */
@@ -74,6 +76,8 @@ export interface ForwardedCall<Stream extends CallStream> {
   readonly own: OwnLimit | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission: Permission | undefined;
+  /** The tag under which it is watched since it waits for an approval; left out where it does not wait, or is not watched. */
+  readonly tap?: string;
 }
 
 /** A time limit that the client sets for one request in all. */

@@ -19,6 +19,7 @@ import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
 import { fault, type Caller, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type SessionKey } from '@omnibus/protocol';
+import { shownTag } from '@omnibus/telemetry';
 import type { CallHost } from '../call/call-host.ts';
 import type { CallStream } from '../call/client-port.ts';
 import { Forwarding, type ForwardingHooks } from '../call/forward.ts';
@@ -68,6 +69,8 @@ export class StatelessCall implements CallStream, KeptCall {
   /** The deadline after which the answer is forgotten. */
   #forgetting: Deadline | undefined;
   #askedUntil = Infinity;
+  /** The tag under which the call is watched, over all its rounds. */
+  #tag: string | undefined;
 
   constructor(options: StatelessCallOptions) {
     this.#options = options;
@@ -91,6 +94,15 @@ export class StatelessCall implements CallStream, KeptCall {
 
   get tap(): string | undefined {
     return this.#client.latest.command.tap;
+  }
+
+  watchedAs(tag: string): void {
+    this.#tag = tag;
+  }
+
+  /** Reports what happens between two rounds. */
+  #tell(tag: string | undefined, what: string, more: JsonObject): void {
+    if (tag !== undefined) this.#options.host.reports.tap.tell(tag, 'session', what, more);
   }
 
   /** A server has asked something; questions are collected for a moment and sent together. */
@@ -169,6 +181,7 @@ export class StatelessCall implements CallStream, KeptCall {
     }
     this.#phase = 'parked';
     this.#round += 1;
+    this.#tell(this.#tag, 'parked', { round: this.#round });
     for (const waiter of this.#waiters.splice(0)) this.#askFor(waiter);
   }
 
@@ -227,8 +240,11 @@ export class StatelessCall implements CallStream, KeptCall {
       return;
     }
     this.#client.latest = waiter;
+    // The request that brings the answers is watched under a tag of its own.
+    if (this.#tag !== undefined) this.#tell(waiter.command.tap, 'joined', { call: shownTag(this.#tag), round: this.#round });
     if (isComplete) {
       this.#phase = 'running';
+      this.#tell(this.#tag, 'continued', { round: this.#round });
       this.#client.progress.resumed(waiter);
       this.#waiters.push(waiter);
     }

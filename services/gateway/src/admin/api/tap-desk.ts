@@ -1,6 +1,6 @@
 /** Watches calls for this process: renews leases while somebody watches, and collects the reports of all processes. */
 import { randomBytes } from 'node:crypto';
-import { callOf, tapEvent, type Call, type PayloadMode, type TapEvent, type WatchFilter } from '@omnibus/admin-api';
+import { addEvent, callOf, tapEvent, type Call, type PayloadMode, type TapEvent, type WatchFilter } from '@omnibus/admin-api';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { TapLease, TapReport, WorkerId } from '@omnibus/protocol';
@@ -131,7 +131,7 @@ export class TapDesk {
   #keep(event: TapEvent): void {
     const known = this.#calls.get(event.tag);
     if (known !== undefined) {
-      if (known.length < maxEvents && !known.some(({ at, process, what }) => at === event.at && process === event.process && what === event.what)) known.push(event);
+      if (!known.some(({ at, process, what }) => at === event.at && process === event.process && what === event.what)) addEvent(known, event, maxEvents);
       return;
     }
     if (this.#calls.size >= maxCalls) this.#calls.delete(this.#calls.keys().next().value as string);
@@ -142,7 +142,8 @@ export class TapDesk {
 /** A filter on the outcome can be evaluated only when the call has ended: its events wait until then, and are reported together. */
 function passing({ filter, passed, open }: Watching, event: TapEvent): readonly TapEvent[] {
   if (passed.has(event.tag)) return [event];
-  const events = [...open.get(event.tag) ?? [], event].slice(0, maxEvents);
+  const events = open.get(event.tag) ?? [];
+  addEvent(events, event, maxEvents);
   open.set(event.tag, events);
   const call = callOf(events);
   const isOver = call.outcome !== undefined;

@@ -36,16 +36,18 @@ export class AskFirst<Stream extends CallStream> {
     return permission?.effect === 'ask' && !permission.isRecorded && plan.kind !== 'refuse';
   }
 
-  ask(call: ForwardedCall<Stream>, plan: Asking): void {
+  ask(asked: ForwardedCall<Stream>, plan: Asking): void {
     const { host, port, open, messages } = this.#options;
-    const { approvals, records } = host;
-    const { permission } = call;
+    const { approvals, records, reports } = host;
+    const { permission } = asked;
     const rule = permission?.rule ?? 'default';
     const given = permission?.terms;
     if (approvals === undefined || given === undefined) {
-      messages.deny(call, fault('approval.impossible', undefined, { rule }));
+      messages.deny(asked, fault('approval.impossible', undefined, { rule }));
       return;
     }
+    const tag = reports.waitsForApproval(port, asked, plan, given.by);
+    const call = tag === undefined ? asked : { ...asked, tap: tag };
     const beganAt = performance.now();
     const { server, tool = '', params } = plan;
     // A client has as much time as for questions of servers.
@@ -71,6 +73,7 @@ export class AskFirst<Stream extends CallStream> {
     }
     const request = new OpenRequest(call.id, (reason) => {
       waiting.withdraw(reason);
+      if (tag !== undefined) reports.ended(port, call, plan, 'cancelled', { tag, since: beganAt });
       call.stream.leaveUnanswered();
     }, (gatewayFault) => {
       waiting.withdraw(gatewayFault.message);
