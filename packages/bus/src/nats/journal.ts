@@ -68,16 +68,22 @@ class NatsJournal<Entry> implements Journal<Entry> {
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
-    // The subscription comes first, so that no entry is missed between the stored ones and new ones.
-    const subscription = await this.#bus.subscribe(subject, observer);
+    // The subscription comes first, so that no entry is missed between the stored ones and new ones; new ones wait until the stored ones were passed on.
+    let waiting: Entry[] | undefined = [];
+    const subscription = await this.#bus.subscribe(subject, (entry) => (waiting === undefined ? observer(entry) : void waiting.push(entry)));
     try {
-      for (let next = 1; ;) {
-        const message = await this.#read(nameAt(this.#place, subject.name), next);
-        if (message === undefined) return subscription;
+      const name = nameAt(this.#place, subject.name);
+      const last = (await this.#read({ last_by_subj: name }))?.seq ?? 0;
+      for (let next = 1; next <= last;) {
+        const message = await this.#read({ seq: next, next_by_subj: name });
+        if (message === undefined) break;
         const entry = this.#readEntry(message.data);
         if (entry !== undefined) observer(entry);
         next = message.seq + 1;
       }
+      for (const entry of waiting) observer(entry);
+      waiting = undefined;
+      return subscription;
     } catch (error) {
       subscription.close();
       throw error;
@@ -96,11 +102,10 @@ class NatsJournal<Entry> implements Journal<Entry> {
     }
   }
 
-  async #read(name: string, from: number): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
-    // Asks the stream's leader, which knows the latest entry; the client's types have this form for replicas only.
-    const next = { seq: from, next_by_subj: name };
+  /** Asks the stream's leader, which knows the latest entry; the client's types have the second form for replicas only. */
+  async #read(which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string }): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
     try {
-      return (await this.#manager.streams.getMessage(this.#stream, next)) ?? undefined;
+      return (await this.#manager.streams.getMessage(this.#stream, which)) ?? undefined;
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === notFound) return undefined;
       throw error;

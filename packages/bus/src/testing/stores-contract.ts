@@ -174,6 +174,28 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       expect(heard.values).toEqual([]);
     });
 
+    it('is heard in its order, whatever is appended while it is read', async () => {
+      definition = { ...definition, maxEntries: 1_000 };
+      const [near, far] = [await bus().near.journal(definition), await bus().far.journal(definition)];
+      const one = subject<Line>(definition.family, 'one');
+      for (let number = 1; number <= 50; number += 1) near.append(one, { number });
+      await settled(near, one, 50);
+      const heard = new Heard<number>();
+      let isRead = false;
+      const following = far.follow(one, ({ number }) => heard.add(number)).finally(() => {
+        isRead = true;
+      });
+      let number = 50;
+      for (; !isRead && number < 500; number += 1) {
+        near.append(one, { number: number + 1 });
+        await bus().near.roundTrip();
+      }
+      await heard.untilSome((each) => each === number);
+      // What is appended at the moment of reading may be heard twice.
+      expect([...new Set(heard.values)]).toEqual(Array.from({ length: number }, (_, index) => index + 1));
+      (await following).close();
+    });
+
     /** Waits until an entry is stored, since `append` does not wait for it. */
     async function settled(journal: Journal<Line>, of: Subject<Line>, number: number): Promise<void> {
       for (;;) {
