@@ -24,6 +24,11 @@ export class LostStream {
   readonly events: SentEvent[] = [];
   #subscription: Watch | undefined;
   #hear: ((event: SentEvent) => void) | undefined;
+  #isClosed = false;
+  /** The reading of the journal, while it is read. */
+  #reading: Promise<void> | undefined;
+  /** Events that came before an earlier one. */
+  #early: SentEvent[] = [];
 
   private constructor(options: LostStreamOptions) {
     this.#options = options;
@@ -32,8 +37,33 @@ export class LostStream {
   /** Reads what the journal has of the stream. */
   static async find(options: LostStreamOptions): Promise<LostStream> {
     const lost = new LostStream(options);
-    lost.#subscription = await options.journal.follow(subjects.stream(options.key, options.stream), (entry) => lost.#take(entry));
+    await lost.read();
     return lost;
+  }
+
+  /**
+   * Reads the journal again. Entries are stored a little after they were sent: what was on its way when the journal was read first is neither among
+   * the stored entries then, nor does it come afterwards.
+   */
+  read(): Promise<void> {
+    this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readOnce(): Promise<void> {
+    const { journal, key, stream } = this.#options;
+    this.#subscription?.close();
+    const subscription = await journal.follow(subjects.stream(key, stream), (entry) => this.#take(entry));
+    if (this.#isClosed) subscription.close();
+    else this.#subscription = subscription;
+    for (const event of this.#early.splice(0).sort((one, other) => one.sequence - other.sequence)) this.#add(event);
+  }
+
+  /** Number of the last event that is known. */
+  get sequence(): number {
+    return this.events.at(-1)?.sequence ?? 0;
   }
 
   /** Whether a client may have received an event of the stream. */
@@ -51,6 +81,7 @@ export class LostStream {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#subscription?.close();
   }
 
@@ -91,7 +122,7 @@ export class LostStream {
     const requests = this.#requests.length > 0 || named === undefined ? this.#requests : [named];
     const open = requests.filter((id) => !answered.has(idKey(id)));
     const late = after === undefined ? [] : this.events.filter(({ isAnswer, sequence }) => isAnswer && sequence > after).map((event) => ({ ...event, last: false }));
-    const first = Math.max(this.events.at(-1)?.sequence ?? 0, after ?? 0) + 1;
+    const first = Math.max(this.sequence, after ?? 0) + 1;
     return [...late, ...open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }))];
   }
 
@@ -100,11 +131,18 @@ export class LostStream {
       if (this.#requests.length === 0) this.#requests.push(...entry.requests);
       return;
     }
-    const last = this.events.at(-1)?.sequence ?? 0;
-    if (entry.sequence <= last) return; // The event was already read.
-    // If an entry is missing, all entries before it are dropped: a client may be given answers only, but never a stream with a gap (T3).
-    if (entry.sequence > last + 1) this.events.length = 0;
     const { kind: _kind, ...event } = entry;
+    if (this.#reading === undefined && entry.sequence > this.sequence + 1) {
+      this.#early.push(event);
+      // Should the journal not be readable now, what comes is passed on as it comes.
+      this.read().catch(() => this.#early.splice(0).forEach((each) => this.#add(each)));
+    } else this.#add(event);
+  }
+
+  #add(event: SentEvent): void {
+    if (event.sequence <= this.sequence) return; // The event was already read.
+    // If an entry is missing, all entries before it are dropped: a client may be given answers only, but never a stream with a gap (T3).
+    if (event.sequence > this.sequence + 1) this.events.length = 0;
     this.events.push(event);
     this.#hear?.(event);
   }

@@ -70,17 +70,17 @@ const messageOf = (sequence: number, message: JsonObject): StreamEntry => ({ kin
 const answer = { jsonrpc: '2.0', id: 7, result: { real: true } };
 
 /** The client comes back for what follows the first message of the stream. */
-async function comeBack(): Promise<unknown[]> {
+async function comeBack({ sequence = 1, read = journal }: { readonly sequence?: number; readonly read?: Journal<StreamEntry> } = {}): Promise<unknown[]> {
   const home = homeOf();
   const returning = new Returning({
     key, heldBefore: () => before,
-    host: { bus, wheel, log, streams: journal, sessionWorkers: watch, drainMs: () => drainMs, limits: { maxStreamsPerSession: 4 } as Limits, metrics: new Metrics({ processMetrics: false }) },
+    host: { bus, wheel, log, streams: read, sessionWorkers: watch, drainMs: () => drainMs, limits: { maxStreamsPerSession: 4 } as Limits, metrics: new Metrics({ processMetrics: false }) },
     posts: new StreamTable(home), push: new PushStreams({ home, onDrop: () => undefined, isThere: () => true }),
   });
   journal.append(subjects.stream(key, stream), { kind: 'opened', requests: [7] });
   journal.append(subjects.stream(key, stream), messageOf(1, { jsonrpc: '2.0', method: 'notifications/progress' }));
   const heard: unknown[] = [];
-  returning.resume({ stream, sequence: 1 }, 'edge-2' as StreamId, (frame: StreamFrame) => heard.push(frame.kind === 'message' ? JSON.parse(frame.text) : frame.kind), undefined);
+  returning.resume({ stream, sequence }, 'edge-2' as StreamId, (frame: StreamFrame) => heard.push(frame.kind === 'message' ? JSON.parse(frame.text) : frame.kind), undefined);
   await vi.advanceTimersByTimeAsync(0);
   return heard;
 }
@@ -133,5 +133,52 @@ describe('a client that comes back to a stream of another worker', () => {
     expect(heard).toEqual(['attached']);
     await pass(2_000);
     expect(heard).toEqual(['attached', interrupted, 'end']);
+  });
+
+  it('goes on where it was when what it received last is stored only a moment later', async () => {
+    await asked([stream]);
+    const heard = await comeBack({ sequence: 2 });
+    journal.append(subjects.stream(key, stream), messageOf(2, { jsonrpc: '2.0', method: 'notifications/progress' }));
+    await pass(500);
+    journal.append(subjects.stream(key, stream), messageOf(3, answer));
+    await pass(500);
+    expect(heard).toEqual(['attached', answer, 'end']);
+  });
+
+  it('has the answer that was on its way to the journal when that was read, though that worker works on it no more', async () => {
+    await asked([]);
+    let readings = 0;
+    const read: Journal<StreamEntry> = {
+      append: (to, entry) => journal.append(to, entry),
+      follow: (of, observer) => {
+        readings += 1;
+        const isFirst = readings === 1;
+        return journal.follow(of, (entry) => (isFirst && entry.kind === 'sent' && entry.sequence > 1 ? undefined : observer(entry)));
+      },
+    };
+    const returned = comeBack({ read });
+    journal.append(subjects.stream(key, stream), messageOf(2, answer));
+    const heard = await returned;
+    await pass(1_000);
+    expect(heard).toEqual(['attached', answer, 'end']);
+  });
+
+  it('has all events in their order when one of them was on its way to the journal when that was read', async () => {
+    await asked([stream]);
+    const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progress: 2 } };
+    let readings = 0;
+    const read: Journal<StreamEntry> = {
+      append: (to, entry) => journal.append(to, entry),
+      follow: (of, observer) => {
+        readings += 1;
+        const isFirst = readings === 1;
+        return journal.follow(of, (entry) => (isFirst && entry.kind === 'sent' && entry.sequence === 2 ? undefined : observer(entry)));
+      },
+    };
+    const heard = await comeBack({ read });
+    journal.append(subjects.stream(key, stream), messageOf(2, progress));
+    journal.append(subjects.stream(key, stream), messageOf(3, answer));
+    await pass(1_000);
+    expect(heard).toEqual(['attached', progress, answer, 'end']);
   });
 });

@@ -8,6 +8,10 @@ import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamHost } from './stream-host.ts';
 import type { StreamTable } from './stream-table.ts';
 
+/** Milliseconds between two readings of a journal that lacks what its client has received, and how often it is read: what is not stored after a second was lost. */
+const readAgainMs = 50;
+const maxReadings = 20;
+
 export interface ReturningOptions {
   readonly key: SessionKey;
   readonly host: Pick<StreamHost, 'bus' | 'wheel' | 'log' | 'limits' | 'metrics' | 'drainMs' | 'streams' | 'sessionWorkers'>;
@@ -49,7 +53,7 @@ export class Returning {
 
   /** Continues a stream that another worker began. */
   async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
-    const { key, posts, push, host: { bus, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
+    const { key, posts, push, host: { bus, log, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
     const heldBefore = this.#options.heldBefore();
     const lost = await LostStream.find({ bus, wheel, workers: sessionWorkers, journal, key, stream: after.stream });
     if (isPushStream(after.stream)) {
@@ -59,6 +63,7 @@ export class Returning {
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
+    if (heldBefore !== undefined) await this.#untilStored(lost, after.sequence);
     const stream = new ResumableStream(after.stream, undefined, { share: posts.home.share, keeper: undefined });
     for (const event of lost.events) stream.restore(event);
     if (!lost.isKnown || !stream.resume(after.sequence, reader, reply, edge)) {
@@ -71,6 +76,7 @@ export class Returning {
     posts.add(stream);
     metrics.streamsResumed.inc();
     let limit: Deadline | undefined;
+    let isGivenUp = false;
     const finish = (): void => {
       limit?.cancel();
       lost.close();
@@ -85,9 +91,14 @@ export class Returning {
       if (event.last) finish();
     });
     const giveUp = (): void => {
-      if (lost.isComplete) return;
-      for (const event of lost.lastWords()) stream.restore(event);
-      finish();
+      if (lost.isComplete || isGivenUp) return;
+      isGivenUp = true;
+      // The last events of that worker may have been on their way when the journal was read.
+      void lost.read().catch((error: unknown) => log.warn({ err: error, session: key }, 'the journal of a stream could not be read again')).then(() => {
+        if (lost.isComplete) return;
+        for (const event of lost.lastWords()) stream.restore(event);
+        finish();
+      });
     };
     const waitForIt = (): void => {
       limit?.cancel();
@@ -98,6 +109,15 @@ export class Returning {
     } else {
       waitForIt();
       lost.askAfter(heldBefore, { held: waitForIt, lost: giveUp });
+    }
+  }
+
+  /** Waits for an event that the client has received already, and so is stored or about to be. */
+  async #untilStored(lost: LostStream, sequence: number): Promise<void> {
+    const { host: { wheel } } = this.#options;
+    for (let attempt = 0; lost.sequence < sequence && !lost.isComplete && attempt < maxReadings; attempt += 1) {
+      await new Promise<void>((resolve) => void wheel.schedule(readAgainMs, resolve));
+      await lost.read();
     }
   }
 }
