@@ -154,7 +154,7 @@ export class Fleet {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#balancer?.[Symbol.dispose]();
     const parts = roles.flatMap((role) => this.#parts[role]);
-    await Promise.all(parts.map(({ process }) => process[Symbol.asyncDispose]()));
+    await Promise.all(this.#started.map(([, process]) => process[Symbol.asyncDispose]()));
     for (const { link } of parts) link[Symbol.dispose]();
     await this.cluster[Symbol.asyncDispose]();
     await rm(dirname(this.#configFile), { recursive: true, force: true });

@@ -23,9 +23,12 @@ export interface RunningProcess {
   /** Resolves with the match of the first line, past or future, that fits. Rejects when the process ends without one. */
   line(pattern: RegExp): Promise<RegExpExecArray>;
   kill(signal: NodeJS.Signals): void;
-  /** Ends it in an orderly way, and by force when that takes too long. */
+  /** Ends it in an orderly way, and by force when that takes too long. Rejects when it has logged an error that nobody handled, whatever the test is about. */
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** What a process of the gateway logs of an error that was caught by its last net alone. */
+const uncaught = '"msg":"an error was caught nowhere else"';
 
 const stopLimitMs = 20_000;
 
@@ -60,11 +63,14 @@ export function startProcess(command: string, args: readonly string[], env: Read
     },
     kill: (signal) => void child.kill(signal),
     async [Symbol.asyncDispose]() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const force = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
-      child.kill('SIGTERM');
-      await ended;
-      clearTimeout(force);
+      if (child.exitCode === null && child.signalCode === null) {
+        const force = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
+        child.kill('SIGTERM');
+        await ended;
+        clearTimeout(force);
+      }
+      const fault = lines.find((line) => line.includes(uncaught));
+      if (fault !== undefined) throw new Error(`${command} ${args.join(' ')} has logged: ${fault}`);
     },
   };
 }

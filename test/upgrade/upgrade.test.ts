@@ -45,12 +45,18 @@ it(`nothing is lost, wrong or interrupted while each role goes from ${before} to
   const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => 10, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
   const clients = [worker, worker, sdkClient, streamer, asked, counter, consenting, listener, listener].map((work, index) => work(run, `${work.name}${index}`));
   const steps: string[] = [];
+  /**
+   * Connections that an edge of the released version has closed at the moment when their client began another request on them (RFC 9112 section 9.5). That
+   * version does not change any more.
+   */
+  const ofReleased: string[] = [];
   for (const program of [omnibusProgram, released.program]) {
     fleet.program = program;
     for (const role of roles.toReversed()) {
       for (const _ of [0, 1]) {
-        const answered = tally.answered;
+        const { answered, interruptions: { length } } = tally;
         await fleet.replace(role, 'SIGTERM');
+        if (role === 'edge' && program === omnibusProgram) ofReleased.push(...tally.interruptions.slice(length).filter((each) => each.startsWith('connection')));
         const isNew = fleet.processes.map(({ child }) => child.spawnargs.includes(omnibusProgram));
         steps.push(`${role} ${isNew.map((each) => (each ? 'new' : 'old')).join(' ')}: ${tally.answered - answered} calls, ${tally.interrupted} interrupted so far`);
       }
@@ -59,7 +65,7 @@ it(`nothing is lost, wrong or interrupted while each role goes from ${before} to
   over.abort();
   await Promise.all(clients);
   process.stdout.write(`\nupgrade from ${before} and back, edge edge session session backend backend:\n${steps.join('\n')}\n${tally.answered} calls answered; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
-  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered, interrupted: tally.interruptions }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: [] });
+  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered, interrupted: tally.interruptions.filter((each) => !ofReleased.includes(each)) }).toEqual({ lost: [], wrong: [], unanswered: [], interrupted: [] });
   // Versions were mixed, and calls were made in every mixture.
   expect(steps.filter((step) => step.includes('new') && step.includes('old')).length).toBe(10);
   expect(steps.filter((step) => step.includes(': 0 calls'))).toEqual([]);

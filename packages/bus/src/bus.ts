@@ -57,7 +57,7 @@ export interface Bus {
 
   ledger(definition: LedgerDefinition): Promise<Ledger>;
 
-  /** False while the bus cannot deliver. It reconnects by itself. */
+  /** False while the bus cannot deliver, and from the moment it is drained. It reconnects by itself. */
   readonly connected: boolean;
 
   /** How often the connection was lost and found again; messages sent in between may be lost. */

@@ -39,13 +39,14 @@ export class MemoryBus implements Bus {
   #queue: Delivery[] = [];
   #scheduled = false;
   #closed = false;
+  #isDraining = false;
 
   constructor(onFault: OnFault) {
     this.#onFault = onFault;
   }
 
   get connected(): boolean {
-    return !this.#closed;
+    return !this.#isDraining;
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
@@ -119,6 +120,7 @@ export class MemoryBus implements Bus {
   }
 
   async drain(): Promise<void> {
+    this.#isDraining = true;
     while (this.#queue.length > 0) await Promise.resolve();
     this.#closed = true;
     for (const request of this.#requests.toArray()) request.fail(new BusError('closed', 'the bus is closed'));

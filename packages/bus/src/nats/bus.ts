@@ -48,7 +48,7 @@ class NatsBus implements Bus {
   }
 
   get connected(): boolean {
-    return this.#connected && !this.#connection.isClosed();
+    return this.#connected && !this.#isClosed;
   }
 
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void {
