@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { UserTokens } from './user.ts';
 import type { Fetch } from './outbound.ts';
 import type { Connection } from './sign-in.ts';
@@ -24,12 +25,14 @@ class StrictIssuer {
   isRevoked = false;
   /** Runs before a refresh token is answered. */
   meanwhile: () => Promise<unknown> = () => Promise.resolve();
+  /** Runs before a metadata document is answered. */
+  looking: () => Promise<unknown> = () => Promise.resolve();
   /** The status of its metadata documents and those of the server. */
   status = 200;
   #good = 'refresh-0';
 
   readonly fetch: Fetch = async (address, { body } = {}) => {
-    await Promise.resolve();
+    await this.looking();
     const json = (status: number, value: object): Response => new Response(JSON.stringify(value), { status });
     if (this.status !== 200 && address.includes('/.well-known/')) return json(this.status, {});
     if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp') return json(200, { resource: url, authorization_servers: [this.trusted] });
@@ -109,6 +112,30 @@ it('two requests of one process that are refused at the same time refresh once, 
   expect(await Promise.all([one.refused(sent, invalid), one.refused(sent, invalid)])).toEqual([true, true]);
   expect(strict.asked).toEqual(['refresh-0']);
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it('a request that was refused during a refresh does not wait for it when it has ended meanwhile', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { strict, replica } = await ground(Date.now() + 3_600_000);
+  const one = replica();
+  const sent = await one.ask();
+  const [looking, refreshed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let second: Promise<boolean> | undefined;
+  // The second request reads the record while the first one refreshes, and the metadata of the server after that.
+  strict.meanwhile = async () => {
+    strict.looking = () => {
+      looking.resolve();
+      return refreshed.promise;
+    };
+    second = one.refused(sent, invalid);
+    await looking.promise;
+  };
+  expect(await one.refused(sent, invalid)).toBe(true);
+  await setImmediate();
+  refreshed.resolve();
+  expect(await second).toBe(true);
+  expect(strict.asked).toEqual(['refresh-0']);
 });
 
 it('who has revoked what he allowed is shown as nobody, and asked to sign in again', async () => {

@@ -70,7 +70,6 @@ export class UserTokens implements HeaderSource {
 
   /** Called when the stored record has changed. @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed. */
   async changed(): Promise<'new' | 'gone' | 'same'> {
-    this.#changes += 1;
     this.#wake();
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
@@ -116,7 +115,7 @@ export class UserTokens implements HeaderSource {
     if (tokens.refreshToken === undefined || await this.#hasMoved(kept.value, challenge)) {
       return await this.#forget(kept) ? this.#want(challenge) : true;
     }
-    return await this.#refresh(kept) === nobody ? this.#want(challenge) : true;
+    return await this.#refresh(tokens.accessToken) === nobody ? this.#want(challenge) : true;
   }
 
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
@@ -161,7 +160,7 @@ export class UserTokens implements HeaderSource {
       this.#held = { headers: nobody, until: Infinity };
       return nobody;
     }
-    return tokens.refreshToken === undefined || isGood(kept.value) ? this.#hold(kept.value) : this.#refresh(kept);
+    return tokens.refreshToken === undefined || isGood(kept.value) ? this.#hold(kept.value) : this.#refresh(tokens.accessToken);
   }
 
   #hold({ tokens, proofKey }: Connection): SentHeaders {
@@ -191,18 +190,25 @@ export class UserTokens implements HeaderSource {
     }
   }
 
-  /** Refreshes the tokens. @returns `nobody` when the user has to sign in again. */
-  async #refresh(first: Kept<Connection>): Promise<SentHeaders> {
+  /**
+   * Refreshes the tokens, unless that has been done meanwhile.
+   * @param refused the access token to be replaced.
+   * @returns `nobody` when the user has to sign in again.
+   */
+  async #refresh(refused: string): Promise<SentHeaders> {
     const { vault, place, asked, fetch } = this.#options;
     const by = randomUUID();
-    const refused = first.value.tokens?.accessToken;
-    for (let kept: Kept<Connection> | undefined = first; kept?.value.tokens !== undefined; kept = await this.#kept()) {
+    for (;;) {
+      const changes = this.#changes;
+      const kept = await this.#kept();
+      if (kept?.value.tokens === undefined) break;
       const { value, revision } = kept;
       const { tokens, refreshing, issuer, server, client, resource, proofKey } = value;
       if (tokens?.accessToken !== refused) return this.#hold(value);
       if (tokens?.refreshToken === undefined) break;
       if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
-        await this.#untilChanged(refreshing.until - Date.now());
+        // A change since the record was read may be the one that is waited for.
+        if (changes === this.#changes) await this.#untilChanged(refreshing.until - Date.now());
         continue;
       }
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
@@ -253,7 +259,9 @@ export class UserTokens implements HeaderSource {
     return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
   }
 
+  /** The record has changed. */
   #wake(): void {
+    this.#changes += 1;
     for (const go of [...this.#waiting]) go();
   }
 
