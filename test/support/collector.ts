@@ -34,6 +34,8 @@ interface Export {
 export interface Collector {
   readonly url: string;
   readonly spans: Heard<CollectedSpan>;
+  /** The requests as they were received. */
+  readonly bodies: readonly string[];
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -41,10 +43,13 @@ const plain = (attributes: readonly Attribute[]): Record<string, unknown> => Obj
 
 export async function startCollector(): Promise<Collector> {
   const spans = new Heard<CollectedSpan>();
+  const bodies: string[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-      const { resourceSpans } = JSON.parse(Buffer.concat(chunks).toString()) as Export;
+      const body = Buffer.concat(chunks).toString();
+      bodies.push(body);
+      const { resourceSpans } = JSON.parse(body) as Export;
       for (const { resource, scopeSpans } of resourceSpans) {
         const service = String(plain(resource.attributes)['service.name']);
         for (const { spans: batch } of scopeSpans) for (const span of batch) spans.add({ ...span, service, parentSpanId: span.parentSpanId || undefined, attributes: plain(span.attributes), status: span.status?.code });
@@ -56,7 +61,7 @@ export async function startCollector(): Promise<Collector> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    spans,
+    spans, bodies,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();

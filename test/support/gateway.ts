@@ -20,6 +20,8 @@ export interface GatewayUnderTest {
   readonly configFile: string;
   /** The address of the bus between the processes; undefined when embedded. */
   readonly bus: string | undefined;
+  /** The folder of that bus' files; undefined when embedded, and where NATS runs in a container. */
+  readonly busFolder: string | undefined;
   /** Kills the NATS between the processes and starts it again. */
   restartBus(): Promise<void>;
   /** Starts another edge. @returns its endpoint. */
@@ -85,6 +87,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   let edge: RunningProcess;
   let backend: RunningProcess;
   let busUrl: string | undefined;
+  let busFolder: string | undefined;
   let restartBus = (): Promise<void> => Promise.reject(new Error('there is no NATS'));
   if (shape === 'embedded') {
     edge = start();
@@ -92,6 +95,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   } else {
     const nats = stack.use(await startNatsServer(settingsOfNats));
     busUrl = nats.url;
+    busFolder = nats.folder;
     restartBus = async () => {
       await nats.kill();
       await nats.start();
@@ -113,7 +117,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   stack = owned;
   return {
     url, edge, backend, processes, configFile, configure,
-    bus: busUrl,
+    bus: busUrl, busFolder,
     startPart,
     restartBus: () => restartBus(),
     startEdge: async () => endpointOf(await startPart('edge')),

@@ -10,6 +10,8 @@ import type { AddressInfo } from 'node:net';
 export interface PersonalOptions {
   /** Whether it speaks only 2026-07-28. */
   readonly isModern?: boolean;
+  /** Whether it, and its issuer, repeat everything that they were sent: a refused request in the error, a call in a result that is an error. */
+  readonly isTalkative?: boolean;
 }
 
 interface Given {
@@ -34,6 +36,8 @@ export class PersonalServer implements AsyncDisposable {
   readonly executed = new Map<string, number>();
   /** Tokens that were revoked at the issuer. */
   readonly revoked: string[] = [];
+  /** Whether its issuer refuses every registration and every request for tokens. */
+  isClosed = false;
   /** Number of uses of refresh tokens. */
   refreshes = 0;
 
@@ -54,6 +58,11 @@ export class PersonalServer implements AsyncDisposable {
 
   get url(): string {
     return `${this.origin}/mcp`;
+  }
+
+  /** Takes a token that the issuer has not given. */
+  admit(token: string, user: string): void {
+    this.#access.set(token, { user, isGood: true });
   }
 
   /** Signs the user in at the issuer, in the place of a browser. */
@@ -92,11 +101,15 @@ export class PersonalServer implements AsyncDisposable {
     const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
     const { origin } = this;
     const url = new URL(request.url ?? '/', origin);
+    const repeated = this.#options.isTalkative === true ? `${url.search} ${JSON.stringify(request.headers)} ${body}` : '';
+    const refuse = (status: number, error: string): void => json(status, repeated === '' ? { error } : { error, error_description: repeated, error_uri: `${origin}/?${repeated}` });
     switch (url.pathname) {
       case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'] });
       case '/.well-known/oauth-authorization-server':
         return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, revocation_endpoint: `${origin}/revoke`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true });
-      case '/register': return json(201, { client_id: 'registered', client_secret: this.#secret('client'), ...(JSON.parse(body) as object) });
+      case '/register':
+        if (this.isClosed) return refuse(403, 'access_denied');
+        return json(201, { client_id: 'registered', client_secret: this.#secret('client'), ...(JSON.parse(body) as object) });
       case '/revoke':
         this.revoked.push(new URLSearchParams(body).get('token') ?? '');
         return json(200, {});
@@ -110,11 +123,14 @@ export class PersonalServer implements AsyncDisposable {
       case '/token': {
         const form = new URLSearchParams(body);
         const isRefresh = form.get('grant_type') === 'refresh_token';
+        this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
+        if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
         if (isRefresh) this.refreshes += 1;
         const [store, name] = isRefresh ? [this.#refresh, 'refresh_token'] as const : [this.#codes, 'code'] as const;
         const user = store.get(form.get(name) ?? '');
         store.delete(form.get(name) ?? '');
-        return user === undefined ? json(400, { error: 'invalid_grant' }) : json(200, this.#tokensFor(user));
+        // The most talkative issuers repeat what they refuse in the code of the error.
+        return user === undefined || this.isClosed ? refuse(400, repeated === '' ? 'invalid_grant' : (form.get(name) ?? '')) : json(200, this.#tokensFor(user));
       }
       case '/mcp': break;
       default: return json(404, {});
@@ -122,11 +138,14 @@ export class PersonalServer implements AsyncDisposable {
     if (request.method === 'DELETE') return void response.writeHead(200).end();
     if (request.method !== 'POST') return void response.writeHead(405).end();
     const given = this.#access.get(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '');
-    if (given?.isGood !== true) return json(401, { error: 'invalid_token' }, { 'www-authenticate': `Bearer resource_metadata="${origin}/meta"` });
-    this.#answer(given.user, request, JSON.parse(body) as Message, json);
+    if (given?.isGood !== true) {
+      response.setHeader('www-authenticate', `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`);
+      return refuse(401, 'invalid_token');
+    }
+    this.#answer(given.user, request, JSON.parse(body) as Message, json, repeated);
   }
 
-  #answer(user: string, request: IncomingMessage, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void): void {
+  #answer(user: string, request: IncomingMessage, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
     const { isModern = false } = this.#options;
     const session = request.headers['mcp-session-id'] as string | undefined;
     if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
@@ -142,7 +161,7 @@ export class PersonalServer implements AsyncDisposable {
     if (method === 'tools/call') {
       const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
       this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
-      return answer({ content: [{ type: 'text', text: `${user} ${mark}` }] });
+      return answer({ content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) });
     }
     if (method === 'ping') return answer({});
     return json(isModern ? 404 : 200, { jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method} here` } });

@@ -3,6 +3,7 @@ export { readChallenge, type Challenge } from './challenge.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';
 export { beginSignIn, connectionAt, finishSignIn, revokeAtIssuer, type Begun, type Connection, type SignInOptions } from './sign-in.ts';
+export { openAnswer, sealAnswer } from './sealed-answer.ts';
 export { NoCredentials } from './no-credentials.ts';
 export { UserTokens } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';

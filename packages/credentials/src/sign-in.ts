@@ -8,6 +8,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
 import { CredentialProblem, isLoopback, type Fetch } from './outbound.ts';
+import { newState } from './sealed-answer.ts';
 import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
 import { requestTokens, revokeToken, type ClientIdentity, type Tokens } from './token-request.ts';
 import { placeOfSecret, type Kept, type Vault } from './vault/vault.ts';
@@ -54,14 +55,14 @@ export interface Connection {
 export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
   readonly verifier: string;
   readonly redirectUri: string;
+  /** Decrypts the issuer's answer (`sealed-answer.ts`); left out by versions that were sent it as it was. */
+  readonly answerKey?: JsonWebKey;
 }
 
 interface Registered {
   readonly client: ClientIdentity;
   readonly redirectUri: string;
 }
-
-const random = (): string => randomBytes(32).toString('base64url');
 
 /**
  * @param wanted the server's demand when it refused a request.
@@ -78,12 +79,13 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
   const scope = asked !== undefined && offered.includes('offline_access') ? scopeUnion(asked, 'offline_access') : asked;
   const client = await clientAt(options, server, redirectUri, scope);
   const resource = namesResource ? named : undefined;
-  const [verifier, state] = [random(), random()];
+  const verifier = randomBytes(32).toString('base64url');
+  const { state, answerKey } = newState();
   const address = new URL(endpoint);
   const query = { response_type: 'code', client_id: client.clientId, redirect_uri: redirectUri, state, scope, resource, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' };
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, value);
   const proofKey = (isProofWanted === true || wanted.isProofWanted === true) && canBind(server) ? newProofKey() : undefined;
-  return { address: address.href, state, begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri } };
+  return { address: address.href, state, begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri, answerKey } };
 }
 
 /**

@@ -59,8 +59,12 @@ export async function requestTokens({ fetch, server, client, grant, parameters, 
     [library.allowInsecureRequests]: true,
     [library.customFetch]: (address: string, { method, headers, body }) => withProof(prover, method, address, (proof) => fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) })),
   });
-  return tokensIn(answer, issuer, prover !== undefined);
+  const sent = [...Object.entries(given).flatMap(([name, value]) => (spoken.has(name) ? [] : [value])), client.clientSecret ?? []].flat();
+  return tokensIn(answer, issuer, prover !== undefined, sent);
 }
+
+/** Parameters that are no secrets. */
+const spoken = new Set(['scope', 'resource', 'audience', 'redirect_uri', 'requested_token_type', 'subject_token_type', 'actor_token_type']);
 
 /** Sends a request with a proof, and once more where the issuer wants a nonce in it (RFC 9449, 8). */
 async function withProof(prover: Prover | undefined, method: string, address: string, send: (proof: Readonly<Record<string, string>>) => Promise<Response>): Promise<Response> {
@@ -114,12 +118,12 @@ function basic(secret: string): ClientAuth {
 }
 
 /** @throws {CredentialProblem} */
-async function tokensIn(answer: Response, issuer: string, canBeBound: boolean): Promise<Tokens> {
+async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, sent: readonly string[]): Promise<Tokens> {
   const said = parsed(await answer.text());
   const error = isObject(said) ? said['error'] : undefined;
   if (answer.status !== 200 || error !== undefined) {
     if (answer.status >= 500 || answer.status === 429) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}`, { isPassing: true });
-    throw new TokenRefused(issuer, typeof error === 'string' && /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) ? error : `HTTP ${answer.status}`);
+    throw new TokenRefused(issuer, typeof error === 'string' && isCode(error, sent) ? error : `HTTP ${answer.status}`);
   }
   const { access_token: accessToken, token_type: type, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
   if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
@@ -134,6 +138,11 @@ async function tokensIn(answer: Response, issuer: string, canBeBound: boolean): 
     refreshToken: typeof refreshToken === 'string' && refreshToken !== '' ? refreshToken : undefined,
     scope: typeof scope === 'string' ? scope : undefined,
   };
+}
+
+/** Whether an error is a code that may be shown, and does not repeat what was sent, as some issuers do. */
+function isCode(error: string, sent: readonly string[]): boolean {
+  return /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) && !sent.some((each) => each.includes(error) || error.includes(each));
 }
 
 function parsed(text: string): unknown {

@@ -138,6 +138,25 @@ it('a request that was refused during a refresh does not wait for it when it has
   expect(strict.asked).toEqual(['refresh-0']);
 });
 
+it('a request that begins during a refresh does not bring back the token before', async () => {
+  const { strict, store, at } = await ground(Date.now() + 3_600_000);
+  const one = at(url);
+  const sent = await one.ask();
+  const read = Promise.withResolvers<void>();
+  let meanwhile: Promise<unknown> | undefined;
+  strict.meanwhile = async () => {
+    store.held = read.promise;
+    meanwhile = one.ask();
+    // It has read the record, and is told so only after the refresh.
+    await setImmediate();
+    store.held = undefined;
+  };
+  expect(await one.refused(sent, invalid)).toBe(true);
+  read.resolve();
+  await meanwhile;
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
 it('who has revoked what he allowed is shown as nobody, and asked to sign in again', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.isRevoked = true;

@@ -97,10 +97,9 @@ export class UserTokens implements HeaderSource {
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     const { current } = this;
     if (current !== undefined && current['authorization'] !== sent['authorization']) return true;
-    const changes = this.#changes;
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
-    if (kept === undefined || tokens === undefined) return changes === this.#changes ? this.#want(challenge) : true;
+    if (kept === undefined || tokens === undefined) return this.#want(challenge);
     if (sent['authorization'] !== authorizationOf(tokens)) {
       this.#hold(kept.value);
       return true;
@@ -146,17 +145,20 @@ export class UserTokens implements HeaderSource {
     return false;
   }
 
+  /** Reads the record, and once more where it has changed meanwhile: what is held follows from the newest one. */
   async #kept(): Promise<Kept<Connection> | undefined> {
     const { vault, place, url } = this.#options;
-    return connectionAt(await vault.get<Connection>(place), url);
+    for (;;) {
+      const changes = this.#changes;
+      const kept = connectionAt(await vault.get<Connection>(place), url);
+      if (changes === this.#changes) return kept;
+    }
   }
 
   async #find(): Promise<SentHeaders> {
-    const changes = this.#changes;
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) {
-      if (changes !== this.#changes) return this.#find();
       this.#held = { headers: nobody, until: Infinity };
       return nobody;
     }

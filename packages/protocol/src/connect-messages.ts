@@ -14,8 +14,12 @@ export type ConnectCommand =
    * @property isProven whether the browser has proven to be the user's; otherwise the tokens are used only after the caller has given the code that the browser shows.
    */
   | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string; readonly isProven: boolean }
-  /** The issuer has redirected the user back. @property query of the redirect. */
-  | { readonly kind: 'finish'; readonly browser: string; readonly query: string }
+  /**
+   * The issuer has redirected the user back.
+   * @property query of the redirect; only the `state` of it where the rest is encrypted.
+   * @property sealed the query, encrypted for the sign-in that the state names.
+   */
+  | { readonly kind: 'finish'; readonly browser: string; readonly query: string; readonly sealed?: string }
   /** Lists connections, of one user or of all. */
   | { readonly kind: 'list'; readonly principal?: Principal }
   /** Revokes a connection of a user, here and at its issuer. */

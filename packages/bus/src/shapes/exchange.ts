@@ -64,7 +64,7 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
 export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   look: { ticket: text },
   begin: { ticket: text, principal: text, browser: text, isProven: flag },
-  finish: { browser: text, query: text },
+  finish: { browser: text, query: text, sealed: optional(text) },
   list: { principal: optional(text) },
   revoke: { server: token, principal: text },
   forget: { subject: text, issuer: optional(text), principal: optional(text), before: optional(number) },

@@ -9,6 +9,8 @@ import { hasDockerEngine, startNatsContainer } from './nats-container.ts';
 export interface NatsServer {
   /** `nats://127.0.0.1:port` */
   readonly url: string;
+  /** The folder of its files; undefined in a container. */
+  readonly folder?: string;
   kill(): Promise<void>;
   /** Starts it again at the same address, with its stored data. @param settings other settings; only where the server is a program. */
   start(settings?: string): Promise<void>;
@@ -49,7 +51,7 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   };
   return {
     url: `nats://127.0.0.1:${port}`,
-    kill,
+    folder, kill,
     async start(otherSettings) {
       if (otherSettings !== undefined) await writeFile(file, otherSettings);
       child = await spawnAt(port);

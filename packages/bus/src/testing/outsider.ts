@@ -1,4 +1,5 @@
 /** Another party on the NATS of a gateway, which publishes and reads any bytes. */
+import { jetstreamManager } from '@nats-io/jetstream';
 import { Kvm } from '@nats-io/kv';
 import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 
@@ -30,6 +31,29 @@ export class Outsider {
   subscribe(pattern: string, heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void): () => void {
     const subscription = this.#connection.subscribe(pattern, { callback: (_error, message) => heard(message.subject, message.string(), (payload) => void message.respond(payload)) });
     return () => subscription.unsubscribe();
+  }
+
+  /** Records everything that is said from now on. @returns what was recorded so far: subjects, headers and payloads. */
+  capture(): () => string {
+    const said: string[] = [];
+    this.#connection.subscribe('>', {
+      callback: (_error, message) => void said.push(message.subject, ...(message.headers?.keys() ?? []).map((key) => message.headers?.values(key).join() ?? ''), Buffer.from(message.data).toString('latin1')),
+    });
+    return () => said.join('\n');
+  }
+
+  /** All messages that are stored, those of buckets included: subjects, headers and payloads. */
+  async streams(): Promise<string> {
+    const manager = await jetstreamManager(this.#connection);
+    const stored: string[] = [];
+    for await (const { config: { name }, state } of manager.streams.list()) {
+      for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
+        // Messages in between may have been replaced.
+        const message = await manager.streams.getMessage(name, { seq }).catch(() => null);
+        if (message !== null) stored.push(message.subject, ...message.header.keys().map((key) => message.header.values(key).join()), Buffer.from(message.data).toString('latin1'));
+      }
+    }
+    return stored.join('\n');
   }
 
   async put(bucket: string, key: string, value: Bytes): Promise<void> {

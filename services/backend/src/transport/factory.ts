@@ -70,10 +70,16 @@ export class TransportFactory {
     const { url, type, headers, connectTimeout: openTimeoutMs, problem } = this.#config;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
-    const observer = guarded(hears, Redactor.of(this.#config, () => credentials?.secrets ?? []), this.#fault);
+    let session: string | undefined;
+    const observer = guarded(hears, Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat()), this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
     if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses, credentials }, observer);
-    const options: HttpOptions = { url, headers, dispatcher: credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials), reading: this.#reading, limits, openTimeoutMs };
+    const options: HttpOptions = {
+      url, headers, dispatcher: credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials), reading: this.#reading, limits, openTimeoutMs,
+      noteSession: (id) => {
+        session = id;
+      },
+    };
     const child = isBase ? this.#child : undefined;
     const createStreamable = (to: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, to);
     if (type === 'sse') return new HttpSseTransport(options, observer);

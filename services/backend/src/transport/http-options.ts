@@ -13,6 +13,8 @@ export interface HttpOptions {
   /** The server's share of memory for answers that are being read. */
   readonly reading: ReadingShare;
   readonly openTimeoutMs: number;
+  /** Called with the id that the server gives to the session: texts of the server for others must not repeat it. */
+  readonly noteSession?: (id: string) => void;
 }
 
 /** Header names in lower case, so that a header of the protocol replaces a configured one. */

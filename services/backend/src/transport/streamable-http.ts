@@ -163,6 +163,7 @@ export class StreamableHttpTransport implements Transport {
           return;
         }
         this.#sessionId = session;
+        this.#options.noteSession?.(session);
         this.#setHeaders();
       },
       message: (value) => {

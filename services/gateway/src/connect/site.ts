@@ -115,7 +115,7 @@ export class ConnectSite implements Site {
 
   async #finish(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const browser = new RegExp(`(?:^|;\\s*)${this.#cookieName}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
-    const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask({ kind: 'finish', browser, query: url.search.slice(1) });
+    const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask(await finishOf(browser, url.searchParams));
     if (done.kind === 'done') {
       response.setHeader('set-cookie', `${this.#cookie('')}; Max-Age=0`);
       if (done.code !== undefined) return send(response, 200, page(`Your code: ${done.code}`, `Say it to the program that gave you the address, when it asks for it: within ten minutes. Nothing can use the server "${done.server}" before that. If somebody sent you the address, tell nobody the code: whoever knows it uses what is yours.`));
@@ -139,6 +139,13 @@ export class ConnectSite implements Site {
   #ask(command: ConnectCommand): Promise<ConnectReply> {
     return askBackends(this.#options.bus, command);
   }
+}
+
+/** The code in the answer is encrypted, so that the bus does not show it. */
+async function finishOf(browser: string, answer: URLSearchParams): Promise<ConnectCommand> {
+  const { sealAnswer } = await import('@omnibus/credentials');
+  const sealed = await sealAnswer(answer);
+  return { kind: 'finish', browser, ...(sealed === undefined ? { query: answer.toString() } : { query: new URLSearchParams({ state: answer.get('state') ?? '' }).toString(), sealed }) };
 }
 
 /** Asks one backend worker. @returns `failed` where none answers in time, or there is none. */

@@ -5,7 +5,7 @@
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
-import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
+import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
 import { fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
@@ -188,7 +188,7 @@ export class SignIns {
     return { kind: 'leave', address };
   }
 
-  async #finish({ browser, query: text }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
+  async #finish({ browser, query: text, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
     const { passing, bus, users: usersOf } = this.#options;
     const query = new URLSearchParams(text);
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
@@ -200,7 +200,9 @@ export class SignIns {
     // The server's name now stands for another address, and the sign-in was begun for the previous one.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, session, elicitation, begun, isProven } = leaving;
-    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, query), owner: who === undefined ? undefined : ownerOf(who) };
+    const said = begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
+    if (said === undefined) return gone;
+    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
     const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
     if (isProven) await this.#keep(users, server, principal, connection);
     bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });

@@ -1,0 +1,44 @@
+/**
+ * The answer of an issuer on its way from the edge, to which a browser brings it, to a backend worker: it has the code with which tokens are got, so the
+ * bus between them must not show it. The state of a sign-in, which the browser brings back too, is a public key, and the private key is kept with the sign-in in the
+ * vault. Any edge can encrypt for it (RFC 7516, ECDH-ES), and whoever reads the bus cannot decrypt.
+ */
+import { generateKeyPairSync, type JsonWebKey } from 'node:crypto';
+
+/** Tells such states from those of versions that sent the answer as it was. */
+const prefix = 'k.';
+const [algorithm, encryption] = ['ECDH-ES', 'A256GCM'];
+
+/** Makes the state of a sign-in: 256 bits that nobody can guess. @returns it, and the private key for answers with it. */
+export function newState(): { readonly state: string; readonly answerKey: JsonWebKey } {
+  const answerKey = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
+  return { state: `${prefix}${answerKey.x as string}`, answerKey };
+}
+
+/**
+ * Encrypts an answer for the sign-in that its `state` names.
+ * @param query of the address to which the issuer has sent the browser.
+ * @returns undefined for a state without a key, which an older version has made, or nobody.
+ */
+export async function sealAnswer(query: URLSearchParams): Promise<string | undefined> {
+  const x = /^k\.([\w-]{43})$/.exec(query.get('state') ?? '')?.[1];
+  if (x === undefined) return undefined;
+  const { CompactEncrypt, importJWK } = await import('jose');
+  try {
+    const key = await importJWK({ kty: 'OKP', crv: 'X25519', x }, algorithm);
+    return await new CompactEncrypt(Buffer.from(query.toString())).setProtectedHeader({ alg: algorithm, enc: encryption }).encrypt(key);
+  } catch {
+    return undefined; // Somebody has made up the state: there is no such key.
+  }
+}
+
+/** @returns the query; undefined for what was not encrypted for this key. */
+export async function openAnswer(answerKey: JsonWebKey, sealed: string): Promise<URLSearchParams | undefined> {
+  const { compactDecrypt, importJWK } = await import('jose');
+  try {
+    const { plaintext } = await compactDecrypt(sealed, await importJWK(answerKey, algorithm), { keyManagementAlgorithms: [algorithm], contentEncryptionAlgorithms: [encryption] });
+    return new URLSearchParams(Buffer.from(plaintext).toString());
+  } catch {
+    return undefined; // Whoever speaks on the bus has made it up.
+  }
+}
