@@ -1,4 +1,4 @@
-/** A bound on lines of the log that callers can cause: so many within a second, and of more than that how many there were. */
+/** Limits how many lines callers can cause in the log: at most 20 in a second. Further ones are left out and counted, and the next second begins with their number. */
 import type { Logger } from '@omnibus/telemetry';
 
 const maxLinesPerSecond = 20;
@@ -10,7 +10,7 @@ export class FewLines {
   #written = 0;
   #more = 0;
 
-  /** @param summary says of what there was more. */
+  /** @param summary the message of the line with the number of lines that were left out. */
   constructor(log: Logger, summary: string) {
     this.#log = log;
     this.#summary = summary;

@@ -22,5 +22,5 @@ export interface Label {
   readonly label: string;
 }
 
-/** Bytes of one answer of somebody outside, which has a whole message in it where it changes one. */
+/** Largest answer of a webhook or tool, in bytes: an answer that changes a message contains the whole changed message. */
 export const maxAnswerBytes = 4 * 1_024 * 1_024;

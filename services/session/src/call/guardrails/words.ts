@@ -9,7 +9,7 @@ export interface Passed<Payload> {
 
 export type Screened<Payload> = Passed<Payload> | { readonly fault: GatewayFault };
 
-/** What the one is told whose message was stopped, in words for a user. */
+/** The error for whoever waits for a message that a guardrail has stopped, in words for a user. */
 export function stopped(guardrail: string, { stage, phase }: ScreenedMessage, why: string, because: string | undefined, isFailure: boolean): GatewayFault {
   const data = { guardrail, ...(because === undefined ? {} : { because }) };
   const tail = because === undefined ? '' : ` (${because})`;
