@@ -1,9 +1,6 @@
 /**
- * The sign-in scenarios of the official suites with the gateway as the client, by name, since `--suite auth` runs only a part of them. By default one of
- * each kind is run, with `OMNIBUS_AUTH=all` all of them.
- *
- * Not run, since the gateway does not support it: `auth/enterprise-managed-authorization`, and in the older suite `auth/cross-app-access-complete-flow`
- * (exchange of the caller's token). So 53 of the 55 runs of both suites are here: 21 of 22 of the older one, 32 of 33 of the newer one.
+ * The sign-in scenarios of the official suites with the gateway as the client, by name, since `--suite auth` runs only a part of them: all 22 of the older suite,
+ * all 33 of the newer one. By default one of each kind is run in one process, with `OMNIBUS_AUTH=all` all of them, with `OMNIBUS_AUTH=nats` all of them with a process for each role over NATS.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,20 +14,24 @@ const both = [
   'scope-step-up', 'scope-retry-limit', 'token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none', 'pre-registration',
   '2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback', 'resource-mismatch', 'offline-access-scope', 'offline-access-not-supported', 'client-credentials-jwt', 'client-credentials-basic',
 ];
+const older = ['cross-app-access-complete-flow'];
 const newer = [
+  'enterprise-managed-authorization',
   'authorization-server-migration', 'iss-supported', 'iss-not-advertised', 'iss-supported-missing', 'iss-wrong-issuer', 'iss-unexpected', 'iss-normalized', 'metadata-issuer-mismatch', 'wif-jwt-bearer', 'dpop', 'dpop-nonce',
 ];
 /** One scenario of each kind. */
-const usual = ['metadata-var3', 'scope-step-up', 'token-endpoint-auth-post', 'iss-wrong-issuer', 'client-credentials-jwt', 'dpop-nonce'];
+const usual = ['metadata-var3', 'scope-step-up', 'token-endpoint-auth-post', 'iss-wrong-issuer', 'client-credentials-jwt', 'dpop-nonce', 'enterprise-managed-authorization'];
 
-const isAll = process.env['OMNIBUS_AUTH'] === 'all';
+const wanted = process.env['OMNIBUS_AUTH'];
+const shape = wanted === 'nats' ? 'nats' : 'embedded';
+const isAll = wanted === 'all' || wanted === 'nats';
 const runs: readonly [SuiteName, string][] = isAll
-  ? [...both.map((name): [SuiteName, string] => ['@modelcontextprotocol/conformance', name]), ...[...both, ...newer].map((name): [SuiteName, string] => ['conformance-next', name])]
+  ? [...[...both, ...older].map((name): [SuiteName, string] => ['@modelcontextprotocol/conformance', name]), ...[...both, ...newer].map((name): [SuiteName, string] => ['conformance-next', name])]
   : usual.map((name) => ['conformance-next', name]);
 
 async function passes(suite: SuiteName, scenario: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [suitePath(suite), 'client', '--command', `node ${fixturePath('drive-auth')}`, '--scenario', `auth/${scenario}`, '--timeout', '120000', '-o', folder]);
+  await using run = startProcess('node', [suitePath(suite), 'client', '--command', `node ${fixturePath('drive-auth')} ${shape}`, '--scenario', `auth/${scenario}`, '--timeout', '120000', '-o', folder]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });

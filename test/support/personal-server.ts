@@ -12,6 +12,8 @@ export interface PersonalOptions {
   readonly isModern?: boolean;
   /** Whether it, and its issuer, repeat everything that they were sent: a refused request in the error, a call in a result that is an error. */
   readonly isTalkative?: boolean;
+  /** Takes what another issuer has said of a user, in the place of a sign-in. @returns the user, or an error code. */
+  readonly redeem?: (form: URLSearchParams, authorization: string) => Promise<{ readonly user: string } | { readonly error: string }>;
 }
 
 interface Given {
@@ -28,6 +30,8 @@ export class PersonalServer implements AsyncDisposable {
   readonly #access = new Map<string, Given>();
   readonly #refresh = new Map<string, string>();
   readonly #sessions = new Map<string, string>();
+  /** The tokens that it was shown with calls. */
+  readonly shown = new Set<string>();
   /** All secrets so far. */
   readonly secrets: string[] = [];
   /** The observed faults. */
@@ -122,6 +126,12 @@ export class PersonalServer implements AsyncDisposable {
       }
       case '/token': {
         const form = new URLSearchParams(body);
+        if (this.#options.redeem !== undefined) {
+          const redeemed = await this.#options.redeem(form, request.headers.authorization ?? '');
+          if ('error' in redeemed) return json(400, { error: redeemed.error, error_description: `no, ${form.get('subject_token') ?? ''}` });
+          const { refresh_token: _none, ...given } = this.#tokensFor(redeemed.user) as Readonly<Record<string, unknown>>;
+          return json(200, { ...given, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
+        }
         const isRefresh = form.get('grant_type') === 'refresh_token';
         this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
         if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
@@ -137,6 +147,7 @@ export class PersonalServer implements AsyncDisposable {
     }
     if (request.method === 'DELETE') return void response.writeHead(200).end();
     if (request.method !== 'POST') return void response.writeHead(405).end();
+    this.shown.add(request.headers.authorization ?? '');
     const given = this.#access.get(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '');
     if (given?.isGood !== true) {
       response.setHeader('www-authenticate', `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`);

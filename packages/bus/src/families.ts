@@ -2,7 +2,7 @@
  * Every family of subjects: which roles send it, which receive it, and the shape of its messages. A subject can be made only for a family in this table
  * (`subjects.ts`); each has a row in `docs/subjects.md` and a check over NATS.
  */
-import { backendPresence, callCommand, connectCommand, connectReply, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
+import { backendPresence, callCommand, callerTokenAsk, callerTokenReply, connectCommand, connectReply, controlCommand, exchangeEvent, heldExchanges, serverNotice } from './shapes/exchange.ts';
 import {
   adoptCommand, adoptReply, findCommand, findReply, heldReaders, heldRequests, heldStreams, holdReply,
   inboxPost, inboxReply, lateMessage, lateReply, modernCommand, modernControl, modernReply, openCommand, openReply, presence, sessionMessage, streamEntry, streamFrame, takenNotice,
@@ -64,6 +64,7 @@ export const families = {
   limits: { tokens: [], from: ['session'], hears: ['session'], to: 'every session worker, its sender among them', carries: 'LimitsNews', request: limitsNews, answers: 'nothing' },
   'backend-control': { tokens: ['server'], from: ['session'], hears: ['backend'], to: 'every adapter of the server', carries: 'ControlCommand', request: controlCommand, answers: 'nothing' },
   connect: { tokens: [], from: ['edge'], hears: ['backend'], to: 'any backend worker (queue `backend`)', carries: 'ConnectCommand', request: connectCommand, answers: 'ConnectReply, once', reply: connectReply },
+  'caller-token': { tokens: ['edge'], from: ['backend'], hears: ['edge'], to: 'the edge that holds the token of a caller', carries: 'CallerTokenAsk', request: callerTokenAsk, answers: 'CallerTokenReply, once', reply: callerTokenReply },
   notices: { tokens: [], from: ['backend'], hears: ['session'], to: 'every session worker', carries: 'ServerNotice', request: serverNotice, answers: 'nothing' },
   'admin-ask': { tokens: [], from: everyRole, hears: everyRole, to: 'every process, its sender among them', carries: 'AdminQuestion', request: adminQuestion, answers: 'AdminAnswer, once each', reply: adminAnswer },
   'tap-lease': { tokens: [], from: everyRole, hears: everyRole, to: 'every process, its sender among them', carries: 'TapLease', request: tapLease, answers: 'nothing' },

@@ -98,6 +98,8 @@ export const subjects = {
   limits: of('limits'),
   /** A user signs in for a server, for any backend worker (queue group `backend`). */
   connect: of('connect'),
+  /** For the edge that holds the token of a caller: a token for a server is to be made from it. */
+  callerToken: ofWorker('caller-token'),
   /** Messages of servers outside calls, for every session worker. */
   notices: of('notices'),
   /** Questions of operators, for every process. */

@@ -89,5 +89,6 @@ function credentialsProblem({ url, credentials, headers }: Options['mcpServers']
   const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+  if (shown.length > 1) return 'expected either `clientSecret` or `privateKey`';
   return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
 }

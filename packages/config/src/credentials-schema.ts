@@ -13,12 +13,15 @@ const clientSecret = z.string().optional().describe('Secret: "${CLIENT_SECRET}" 
 
 const resource = z.boolean().default(true).describe('Whether the gateway asks for tokens that are good at this server only (`resource`, RFC 8707), which MCP demands of clients. false: for issuers that refuse the parameter.');
 
+const privateKey = z.string().optional().describe('A private key by which the gateway proves who it is (`private_key_jwt`), instead of `clientSecret`: PKCS #8, PEM. Secret.');
+const algorithm = z.enum(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).optional().describe('Signature algorithm of `privateKey`. Default: ES256.');
+
 const client = z.strictObject({
   kind: z.literal('client').describe('Everybody\'s calls are made in the name of the gateway, with tokens that it gets as a client of the issuer.'),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer.'),
   clientSecret,
-  privateKey: z.string().optional().describe('A private key by which the gateway proves who it is (`private_key_jwt`), instead of `clientSecret`: PKCS #8, PEM. Secret.'),
-  algorithm: z.enum(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).optional().describe('Signature algorithm of `privateKey`. Default: ES256.'),
+  privateKey,
+  algorithm,
   assertionFile: z.string().min(1).optional().describe('A file with a token of the platform, such as that of a Kubernetes service account, which is exchanged for one of the issuer (RFC 7523). Read for each request.'),
   issuer, scopes, allowedHosts, resource,
 });
@@ -31,7 +34,30 @@ const oauth = z.strictObject({
   issuer, scopes, allowedHosts, resource,
 });
 
-export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth]);
+const exchange = z.strictObject({
+  kind: z.literal('exchange').describe('Each caller\'s token is exchanged for one that is good at the server (RFC 8693), which is then called in the caller\'s name. The caller\'s own token goes to `issuer` and nowhere else.'),
+  issuer: trustedUrl.max(512).describe('The issuer that exchanges tokens, exactly as its metadata says it. No other one is asked, whatever the server names.'),
+  clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer, with the permission to exchange tokens.'),
+  clientSecret, privateKey, algorithm,
+  from: z.array(z.string().min(1).max(512)).min(1).max(20).optional().describe('The issuers whose tokens are shown to `issuer`, exactly as these tokens name them. Default: `issuer` itself.'),
+  audience: z.string().min(1).max(512).optional().describe('The name by which the issuer knows the server (`audience`, RFC 8693), for issuers that do not go by `resource`.'),
+  scopes, allowedHosts, resource,
+});
+
+const enterprise = z.strictObject({
+  kind: z.literal('enterprise').describe('The server is called in the name of each user who has signed in at the gateway: the identity provider of that sign-in makes an assertion about the user, which the server\'s issuer exchanges for a token (enterprise-managed authorization, ID-JAG).'),
+  clientId: z.string().min(1).describe('Client id under which the gateway is registered at the issuer of the server.'),
+  clientSecret, privateKey, algorithm,
+  identityProvider: z.strictObject({
+    issuer: trustedUrl.max(512).describe('The identity provider, exactly as its metadata says it.'),
+    clientId: z.string().min(1).describe('Client id under which the gateway is registered there, for which its ID tokens are made.'),
+    clientSecret, privateKey, algorithm,
+    idTokenFile: z.string().min(1).optional().describe('A file with the ID token of the one user of this machine, as a command of the identity provider writes it. Read for each request. Only for a gateway that nobody else can reach.'),
+  }).optional().describe('The identity provider at which users sign in. Default: that of `auth.server.signIn`, with the client that is registered there.'),
+  issuer, scopes, allowedHosts, resource,
+});
+
+export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, exchange, enterprise]);
 
 export const vaultSchema = z.strictObject({
   keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),

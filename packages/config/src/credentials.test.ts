@@ -1,6 +1,8 @@
 /** On whose behalf a server may be called, as a configuration says it. */
 import { expect, it } from 'vitest';
-import { loadConfig } from './load.ts';
+import { accountOf } from './accounts.ts';
+import { loadConfig, type ConfigSource } from './load.ts';
+import type { ServerConfig } from './schema.ts';
 
 const issuer = 'https://issuer.example';
 
@@ -43,4 +45,56 @@ it('a server that is called with credentials of each user has connections of eac
   expect(problemsOf({ kind: 'oauth' }, { auth, listen: '0.0.0.0:7300', publicUrl: 'https://mcp.example.com' })).toBe('');
   expect(problemsOf({ kind: 'oauth' }, { auth }, { isolation: 'principal' })).toBe('');
   for (const isolation of ['shared', 'session']) expect(problemsOf({ kind: 'oauth' }, { auth }, { isolation })).toContain('each user has connections of his own');
+});
+
+const login = 'https://login.example.com';
+const exchange = { kind: 'exchange', issuer: login, clientId: 'gateway', clientSecret: 's' };
+const gateway = { publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer: login }] } };
+
+it('tokens of callers are exchanged where callers have tokens, of the issuers that are named for it', () => {
+  expect(problemsOf(exchange, gateway)).toBe('');
+  expect(problemsOf(exchange)).toContain('callers of this gateway have none');
+  expect(problemsOf(exchange, { auth: { keys: { file: 'keys.yaml' } } })).toContain('callers of this gateway have none');
+  expect(problemsOf({ ...exchange, issuer }, gateway)).toContain(`tokens of ${issuer} are to be exchanged for the server, and no caller is known by one`);
+  expect(problemsOf({ ...exchange, issuer, from: [login] }, gateway)).toBe('');
+  expect(problemsOf({ ...exchange, privateKey: 'k' }, gateway)).toContain('either `clientSecret` or `privateKey`');
+  expect(problemsOf(exchange, gateway, { isolation: 'shared' })).toContain('each user has connections of his own');
+});
+
+it('assertions are made about users who sign in at an OpenID provider, or about the one user of a machine', () => {
+  const enterprise = { kind: 'enterprise', clientId: 'gateway', clientSecret: 's', issuer };
+  const signIn = { issuer: login, clientId: 'omnibus' };
+  const signingIn = { publicUrl: 'https://mcp.example.com', auth: { server: { signIn } } };
+  const ofFile = { ...enterprise, identityProvider: { issuer: login, clientId: 'omnibus', idTokenFile: 'id-token' } };
+  expect(problemsOf(enterprise, signingIn)).toBe('');
+  expect(problemsOf(enterprise, gateway)).toContain('set `auth.server.signIn`');
+  expect(problemsOf(enterprise)).toContain('set `auth.server.signIn`');
+  expect(problemsOf({ ...enterprise, issuer: undefined }, signingIn)).toContain('`clientSecret` needs `issuer`');
+  expect(problemsOf({ ...enterprise, identityProvider: { ...signIn, issuer: 'https://other.example' } }, signingIn)).toContain('is another one, or has another client');
+  expect(problemsOf(ofFile)).toBe('');
+  expect(problemsOf(ofFile, signingIn)).toContain('is that of one user');
+});
+
+it('an account is said in words for people', () => {
+  const accountFor = (settings: object, more: object = {}): string | undefined => {
+    const loaded = loadConfig({ file: 'f.json', text: JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } }), env: {}, readFile: () => '' });
+    return 'config' in loaded ? accountOf(loaded.config.mcpServers['a'] as ServerConfig, loaded.config) : JSON.stringify(loaded);
+  };
+  expect(accountFor({})).toBeUndefined();
+  expect(accountFor({ headers: { 'X-Key': 'k' } })).toBe('one for everybody: `headers`');
+  expect(accountFor({ credentials: { kind: 'client', clientId: 'gateway', clientSecret: 's', issuer } })).toBe(`the gateway's: client gateway of ${issuer}`);
+  expect(accountFor({ credentials: { kind: 'oauth' } })).toBe('yours: by a sign-in at the issuer that the server names');
+  expect(accountFor({ credentials: { kind: 'oauth' } }, gateway)).toBe('each user\'s: by a sign-in at the issuer that the server names');
+  expect(accountFor({ credentials: exchange }, gateway)).toBe(`each user's: by exchange of his token at ${login}`);
+});
+
+it('only an edge is given the secrets by which tokens of callers are exchanged, and only it has no others', () => {
+  const text = JSON.stringify({ ...gateway, mcpServers: { made: { url: 'https://a.example/mcp', credentials: exchange }, own: { url: 'https://b.example/mcp', credentials: { kind: 'client', clientId: 'gateway', clientSecret: 'c', issuer } } } });
+  const secretsOf = (role: Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'>): readonly unknown[] => {
+    const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '', ...role });
+    return 'config' in loaded ? Object.values(loaded.config.mcpServers).map(({ credentials }) => (credentials as { readonly clientSecret?: string }).clientSecret) : [loaded];
+  };
+  expect(secretsOf({})).toEqual(['s', 'c']);
+  expect(secretsOf({ withoutServerSecrets: true })).toEqual(['s', '']);
+  expect(secretsOf({ withoutExchangeSecrets: true })).toEqual(['', 'c']);
 });

@@ -18,6 +18,8 @@ export interface ConfigSource extends ReferenceSource {
   readonly text: string;
   /** Leaves out the secrets of servers (`headers`, `env` and the like): only a process that connects to servers looks them up. */
   readonly withoutServerSecrets?: boolean;
+  /** Leaves out the secrets by which issuers are asked for tokens made from those of callers: only an edge uses them. */
+  readonly withoutExchangeSecrets?: boolean;
 }
 
 /** Makes a problem of a mistake that is found only after loading, with its place in the file. */
@@ -91,7 +93,7 @@ function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) =
   const report = into(problems);
   const faults: ConfigProblem[] = [];
   const servers = new ServerFaults(source, report, into(faults));
-  const value = servers.substitute(withoutServerKeys(raw, source.withoutServerSecrets === true ? secretServerKeys : [], into(notes)));
+  const value = servers.substitute(withoutServerKeys(raw, source, into(notes)));
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success) return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
@@ -107,7 +109,7 @@ function withoutConsequences(problems: readonly ConfigProblem[]): readonly Confi
 const secretServerKeys = ['headers', 'env', 'envFile'];
 
 /** Removes options that clients write for their own use, with a note, and secrets that this process must not hold. */
-function withoutServerKeys(value: unknown, secrets: readonly string[], note: Report): unknown {
+function withoutServerKeys(value: unknown, { withoutServerSecrets = false, withoutExchangeSecrets = false }: Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'>, note: Report): unknown {
   if (!isMap(value) || !isMap(value['mcpServers'])) return value;
   const servers = Object.entries(value['mcpServers']).map(([name, server]) => {
     if (!isMap(server)) return [name, server] as const;
@@ -116,14 +118,20 @@ function withoutServerKeys(value: unknown, secrets: readonly string[], note: Rep
       note(['mcpServers', name, key], 'an option of clients for their own use, which has no effect here');
       delete ours[key];
     }
-    for (const key of secrets) delete ours[key];
-    if (secrets.length > 0 && isMap(ours['credentials'])) ours['credentials'] = without(ours['credentials'], ['clientSecret', 'privateKey'], '');
+    if (withoutServerSecrets) for (const key of secretServerKeys) delete ours[key];
+    const { credentials } = ours;
+    if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets)) ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
     return [name, ours] as const;
   });
-  return { ...value, mcpServers: Object.fromEntries(servers), ...(secrets.length > 0 && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}) };
+  return { ...value, mcpServers: Object.fromEntries(servers), ...(withoutServerSecrets && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}) };
+}
+
+/** Whether an edge asks for the tokens that the server is called with. */
+function isMadeFromCallers({ kind, identityProvider }: Readonly<Record<string, unknown>>): boolean {
+  return kind === 'exchange' || (kind === 'enterprise' && !(isMap(identityProvider) && 'idTokenFile' in identityProvider));
 }
 
 /** Replaces secrets by a stand-in: every process knows that there is one, and only the process that uses it knows its value. */
 function without(options: Readonly<Record<string, unknown>>, secrets: readonly string[], instead: unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, secrets.includes(key) ? instead : value]));
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, secrets.includes(key) ? instead : isMap(value) ? without(value, secrets, instead) : value]));
 }

@@ -5,7 +5,7 @@ import { loadConfig, type ConfigSource, type LoadResult } from './load.ts';
 /** Bytes of a file named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
 const maxReferencedBytes = 64 * 1024;
 
-export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets'> {
+export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'> {
   /** Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
 }

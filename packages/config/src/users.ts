@@ -13,15 +13,33 @@ export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
 
 /** Whether each known caller is shown to the server in his own name: nobody shares a connection to it then, and nobody a list. */
 export function isOwned({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): boolean {
-  return credentials?.kind === 'oauth' && !isForOneUser(gateway);
+  return credentials !== undefined && credentials.kind !== 'client' && !isForOneUser(gateway);
+}
+
+/** Why no tokens can be made for a server from those of its callers; undefined where they can, or need not. */
+function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): string | undefined {
+  if (credentials?.kind !== 'exchange' && credentials?.kind !== 'enterprise') return undefined;
+  const auth = gateway.auth === 'none' ? undefined : gateway.auth;
+  if (credentials.kind === 'exchange') {
+    const known = [...(auth?.issuers.map(({ issuer }) => issuer) ?? []), ...(auth?.server === undefined || gateway.publicUrl === undefined ? [] : [gateway.publicUrl])];
+    const unknown = (credentials.from ?? [credentials.issuer]).find((each) => !known.includes(each));
+    if (known.length === 0 && auth?.kubernetes === undefined) return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
+    return unknown === undefined || auth?.kubernetes !== undefined ? undefined : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
+  }
+  if (credentials.identityProvider?.idTokenFile !== undefined) return isForOneUser(gateway) ? undefined : 'the ID token of a file is that of one user, and this gateway may have others: leave out `idTokenFile`, and let users sign in by `auth.server.signIn`';
+  const signIn = auth?.server?.signIn;
+  if (signIn === undefined || signIn.oauth !== undefined) return 'the server is called by the ID tokens of users who sign in at an OpenID provider: set `auth.server.signIn`, or `identityProvider.idTokenFile` where only the user of this machine can reach the gateway';
+  const { identityProvider } = credentials;
+  return identityProvider === undefined || (identityProvider.issuer === signIn.issuer && identityProvider.clientId === signIn.clientId) ? undefined : '`identityProvider` is another one, or has another client, than `auth.server.signIn`, which makes the ID tokens of users';
 }
 
 /** Why users cannot sign in for a server; undefined where they can. */
 export function usersProblem(server: Pick<ServerConfig, 'credentials' | 'isolation'>, gateway: Gateway): string | undefined {
-  if (!isOwned(server, gateway)) return undefined;
+  const mistake = callerProblem(server, gateway);
+  if (mistake !== undefined || !isOwned(server, gateway)) return mistake;
   const { auth, listen, publicUrl } = gateway;
   if (auth === undefined || auth === 'none') return 'each user signs in for the server himself, and nothing tells the callers of this gateway apart: say how they are known (`auth`), or let it be reached by programs of this machine alone, by `listen` and by `publicUrl`';
-  if (publicUrl === undefined && !isOfThisMachine(listen)) return 'users are sent to a page of the gateway to sign in for the server: that takes `publicUrl`, the address that their browsers know';
+  if (server.credentials?.kind === 'oauth' && publicUrl === undefined && !isOfThisMachine(listen)) return 'users are sent to a page of the gateway to sign in for the server: that takes `publicUrl`, the address that their browsers know';
   const { isolation } = server;
   return isolation === 'auto' || isolation === 'principal' ? undefined : `each user has connections of his own to a server that is called with his credentials (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`;
 }

@@ -38,11 +38,11 @@ const maxNamed = 100;
 /** @throws {CredentialProblem} */
 export async function discover({ fetch, url, resourceMetadata, issuer: pinned }: DiscoveryOptions): Promise<Discovered> {
   const said = await ofServer(fetch, url, resourceMetadata, resourceMetadata === undefined ? isForbiddenAbsent : undefined);
-  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await ofIssuer(fetch, pinned), resource: resourceOf(url), scopes: undefined };
+  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await issuerMetadata(fetch, pinned), resource: resourceOf(url), scopes: undefined };
   const { resource, scopes, issuers, isProofWanted } = said;
   if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned)) throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
   const [named = new URL(url).origin] = pinned === undefined ? issuers : [pinned];
-  return { issuer: named, server: await ofIssuer(fetch, named), resource, scopes, isProofWanted };
+  return { issuer: named, server: await issuerMetadata(fetch, named), resource, scopes, isProofWanted };
 }
 
 /**
@@ -90,8 +90,8 @@ function isSameOrParent(resource: string, url: string): boolean {
   return one.origin === other.origin && withSlash(other.pathname).startsWith(withSlash(one.pathname));
 }
 
-/** @throws {CredentialProblem} when there is no document that names exactly that issuer (RFC 8414, 3.3). */
-async function ofIssuer(fetch: Fetch, issuer: string): Promise<AuthorizationServer> {
+/** The metadata of an issuer. @throws {CredentialProblem} when there is no document that names exactly that issuer (RFC 8414, 3.3). */
+export async function issuerMetadata(fetch: Fetch, issuer: string): Promise<AuthorizationServer> {
   if (!isTrustworthy(issuer)) throw new CredentialProblem(`the issuer ${shown(issuer)} is not at an https:// address`);
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');

@@ -4,7 +4,10 @@ export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outb
 export type { HeaderSource, SentHeaders } from './source.ts';
 export { beginSignIn, connectionAt, finishSignIn, revokeAtIssuer, type Begun, type Connection, type SignInOptions } from './sign-in.ts';
 export { openAnswer, sealAnswer } from './sealed-answer.ts';
+export { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 export { NoCredentials } from './no-credentials.ts';
+export { Prover } from './proof-of-possession.ts';
+export { sealToken, TokenReceiver } from './sealed-token.ts';
 export { UserTokens } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';
 export { FileLock } from './vault/file-lock.ts';

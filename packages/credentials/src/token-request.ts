@@ -35,6 +35,8 @@ export interface TokenRequest {
   readonly parameters: Readonly<Record<string, string | undefined>>;
   /** Proves that the requester has the key that the tokens are to be bound to; left out for tokens that are not. */
   readonly prover?: Prover | undefined;
+  /** The type of token that is expected, where it is no access token (`issued_token_type`, RFC 8693, 2.2.1); it is not sent to servers. */
+  readonly issues?: string | undefined;
 }
 
 /** The issuer refuses what the request presented, such as a refresh token; repeating the request does not help. */
@@ -49,7 +51,7 @@ export class TokenRefused extends CredentialProblem {
 }
 
 /** @throws {CredentialProblem} */
-export async function requestTokens({ fetch, server, client, grant, parameters, prover }: TokenRequest): Promise<Tokens> {
+export async function requestTokens({ fetch, server, client, grant, parameters, prover, issues }: TokenRequest): Promise<Tokens> {
   const { issuer, token_endpoint: endpoint } = server;
   if (endpoint === undefined || !isTrustworthy(endpoint)) throw new CredentialProblem(`the issuer ${issuer} names no address for tokens`);
   const library = await import('oauth4webapi');
@@ -60,7 +62,7 @@ export async function requestTokens({ fetch, server, client, grant, parameters, 
     [library.customFetch]: (address: string, { method, headers, body }) => withProof(prover, method, address, (proof) => fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) })),
   });
   const sent = [...Object.entries(given).flatMap(([name, value]) => (spoken.has(name) ? [] : [value])), client.clientSecret ?? []].flat();
-  return tokensIn(answer, issuer, prover !== undefined, sent);
+  return tokensIn(answer, issuer, prover !== undefined, sent, issues);
 }
 
 /** Parameters that are no secrets. */
@@ -118,18 +120,19 @@ function basic(secret: string): ClientAuth {
 }
 
 /** @throws {CredentialProblem} */
-async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, sent: readonly string[]): Promise<Tokens> {
+async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, sent: readonly string[], issues: string | undefined): Promise<Tokens> {
   const said = parsed(await answer.text());
   const error = isObject(said) ? said['error'] : undefined;
   if (answer.status !== 200 || error !== undefined) {
     if (answer.status >= 500 || answer.status === 429) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}`, { isPassing: true });
     throw new TokenRefused(issuer, typeof error === 'string' && isCode(error, sent) ? error : `HTTP ${answer.status}`);
   }
-  const { access_token: accessToken, token_type: type, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
+  const { access_token: accessToken, token_type: type, issued_token_type: issued, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
   if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
+  if (issues !== undefined && issued !== issues) throw new CredentialProblem(`the issuer ${issuer} gives a token of another type than ${issues}`);
   // Some issuers leave the type out; a token of another type would have to be sent in another way.
   const isBound = canBeBound && typeof type === 'string' && type.toLowerCase() === 'dpop';
-  if (type !== undefined && !isBound && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
+  if (issues === undefined && type !== undefined && !isBound && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
   const seconds = Number(life);
   return {
     ...(isBound ? { isBound } : {}),

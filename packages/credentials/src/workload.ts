@@ -1,12 +1,14 @@
 /**
- * Tokens that the gateway gets in its own name, for everybody who uses a server: as a client of the issuer (RFC 6749, 4.4), or by an assertion
- * that the platform it runs on gives it (RFC 7523, 2.1). One request at a time asks the issuer, however many callers wait; a token is replaced before it
+ * Tokens for a server that its issuer gives without anybody's sign-in there: in the gateway's own name, as a client of the issuer (RFC 6749, 4.4) or by an assertion
+ * that the platform it runs on gives it (RFC 7523, 2.1); or in the name of a user who is known already (`grants.ts`). One request at a time asks the issuer, however many callers wait; a token is replaced before it
  * expires, while it can still be used, and only when somebody uses it.
  */
 import type { Challenge } from './challenge.ts';
 import { discover, type Discovered } from './discovery.ts';
+import type { Grant } from './grants.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
+import type { JsonWebKey } from 'node:crypto';
 import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
 import { requestTokens, type ClientIdentity, type Tokens } from './token-request.ts';
 
@@ -16,8 +18,12 @@ export interface WorkloadOptions {
   readonly url: string;
   readonly client: ClientIdentity;
   /** Reads the platform's assertion, anew for each request; undefined when the client authenticates with a secret or key of its own. */
-  readonly assertion: (() => string) | undefined;
+  readonly assertion?: (() => string) | undefined;
+  /** How tokens are asked for in the name of a user; left out for tokens in the gateway's own name. */
+  readonly grant?: Grant | undefined;
   readonly issuer: string | undefined;
+  /** What the server has demanded of requests without credentials, where that is known. */
+  readonly challenge?: Challenge | undefined;
   readonly scope: string | undefined;
   /** Whether tokens are requested for this server only (RFC 8707). */
   readonly namesResource: boolean;
@@ -50,9 +56,11 @@ export class WorkloadTokens implements HeaderSource {
   #secrets: readonly string[];
   /** Makes proofs for tokens that are bound to a key of this process. */
   #prover: Prover | undefined;
+  #proofKey: JsonWebKey | undefined;
 
   constructor(options: WorkloadOptions) {
     this.#options = options;
+    this.#challenge = options.challenge;
     this.#secrets = [options.client.clientSecret ?? []].flat();
   }
 
@@ -69,6 +77,16 @@ export class WorkloadTokens implements HeaderSource {
     return held.headers;
   }
 
+  /** Milliseconds since 1970 until which the current token may be used; 0 when there is none. */
+  get until(): number {
+    return this.#held?.until ?? 0;
+  }
+
+  /** The key that tokens are bound to; undefined before the first such token. */
+  get proofKey(): JsonWebKey | undefined {
+    return this.#proofKey;
+  }
+
   ask(): Promise<SentHeaders> {
     const { current } = this;
     if (current !== undefined) return Promise.resolve(current);
@@ -79,7 +97,7 @@ export class WorkloadTokens implements HeaderSource {
     // Only the issuer's operator can give the gateway more rights.
     if (challenge.error === 'insufficient_scope') return false;
     // The refused token has been replaced already.
-    if (this.#held !== undefined && this.#held.headers !== sent) return true;
+    if (this.#held !== undefined && this.#held.headers['authorization'] !== sent['authorization']) return true;
     this.#held = undefined;
     this.#challenge = challenge;
     // The server may trust another issuer now, so its metadata are read again.
@@ -89,7 +107,7 @@ export class WorkloadTokens implements HeaderSource {
   }
 
   gaveUp(sent: SentHeaders): Promise<void> {
-    if (this.#held?.headers === sent) this.#held = undefined;
+    if (this.#held?.headers['authorization'] === sent['authorization']) this.#held = undefined;
     this.#discovered = undefined;
     return Promise.resolve();
   }
@@ -123,17 +141,18 @@ export class WorkloadTokens implements HeaderSource {
   }
 
   async #tokens(): Promise<Tokens> {
-    const { fetch, url, client, assertion, issuer, scope, namesResource } = this.#options;
+    const { fetch, url, client, assertion, grant, issuer, scope: configured, namesResource } = this.#options;
     this.#discovered ??= await discover({ fetch, url, issuer, resourceMetadata: this.#challenge?.resourceMetadata });
     const { server, resource, scopes, isProofWanted = false } = this.#discovered;
     const isBound = (isProofWanted || this.#challenge?.isProofWanted === true) && canBind(server);
-    if (isBound) this.#prover ??= new Prover(newProofKey());
-    return requestTokens({
-      fetch, server, client,
-      grant: assertion === undefined ? clientCredentials : jwtBearer,
-      parameters: { scope: scope ?? this.#challenge?.scope ?? scopes, resource: namesResource ? resource : undefined, assertion: assertion?.() },
-      prover: isBound ? this.#prover : undefined,
-    });
+    if (isBound) {
+      this.#proofKey ??= newProofKey();
+      this.#prover ??= new Prover(this.#proofKey);
+    }
+    const wanted = { fetch, server, scope: configured ?? this.#challenge?.scope ?? scopes, resource: namesResource ? resource : undefined, prover: isBound ? this.#prover : undefined };
+    if (grant !== undefined) return grant(wanted);
+    const { scope, resource: named, prover } = wanted;
+    return requestTokens({ fetch, server, client, grant: assertion === undefined ? clientCredentials : jwtBearer, parameters: { scope, resource: named, assertion: assertion?.() }, prover });
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {

@@ -38,6 +38,8 @@ export interface AuthenticatorOptions {
   readonly kubernetes?: TokenReviewOptions | undefined;
   /** The gateway's own authorization server; undefined where there is none. */
   readonly own?: OwnServer | undefined;
+  /** Called with the token of each request that is known by one, except at the admin port. @returns the facts that the request goes on with. */
+  readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
   /** Reports a problem to the operator. */
   readonly warn: (details: Readonly<Record<string, unknown>>, text: string) => void;
 }
@@ -126,7 +128,9 @@ export class Authenticator {
     if (typeof credential !== 'string') return this.tally.count('none', credential);
     if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown);
     const verdict = this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
-    return verdict instanceof Promise ? verdict.then((found) => this.tally.count('token', found)) : this.tally.count('token', verdict);
+    const held = isAdminPort === true ? undefined : this.#options.held;
+    const noted = (found: Verdict): Verdict => this.tally.count('token', held === undefined || 'fault' in found ? found : held(found, credential));
+    return verdict instanceof Promise ? verdict.then(noted) : noted(verdict);
   }
 
   /** Whether what was proven still holds; asked for open streams when something was revoked. */

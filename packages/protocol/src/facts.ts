@@ -1,5 +1,5 @@
 /** The proven facts about a caller, as the edge passes them to the code that decides about access. */
-import type { Principal } from './ids.ts';
+import type { Principal, WorkerId } from './ids.ts';
 
 /** The identity of a user or program: exact texts, compared as they are. */
 export interface Subject {
@@ -31,4 +31,6 @@ export interface Facts extends Subject {
   readonly isUnscoped?: true;
   /** The id of the user's consent, which the user may withdraw; only in tokens of our own authorization server. */
   readonly grant?: string | undefined;
+  /** The edge that holds the token by which the caller is known, where a server is called with tokens made from it; left out otherwise. */
+  readonly at?: WorkerId | undefined;
 }

@@ -7,6 +7,8 @@ export interface UpstreamSession {
   readonly refreshToken: string | undefined;
   /** Access token with which the provider is asked for the user; left out where the ID token identified the user. */
   readonly accessToken?: string | undefined;
+  /** The provider's ID token, where servers are called by assertions that the provider makes about its users; left out otherwise. */
+  readonly idToken?: string | undefined;
   /** Milliseconds since 1970 at which it ends; undefined where the provider is asked instead. */
   readonly endsAt: number | undefined;
   /** When the provider last confirmed it. */

@@ -18,7 +18,7 @@ import { Secrets } from './secrets.ts';
 import { settingsOf, type Rules } from './settings.ts';
 import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
-import { Upstream, type SignInOptions } from './upstream.ts';
+import { SignInProblem, Upstream, type SignInOptions } from './upstream.ts';
 import { Users } from './users.ts';
 
 export interface AuthorizationServerOptions extends Rules {
@@ -167,6 +167,11 @@ export class AuthorizationServer {
   /** Serves a request to such a path. Never throws. @param address under which the client is counted. */
   handle(request: IncomingMessage, response: ServerResponse, address: string): void {
     if (this.#handle !== undefined) this.#site.handle({ request, response, address }, this.#handle);
+  }
+
+  /** The ID token of a user of the OpenID provider. @throws {SignInProblem} in words when there is none that is good. */
+  idTokenOf(subject: string): Promise<string> {
+    return this.#upstream?.idToken(subject) ?? Promise.reject(new SignInProblem('users of this gateway sign in at no OpenID provider'));
   }
 
   /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */

@@ -5,7 +5,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -131,8 +131,11 @@ const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<str
 let provider: StandInProvider;
 let authorization: AuthorizationServer;
 let url: string;
+/** Whether any server is called by assertions of the provider. */
+let keepsIdTokens: boolean;
 
 beforeEach(async () => {
+  keepsIdTokens = true;
   vi.useFakeTimers({ toFake: ['Date'] });
   provider = new StandInProvider();
   await provider.open();
@@ -145,7 +148,7 @@ beforeEach(async () => {
     publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
     scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 14 * 86_400_000, refreshGraceMs: 0,
     clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile: undefined, serversAt: () => [],
-    signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: 'secret', scopes: ['openid'], subject: 'sub', groups: 'groups', tenant: 'org', require: {}, parameters: {} },
+    signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: 'secret', scopes: ['openid'], subject: 'sub', groups: 'groups', tenant: 'org', require: {}, parameters: {}, keepsIdTokens: () => keepsIdTokens },
   });
   return async () => {
     vi.useRealTimers();
@@ -233,4 +236,23 @@ it.each([
 it('a sign-in with the ID token of somebody else\'s client names the claim that is wrong', async () => {
   provider.claims = { sub: 'una', org: 'acme', aud: 'another' };
   expect((await new Browser().begin()).text).toContain('whose &#34;aud&#34; is not the expected one');
+});
+
+it('the ID token of a user is kept for assertions of the provider, and another one asked for when it has expired', async () => {
+  await new Browser().tokens();
+  const subject = `${provider.issuer}|una`;
+  const first = await authorization.idTokenOf(subject);
+  expect(decodeJwt(first)).toMatchObject({ iss: provider.issuer, sub: 'una', aud: 'omnibus' });
+  vi.setSystemTime(Date.now() + 3_600_000);
+  expect((decodeJwt(await authorization.idTokenOf(subject)).exp ?? 0) * 1_000).toBeGreaterThan(Date.now());
+  vi.setSystemTime(Date.now() + 3_600_000);
+  provider.isSignedOut = true;
+  await expect(authorization.idTokenOf(subject)).rejects.toThrow(/he has to sign in at the gateway again/);
+});
+
+it('no ID token is kept where no server is called by one', async () => {
+  keepsIdTokens = false;
+  await new Browser().tokens();
+  await expect(authorization.idTokenOf(`${provider.issuer}|una`)).rejects.toThrow(/has given no ID token of this user/);
+  await expect(authorization.idTokenOf('nobody')).rejects.toThrow(/has given no ID token of this user/);
 });

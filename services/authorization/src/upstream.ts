@@ -22,6 +22,8 @@ export interface SignInOptions {
   readonly require: Readonly<Record<string, readonly string[]>>;
   /** Further parameters of the address at which users sign in. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** Whether ID tokens are kept, for servers that are called by assertions of the provider; default: no. */
+  readonly keepsIdTokens?: (() => boolean) | undefined;
   /** How a provider without OpenID Connect is asked who its user is. */
   readonly oauth?: OAuthProvider | undefined;
 }
@@ -44,6 +46,8 @@ const askEveryMs = 1_000;
 const askingMs = 15_000;
 /** For this long, users stay signed in when the provider cannot be reached. */
 const unansweredMs = 24 * 3_600_000;
+/** An ID token is not used this shortly before it expires, since it might expire on its way. */
+const idTokenMarginMs = 10_000;
 const maxSubjectBytes = 255;
 const maxGroups = 200;
 const retryMs = 5_000;
@@ -114,7 +118,7 @@ export class Upstream {
     }
     const claims = tokens.claims() as JsonObject;
     return this.#personOf(claims, {
-      refreshToken: tokens.refresh_token,
+      refreshToken: tokens.refresh_token, ...this.#kept(tokens.id_token),
       endsAt: tokens.refresh_token === undefined ? endOf(claims, tokens.expiresIn(), now) : undefined,
       checkedAt: now, askingUntil: 0,
       sid: typeof claims['sid'] === 'string' ? claims['sid'] : undefined,
@@ -151,13 +155,35 @@ export class Upstream {
       const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
       await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
         ...person, ...(groups === undefined ? {} : { groups }),
-        upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), checkedAt: Date.now(), askingUntil: 0 },
+        upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), ...this.#kept(tokens?.id_token), checkedAt: Date.now(), askingUntil: 0 },
       }));
       return true;
     } catch (error) {
       if (error instanceof NotSignedIn || (error instanceof client.ResponseBodyError && error.error === 'invalid_grant')) return false;
       return Date.now() - checkedAt < unansweredMs;
     }
+  }
+
+  /**
+   * The provider's ID token of a user, with which the provider itself can be asked for assertions. Where it has expired, the provider is asked for another one.
+   * @throws {SignInProblem} in words when there is none that is good.
+   */
+  async idToken(subject: string): Promise<string> {
+    const good = async (): Promise<string | undefined> => {
+      const { idToken } = (await this.#people.find(subject))?.upstream ?? {};
+      return idToken !== undefined && ((await import('jose')).decodeJwt(idToken).exp ?? 0) * 1_000 > Date.now() + idTokenMarginMs ? idToken : undefined;
+    };
+    const known = await good();
+    if (known !== undefined) return known;
+    const person = await this.#people.find(subject);
+    if (person?.upstream?.refreshToken !== undefined) await this.lasts(person);
+    const fresh = person?.upstream === undefined ? undefined : await good();
+    if (fresh === undefined) throw new SignInProblem(`${this.host} has given no ID token of this user that is still good: he has to sign in at the gateway again`);
+    return fresh;
+  }
+
+  #kept(idToken: string | undefined): Pick<UpstreamSession, 'idToken'> {
+    return idToken === undefined || this.#options.keepsIdTokens?.() !== true ? {} : { idToken };
   }
 
   /** The user who has signed out at the provider, according to a logout token. @returns undefined when the token is not valid. */

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { catalogBucket, MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { loadConfig } from '@omnibus/config';
+import { TokenReceiver } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, catalogKey, defaultLimits, latestLegacyRevision, newRequestKey, newWorkerId, parseServerName,
@@ -79,7 +80,7 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.adapter = new Adapter({
       server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
       signIns: undefined,
-      credentials: credentialsOf({ server: this.#name, config, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined, isForOne: true }),
+      credentials: credentialsOf({ server: this.#name, config, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined, isForOne: true, edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) } }),
       slept: (isAsleep) => this.slept.add(isAsleep),
       bus: this.bus, wheel: this.wheel, log, metrics, tracing: undefined, definitions: this.definitions,
     });

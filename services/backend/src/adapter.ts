@@ -64,7 +64,7 @@ export class Adapter {
     const owned = options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined;
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
-      connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,
+      connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true, isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
       ownerWantsSignIn: owned === undefined ? undefined : (principal) => owned.of(principal).wanted !== undefined,
     });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
@@ -103,7 +103,7 @@ export class Adapter {
       },
     }, options.before?.gone);
     this.#pool = new ConnectionPool({
-      isolation: config.isolation, isOwned: owned !== undefined, isProgram: config.url === undefined, base: this.#connection, wheel,
+      isolation: config.isolation, isOwned: owned !== undefined, met: owned?.met === undefined ? undefined : (context) => owned.met?.(context), isProgram: config.url === undefined, base: this.#connection, wheel,
       idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,

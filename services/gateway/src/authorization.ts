@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { AuthorizationServer, FurtherScope } from '@omnibus/authorization';
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
-import { hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
+import { enabledServers, hasEndpoint, hasTenants, serversFor, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { SealingKeys } from './sealing-key.ts';
@@ -43,7 +43,7 @@ export async function openAuthorization({ config, baseFolder, bus, log, metrics,
     registration: server.registration, registrationToken: server.registrationToken, clients: server.clients,
     clientDocuments: server.clientDocuments, documentHosts: server.documentHosts,
     usersFile: server.users === undefined ? undefined : resolve(baseFolder, server.users.file),
-    signIn: server.signIn,
+    signIn: server.signIn === undefined ? undefined : { ...server.signIn, keepsIdTokens: () => [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'enterprise') },
     serversAt: (resource, tenant) => serversAt(resource, publicUrl, config(), tenant),
   });
 }

@@ -15,10 +15,11 @@ import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';
 import { compileGuards } from './guards.ts';
 import type { GoneUsers } from './connect/gone-users.ts';
+import type { Exchange } from './exchange/open-exchange.ts';
 import type { Vaults } from './vault.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
-import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
+import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, version, type CatalogRecord } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Failures, Faults, Metrics, openTracing, Tap, type Logger, type Tracing } from '@omnibus/telemetry';
@@ -27,6 +28,7 @@ import { TapDesk } from './admin/api/tap-desk.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
+import { measureBus, repeat } from './measure.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -71,8 +73,6 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-/** Milliseconds between two measurements of the round trip to NATS. */
-const measureMs = 5_000;
 /** Milliseconds between two flushes of faults that were counted instead of logged one by one. */
 const flushMs = 5_000;
 
@@ -128,6 +128,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let authenticator: Authenticator | undefined;
   let closeRevocations = (): void => undefined;
   let goneUsers: GoneUsers | undefined;
+  let exchange: Exchange | undefined;
   let blocks: Blocks | undefined;
   /** Opened when the first server is used at which users sign in themselves. */
   let vaults: Vaults | undefined;
@@ -171,11 +172,12 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), guardrails: await compileGuards(config), log: log.child({ role: 'session' }) });
     }
     if (has('edge') && isServing) {
-      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openGoneUsers, openSites }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts')]);
+      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openGoneUsers, openSites }, { openExchange }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts'), import('./exchange/open-exchange.ts')]);
       const edgeLog = log.child({ role: 'edge' });
       authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog, removed: (subject) => void goneUsers?.removed(subject) });
       goneUsers = openGoneUsers({ authorization, bus: opened, log: edgeLog, config: () => current });
-      authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization });
+      exchange = openExchange({ config: current, bus, log: edgeLog, metrics, authorization });
+      authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization, held: exchange.hold });
       const site = openSites({ authorization, authenticator, bus, log: edgeLog, base, isForOne });
       edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site });
     }
@@ -186,6 +188,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     await sessions?.start();
     await backend?.start();
     void goneUsers?.look();
+    if (edge !== undefined) await exchange?.start(authenticator, edge.worker);
     endpoint = await edge?.start();
     await admin?.join(opened);
   } catch (error) {
@@ -220,6 +223,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       current = changed;
       sessions?.apply(changed, policy, guardrails);
       edge?.apply(changed);
+      exchange?.apply(changed);
       await vaults?.apply(changed);
       await backend?.apply(changed);
     },
@@ -231,6 +235,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       edge?.drain();
       await sessions?.stop();
       await edge?.stop();
+      await exchange?.stop();
       await authenticator?.close();
       closeRevocations();
       await authorization?.close();
@@ -272,26 +277,4 @@ async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder
     options.log.error({ problem: (error as Error).message }, 'nobody can be known at the admin port of this process');
     return { authenticator: undefined, close: () => undefined };
   }
-}
-
-/** Keeps the metrics of the bus up to date. @returns a function that ends this. */
-function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => void {
-  metrics.beforeScrape(() => {
-    metrics.busConnected.set(bus.connected ? 1 : 0);
-    metrics.busReconnects.set(bus.reconnects);
-  });
-  return bus.isShared ? repeat(wheel, measureMs, () => {
-    if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
-  }) : () => undefined;
-}
-
-/** Calls `run` now and every `everyMs`. @returns a function that ends this. */
-function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => void {
-  let next: Deadline | undefined;
-  const again = (): void => {
-    next = wheel.schedule(everyMs, again);
-    run();
-  };
-  again();
-  return () => next?.cancel();
 }

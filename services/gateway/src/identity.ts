@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Authenticator, type OwnServer } from '@omnibus/identity';
+import { Authenticator, type Facts, type OwnServer } from '@omnibus/identity';
 import { selectorProblem } from '@omnibus/policy';
 import type { Logger } from '@omnibus/telemetry';
 
@@ -13,19 +13,21 @@ interface IdentityOptions {
   readonly log: Logger;
   /** The gateway's own authorization server; undefined where there is none. */
   readonly own: OwnServer | undefined;
+  /** Keeps the tokens of callers for servers that are called with tokens made from them. */
+  readonly held?: ((facts: Facts, token: string) => Facts) | undefined;
 }
 
 /**
  * @returns undefined where callers are not authenticated.
  * @throws {Error} in words for the operator when a configured way of authentication cannot be used.
  */
-export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log, own }: IdentityOptions): Promise<Authenticator | undefined> {
+export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log, own, held }: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
     issuers: auth.issuers,
     resource: publicUrl === undefined && auth.audience.length === 0 ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
     proxy: auth.proxy,
-    own,
+    own, held,
     certificates: auth.clientCertificates,
     kubernetes: auth.kubernetes === undefined ? undefined : { ...auth.kubernetes, caFile: resolve(baseFolder, auth.kubernetes.caFile), tokenFile: resolve(baseFolder, auth.kubernetes.tokenFile) },
     toolProblem: selectorProblem,

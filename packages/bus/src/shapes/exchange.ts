@@ -1,10 +1,10 @@
 /** Shapes of the messages between session and backend workers. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type ConnectCommand, type ConnectionRow, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
+import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type CallerTokenAsk, type CallerTokenReply, type ConnectCommand, type ConnectionRow, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
 import { closed, count, fields, flag, list, number, object, oneOf, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
-const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text) }));
+const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text), at: optional(token) }));
 const context = fields<ExchangeContext>({
   principal: text, who, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag,
   client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,
@@ -74,6 +74,11 @@ export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', {
   ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text },
   connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag), wasUnreadable: optional(flag) }, forgotten: { count, notRevoked: count },
 }));
+
+export const callerTokenAsk = shape<CallerTokenAsk>(fields<CallerTokenAsk>({
+  server: token, principal: text, key: object, resourceMetadata: optional(text), scope: optional(text), isProofWanted: optional(flag), refused: optional(text),
+}));
+export const callerTokenReply = closed(variants<CallerTokenReply, 'kind'>('kind', { token: { sealed: text }, failed: { problem: text, isPassing: flag } }));
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

@@ -48,6 +48,7 @@ export const samples: Samples = {
   limits: { request: { kind: 'taken', worker, taken: [['rule x', 1]], running: [] } },
   'backend-control': { request: { kind: 'cancel', exchange, reason: 'enough' } },
   connect: { request: { kind: 'look', ticket: 'ticket' }, reply: { kind: 'gone' } },
+  'caller-token': { request: { server, principal: caller.principal, key: { kty: 'EC' } }, reply: { kind: 'failed', problem: 'a problem', isPassing: true } },
   'admin-ask': { request: { about: 'process', args: {} }, reply: { process: worker, role: 'edge', workers: [worker], known: [{ worker, role: 'edge' }], body: {} } },
   'tap-lease': { request: { watch: 'watch', to: worker, termMs: 10_000, filter: { server: 'server' }, perSecond: 50, payload: 'none' } },
   tap: { request: { process: worker, watch: 'watch', events: [{ tag: 'tag' }], dropped: 0 } },

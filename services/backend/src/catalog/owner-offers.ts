@@ -11,7 +11,7 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { readList } from './reader.ts';
-import { signInTool, withoutSignIn } from './sign-in-offer.ts';
+import { withoutSignIn } from './sign-in-offer.ts';
 
 export interface OwnerOffersOptions {
   readonly server: ServerName;
@@ -23,6 +23,8 @@ export interface OwnerOffersOptions {
   readonly connections: () => ConnectionPool;
   /** Whether the server has refused what is asked in a user's name, for want of his sign-in. */
   readonly wantsSignIn: (principal: Principal) => boolean;
+  /** The tool that such a user is offered. */
+  readonly standIn: ToolEntry;
   /** What is known of some user has changed. */
   readonly changed: () => void;
   /** The server was met over a connection in some user's name. */
@@ -230,7 +232,7 @@ export class OwnerOffers {
   }
 
   #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, wantsSignIn: boolean): void {
-    const tool = signInTool(this.#options.server);
+    const tool = this.#options.standIn;
     const lists = wantsSignIn ? { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] } : given;
     const text = JSON.stringify([wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;

@@ -14,6 +14,8 @@ export interface PublisherOptions {
   /** Undefined where nothing is held against what was approved. */
   readonly definitions: Definitions | undefined;
   readonly wantsSignIn: () => boolean;
+  /** Whether the server is called with tokens made from those of its callers. */
+  readonly isMadeFromCallers: boolean;
   /** Of a user, where each is called for in his own name; undefined elsewhere. */
   readonly ownerWantsSignIn: ((principal: Principal) => boolean) | undefined;
   /** The option `rereadLists` of the server. */

@@ -15,6 +15,8 @@ import type { PublisherOptions } from './publisher-options.ts';
 import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.ts';
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
+import { signInTool } from './sign-in-offer.ts';
+
 import { FailedLists } from './failed-lists.ts';
 import { OwnerOffers } from './owner-offers.ts';
 
@@ -52,6 +54,8 @@ export class CatalogPublisher {
   /** Offers to clients that declared capabilities, or to each user where the server is called with users' own credentials. */
   readonly offers: CallerOffers | OwnerOffers;
   readonly owners: OwnerOffers | undefined;
+  /** The tool that is offered instead of the lists of a server to whom it shows none. */
+  readonly #standIn: ToolEntry;
   /** Callers that wait for the end of the next reading. */
   readonly #awaited: (() => void)[] = [];
 
@@ -61,9 +65,10 @@ export class CatalogPublisher {
     this.#common = new BaseLists(options);
     this.#failed = new FailedLists(options.wheel);
     const { ownerWantsSignIn } = options;
+    this.#standIn = signInTool(options.server, options.isMadeFromCallers);
     const changed = (): void => this.#publishAgain();
     this.owners = ownerWantsSignIn === undefined ? undefined : new OwnerOffers({
-      ...options, changed, wantsSignIn: ownerWantsSignIn,
+      ...options, changed, wantsSignIn: ownerWantsSignIn, standIn: this.#standIn,
       met: ({ revision, capabilities }) => {
         if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
       },
@@ -160,7 +165,7 @@ export class CatalogPublisher {
 
   get #parts(): RecordParts {
     const { definitions, wantsSignIn } = this.#options;
-    return { definitions, common: this.#common, offers: this.offers, owners: this.owners, wantsSignIn: wantsSignIn() };
+    return { definitions, common: this.#common, offers: this.offers, owners: this.owners, standIn: wantsSignIn() ? this.#standIn : undefined };
   }
 
   /** Writes nothing more, since another adapter does from now on. */

@@ -1,5 +1,5 @@
 /** A server's record, of what is known of it. */
-import type { CatalogRecord, ServerTrouble } from '@omnibus/protocol';
+import type { CatalogRecord, ServerTrouble, ToolEntry } from '@omnibus/protocol';
 import type { BaseLists } from './base-lists.ts';
 import type { CallerOffers } from './caller-offers.ts';
 import type { Definitions } from './definitions/definitions.ts';
@@ -12,8 +12,8 @@ export interface RecordParts {
   readonly common: BaseLists;
   readonly offers: Pick<CallerOffers, 'all'>;
   readonly owners: OwnerOffers | undefined;
-  /** The server shows nothing to whom it does not know. */
-  readonly wantsSignIn: boolean;
+  /** The tool that stands for a server that shows nothing to whom it does not know; undefined for others. */
+  readonly standIn: ToolEntry | undefined;
 }
 
 /** @param known what was said before. */
@@ -31,13 +31,13 @@ export function recordOfUp(known: CatalogRecord, instructions: string | undefine
 export function recordOfLost(known: CatalogRecord, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble | undefined }, parts: RecordParts): CatalogRecord {
   const { wantsSignIn, trouble: _trouble, ...before } = known;
   const lost: CatalogRecord = { ...before, status: 'down', problem, ...(trouble === undefined ? {} : { trouble }), lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
-  return parts.owners === undefined ? orSignInOffer(lost, parts.wantsSignIn) : judged(lost, parts);
+  return parts.owners === undefined ? orSignInOffer(lost, parts.standIn) : judged(lost, parts);
 }
 
 /** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */
-function judged(record: CatalogRecord, { definitions, owners, wantsSignIn }: RecordParts): CatalogRecord {
-  const whole = owners === undefined ? record : { ...record, ...owners.of(record.lists, orSignInOffer(record, wantsSignIn) !== record) };
-  return orSignInOffer(definitions?.judged(whole) ?? whole, wantsSignIn);
+function judged(record: CatalogRecord, { definitions, owners, standIn }: RecordParts): CatalogRecord {
+  const whole = owners === undefined ? record : { ...record, ...owners.of(record.lists, orSignInOffer(record, standIn) !== record) };
+  return orSignInOffer(definitions?.judged(whole) ?? whole, standIn);
 }
 
 /** Whether a record says nothing new. Lists that read the same are the same objects. */

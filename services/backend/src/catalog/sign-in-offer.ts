@@ -1,13 +1,19 @@
 import { noLists, signInName, type CallerOffer, type CatalogRecord, type ServerName, type ToolEntry } from '@omnibus/protocol';
 
-/** What stands for a server that shows nothing before somebody has signed in: a call of it is answered with the address where that is done. */
-export function orSignInOffer(record: CatalogRecord, wantsSignIn: boolean): CatalogRecord {
-  if (!wantsSignIn || (record.status !== 'down' && record.lists.tools.length > 0)) return record;
+/**
+ * What stands for a server that shows nothing before it knows whom it serves: a call of it is answered with the address where a user signs in, or with the reason
+ * why the server cannot be called in his name.
+ * @param standIn undefined for a server that shows its lists.
+ */
+export function orSignInOffer(record: CatalogRecord, standIn: ToolEntry | undefined): CatalogRecord {
+  if (standIn === undefined || (record.status !== 'down' && record.lists.tools.length > 0)) return record;
   const { problem: _problem, ...rest } = record;
-  return { ...rest, status: 'up', wantsSignIn: true, capabilities: { ...record.capabilities, tools: { listChanged: true } }, lists: { ...noLists, tools: [signInTool(record.server)] } };
+  return { ...rest, status: 'up', wantsSignIn: true, capabilities: { ...record.capabilities, tools: { listChanged: true } }, lists: { ...noLists, tools: [standIn] } };
 }
 
-export function signInTool(server: ServerName): ToolEntry {
+/** @param isMadeFromCallers whether nobody signs in for the server, since it is called with tokens made from those of its callers. */
+export function signInTool(server: ServerName, isMadeFromCallers: boolean): ToolEntry {
+  if (isMadeFromCallers) return { name: signInName, title: `Why ${server} shows nothing`, description: `The server "${server}" is called in your name, and that does not succeed. This tells you why.`, inputSchema: { type: 'object' } };
   return { name: signInName, title: `Sign in to ${server}`, description: `The server "${server}" shows what it offers when you have signed in. This tells you where.`, inputSchema: { type: 'object', properties: { code: { type: 'string', description: 'The code that a page showed at the end of a sign-in, where this tool asks for one.' } } } };
 }
 

@@ -1,11 +1,12 @@
 /** In whose name the servers of one process are called. The vault is opened when the first server is used at which users sign in themselves. */
 import { subjects, type Bus } from '@omnibus/bus';
 import type { ServerConfig } from '@omnibus/config';
-import type { Vault } from '@omnibus/credentials';
-import type { Principal, ServerName } from '@omnibus/protocol';
+import { CredentialProblem, TokenReceiver, type Vault } from '@omnibus/credentials';
+import type { CallerTokenReply, Principal, ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../transport/agents.ts';
-import { credentialsOf, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
+import type { AskEdge } from '../transport/credentials/caller-accounts.ts';
+import { credentialsOf, UserCredentials, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import { SignIns } from '../transport/credentials/sign-ins.ts';
 
 /** What is needed to call servers in the name of users. */
@@ -37,10 +38,15 @@ interface Users {
   stop(): Promise<void>;
 }
 
+/** Time within which an edge answers: it may have to find two issuers and ask each of them, at ten seconds at most for a request. */
+const edgeMs = 45_000;
+
 export class Accounts {
   readonly #options: AccountsOptions;
   readonly #servers = new Map<ServerName, ServerCredentials | undefined>();
   #users: Promise<Users> | undefined;
+  /** The key to which edges encrypt tokens for this process. */
+  readonly #receiver = new TokenReceiver();
 
   constructor(options: AccountsOptions) {
     this.#options = options;
@@ -54,15 +60,34 @@ export class Accounts {
     const { users: { base, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
     this.#servers.delete(server);
     // A reloaded configuration may say so of a process that still listens as it was started.
-    if (config.credentials?.kind === 'oauth' && !isForOne && !areKnown) throw new Error('its users sign in for it, and this process was started for callers that nothing tells apart: restart it');
+    if (config.credentials !== undefined && config.credentials.kind !== 'client' && !isForOne && !areKnown) throw new Error('it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it');
     const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
-      server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault,
+      server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault, edges: { receiver: this.#receiver, ask: this.#askEdge },
       clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
     });
     this.#servers.set(server, credentials);
     return { credentials, signIns: users?.signIns };
   }
+
+  readonly #askEdge: AskEdge = (edge, ask) => new Promise((resolve, reject) => {
+    const failed = (): void => {
+      clearTimeout(limit);
+      reject(new CredentialProblem('the edge that knows this caller does not answer: another request of his is enough, at an edge that is there', { isPassing: true }));
+    };
+    const limit = setTimeout(() => {
+      pending.close();
+      failed();
+    }, edgeMs);
+    const pending = this.#options.bus.request(subjects.callerToken(edge), ask, {
+      reply(said: CallerTokenReply) {
+        clearTimeout(limit);
+        pending.close();
+        resolve(said);
+      },
+      failed,
+    });
+  });
 
   async stop(): Promise<void> {
     // If opening failed, that was reported to whoever asked for the vault.
@@ -81,7 +106,7 @@ export class Accounts {
   async #start(): Promise<Users> {
     const { bus, log, users: { openVaults, base }, changed } = this.#options;
     const { connections: vault, passing } = await openVaults();
-    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => this.#servers.get(server)?.users, changed: async (server, principal) => changed(server, principal) });
+    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => changed(server, principal) });
     const watch = await vault.watch(({ purpose, server, principal }) => {
       if (purpose === 'connection') changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
     });
@@ -97,4 +122,9 @@ export class Accounts {
       },
     };
   }
+}
+
+/** The credentials of users who sign in for a server themselves; undefined for a server that is called in another way. */
+function signedInAt(credentials: ServerCredentials | undefined): UserCredentials | undefined {
+  return credentials?.users instanceof UserCredentials ? credentials.users : undefined;
 }

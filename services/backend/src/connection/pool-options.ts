@@ -1,6 +1,6 @@
 /** What is needed to make a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { JsonObject, Principal, SessionKey } from '@omnibus/protocol';
+import type { ExchangeContext, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
 import type { ConnectionBudget } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { Isolation } from './sharing.ts';
@@ -15,6 +15,8 @@ export interface ConnectionPoolOptions {
   readonly isolation: Isolation;
   /** Each known caller is shown to the server in his own name. */
   readonly isOwned: boolean;
+  /** A request comes for a server that is called in the name of each known caller. */
+  readonly met?: ((context: ExchangeContext) => void) | undefined;
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
   readonly base: UpstreamConnection;

@@ -119,7 +119,8 @@ export class ConnectionPool implements Pool {
    * @param roots of its client, where `mustKnowRoots` demanded them.
    */
   take(context: ExchangeContext, roots?: string): Taken {
-    const { base } = this.#options;
+    const { base, met } = this.#options;
+    met?.(context);
     const sharing = this.#sharing;
     const leg = this.#legOf(context);
     const isOlder = leg === 'older';

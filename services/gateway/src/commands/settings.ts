@@ -40,9 +40,9 @@ export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
-/** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent. */
-export function readingOf(role: Role | undefined): { readonly withoutServerSecrets: boolean } {
-  return { withoutServerSecrets: role === 'edge' || role === 'session' };
+/** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent, and only edges those of the exchange of tokens. */
+export function readingOf(role: Role | undefined): { readonly withoutServerSecrets: boolean; readonly withoutExchangeSecrets: boolean } {
+  return { withoutServerSecrets: role === 'edge' || role === 'session', withoutExchangeSecrets: role === 'backend' || role === 'session' };
 }
 
 export function readSettings(file: string, overrides: Overrides): SettingsResult {

@@ -2,10 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Fetch, type HeaderSource, type Place, type SignInOptions, type Vault } from '@omnibus/credentials';
-import { anonymous, type Principal, type ServerName } from '@omnibus/protocol';
+import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
+import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
+import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { issuersOf, outbound } from './outbound.ts';
 
 export interface CredentialsOptions {
@@ -20,6 +21,8 @@ export interface CredentialsOptions {
   readonly vault: Vault | undefined;
   /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
   readonly clientDocument: string | undefined;
+  /** How edges are asked for tokens made from those of callers. */
+  readonly edges: { readonly receiver: TokenReceiver; readonly ask: AskEdge };
   /** Whether only the one user of this machine can reach the gateway. */
   readonly isForOne: boolean;
 }
@@ -27,13 +30,30 @@ export interface CredentialsOptions {
 /** Bound on users whose tokens a process keeps in memory, more than can have connections at a time (`maxConnections`); the one used longest ago is dropped first. */
 const maxUsers = 10_000;
 
-type OAuth = Extract<NonNullable<ServerConfig['credentials']>, { kind: 'oauth' }>;
+type Credentials = NonNullable<ServerConfig['credentials']>;
+type OAuth = Extract<Credentials, { kind: 'oauth' }>;
 
 export interface ServerCredentials {
   /** The credentials of shared connections. */
   readonly base: HeaderSource;
-  /** The credentials of users who sign in themselves. */
-  readonly users?: UserCredentials;
+  /** The credentials of users, each in his own name. */
+  readonly users?: UserAccounts;
+}
+
+/** The credentials of each user of a server. */
+export interface UserAccounts {
+  /** The credentials of shared connections. */
+  readonly base: HeaderSource;
+  /** Whether each user has his own connections and lists. */
+  readonly areSeveral: boolean;
+  /** Whether the server demands credentials over the shared connection. */
+  readonly wantsSignIn: boolean;
+  /** The credentials of one user; `wanted` is set while there are none that the server accepts. */
+  of(principal: Principal): HeaderSource & { readonly wanted: Challenge | undefined };
+  /** Called when what is stored for a user has changed. */
+  changed(principal: Principal): Promise<'new' | 'gone' | 'same'>;
+  /** Called with each call, and with each reading of a user's lists. */
+  met?(context: Pick<ExchangeContext, 'principal' | 'who'>): void;
 }
 
 /** @returns undefined for a server that gets only its configured `headers`. */
@@ -41,13 +61,20 @@ export function credentialsOf(options: CredentialsOptions): ServerCredentials | 
   const { config: { credentials, url }, vault } = options;
   if (credentials === undefined || url === undefined) return undefined;
   if (credentials.kind === 'client') return { base: workload(options, credentials, url.replace(/^ws/, 'http')) };
+  if (credentials.kind === 'enterprise' && credentials.identityProvider?.idTokenFile !== undefined) return { base: ofOneUser(options, { ...credentials.identityProvider, idTokenFile: credentials.identityProvider.idTokenFile }, credentials, url.replace(/^ws/, 'http')) };
+  if (credentials.kind !== 'oauth') {
+    const { edges, server } = options;
+    const asked = asking(options);
+    const callers = new CallerAccounts({ ...edges, server, failed: (problem) => asked('unavailable', problem) });
+    return { users: callers, base: callers.base };
+  }
   if (vault === undefined) throw new Error('there is no vault for what users connect');
   const users = new UserCredentials(options, credentials, url.replace(/^ws/, 'http'), vault);
   return { users, base: users.base };
 }
 
 /** The credentials of each user. */
-export class UserCredentials {
+export class UserCredentials implements UserAccounts {
   readonly signIn: SignInOptions;
   readonly #options: CredentialsOptions;
   readonly #vault: Vault;
@@ -98,7 +125,7 @@ export class UserCredentials {
   }
 }
 
-function workload(options: CredentialsOptions, credentials: Extract<NonNullable<ServerConfig['credentials']>, { kind: 'client' }>, url: string): WorkloadTokens {
+function workload(options: CredentialsOptions, credentials: Extract<Credentials, { kind: 'client' }>, url: string): WorkloadTokens {
   const { clientId, clientSecret, privateKey, algorithm, assertionFile, issuer, scopes, allowedHosts, resource } = credentials;
   return new WorkloadTokens({
     fetch: fetchFor(options, url, issuer, allowedHosts), url, issuer, namesResource: resource,
@@ -109,8 +136,21 @@ function workload(options: CredentialsOptions, credentials: Extract<NonNullable<
   });
 }
 
-function fetchFor({ agents }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[]): Fetch {
-  return outbound(agents.of(issuersOf([url, issuer], allowedHosts)));
+type Enterprise = Extract<Credentials, { kind: 'enterprise' }>;
+
+/** Tokens in the name of the one user of this machine, whose ID token a program of his identity provider keeps in a file. */
+function ofOneUser(options: CredentialsOptions, { issuer: provider, idTokenFile, ...ofProvider }: NonNullable<Enterprise['identityProvider']> & { readonly idTokenFile: string }, credentials: Enterprise, url: string): WorkloadTokens {
+  const { clientId, clientSecret, privateKey, algorithm, issuer, scopes, allowedHosts, resource } = credentials;
+  const client = { clientId, clientSecret, privateKey, algorithm };
+  const file = resolve(options.baseFolder, idTokenFile);
+  return new WorkloadTokens({
+    fetch: fetchFor(options, url, issuer, allowedHosts, provider), url, issuer, client, namesResource: resource, scope: scopes?.join(' '), asked: asking(options),
+    grant: byIdentityAssertion({ provider: { issuer: provider, client: ofProvider }, client, idToken: async () => readAssertion(file) }),
+  });
+}
+
+function fetchFor({ agents }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[], provider?: string): Fetch {
+  return outbound(agents.of(issuersOf([url, issuer, provider], allowedHosts)));
 }
 
 /** Counts requests to issuers, and logs a problem once, however often it occurs. */

@@ -1,0 +1,20 @@
+/** On whose account a server is called, as the configuration says it, in words for people. */
+import type { Config, ServerConfig } from './schema.ts';
+import { isForOneUser } from './users.ts';
+
+/** @returns undefined where nothing is sent that a server could take for an account. */
+export function accountOf({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>): string | undefined {
+  const at = credentials?.issuer === undefined ? 'the issuer that the server names' : credentials.issuer;
+  switch (credentials?.kind) {
+    case undefined: return Object.keys(headers).length === 0 ? undefined : 'one for everybody: `headers`';
+    case 'client': return `the gateway's: client ${credentials.clientId} of ${at}`;
+    case 'oauth': return `${isForOneUser(gateway) ? 'yours' : 'each user\'s'}: by a sign-in at ${at}`;
+    case 'exchange': return `each user's: by exchange of his token at ${at}`;
+    case 'enterprise': {
+      const { auth } = gateway;
+      const signIn = auth === undefined || auth === 'none' ? undefined : auth.server?.signIn;
+      const provider = credentials.identityProvider?.issuer ?? signIn?.issuer ?? 'the identity provider';
+      return `${isForOneUser(gateway) ? 'yours' : 'each user\'s'}: by an assertion of ${provider}`;
+    }
+  }
+}

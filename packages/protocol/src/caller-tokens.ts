@@ -1,0 +1,22 @@
+/** Messages by which a backend worker is given tokens for a server in a caller's name, by the edge to which the caller has shown his own. That one never leaves the edge. */
+import type { Principal, ServerName } from './ids.ts';
+import type { JsonObject } from './json-rpc.ts';
+
+export interface CallerTokenAsk {
+  readonly server: ServerName;
+  readonly principal: Principal;
+  /** A public key of the process that asks (JWK, P-256), to which the token is encrypted. */
+  readonly key: JsonObject;
+  /** What the server demanded when it refused a request, as far as it matters to issuers. */
+  readonly resourceMetadata?: string;
+  readonly scope?: string;
+  readonly isProofWanted?: boolean;
+  /** A digest of the token that the server has refused: another one is needed. */
+  readonly refused?: string;
+}
+
+export type CallerTokenReply =
+  /** A token that is encrypted to the key of the question (`packages/credentials`, sealed-token.ts). */
+  | { readonly kind: 'token'; readonly sealed: string }
+  /** @property isPassing whether another attempt may succeed. */
+  | { readonly kind: 'failed'; readonly problem: string; readonly isPassing: boolean };

@@ -1,0 +1,178 @@
+/**
+ * The credentials of callers for a server that is called with tokens made from theirs (`credentials: { kind: exchange | enterprise }`). A caller's own token
+ * stays at the edge that was shown it; that edge is asked for another one, for this server and this caller alone.
+ */
+import { hash, type JsonWebKey } from 'node:crypto';
+import { CredentialProblem, NoCredentials, Prover, type Challenge, type HeaderSource, type SentHeaders, type TokenReceiver } from '@omnibus/credentials';
+import type { CallerTokenAsk, CallerTokenReply, ExchangeContext, Principal, ServerName, WorkerId } from '@omnibus/protocol';
+import type { UserAccounts } from './server-credentials.ts';
+
+/** Asks an edge. @throws {CredentialProblem} when it does not answer. */
+export type AskEdge = (edge: WorkerId, ask: CallerTokenAsk) => Promise<CallerTokenReply>;
+
+interface CallerAccountsOptions {
+  readonly server: ServerName;
+  readonly receiver: TokenReceiver;
+  readonly ask: AskEdge;
+  /** Counts and logs questions to edges that are not answered; requests to issuers are counted at the edge. */
+  readonly failed: (problem: string) => void;
+}
+
+/** Bound on callers whose tokens a process keeps, more than can have connections at a time (`maxConnections`); the one met longest ago is dropped first. */
+const maxCallers = 10_000;
+/**
+ * After this time the edge is asked again, which costs it nothing while its own token is good: so a token of a caller whose own was revoked is not used for
+ * longer, although only the edge learns of that.
+ */
+const leaseMs = 60_000;
+const nothingWanted: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
+
+export class CallerAccounts implements UserAccounts {
+  readonly areSeveral = true;
+  readonly base = new NoCredentials();
+  readonly #options: CallerAccountsOptions;
+  readonly #callers = new Map<Principal, CallerToken>();
+
+  constructor(options: CallerAccountsOptions) {
+    this.#options = options;
+  }
+
+  get wantsSignIn(): boolean {
+    return this.base.wanted !== undefined;
+  }
+
+  of(principal: Principal): CallerToken {
+    const known = this.#callers.get(principal) ?? new CallerToken(this.#options, principal, this.base);
+    this.#callers.delete(principal);
+    this.#callers.set(principal, known);
+    if (this.#callers.size > maxCallers) this.#callers.delete(this.#callers.keys().next().value as Principal);
+    return known;
+  }
+
+  /** A call or a reading of lists comes from this caller, and from the edge that he uses now. */
+  met({ principal, who }: Pick<ExchangeContext, 'principal' | 'who'>): void {
+    if (who?.at !== undefined) this.of(principal).edge = who.at;
+  }
+
+  changed(): Promise<'same'> {
+    return Promise.resolve('same');
+  }
+}
+
+export class CallerToken implements HeaderSource {
+  /** The edge that has the caller's token; undefined for a caller who was known by something else than a token. */
+  edge: WorkerId | undefined;
+  readonly #options: CallerAccountsOptions;
+  readonly #principal: Principal;
+  readonly #base: NoCredentials;
+  #held: { readonly headers: SentHeaders; readonly until: number; readonly prover: Prover | undefined } | undefined;
+  #asking: Promise<SentHeaders> | undefined;
+  #refused: { readonly digest: string; readonly challenge: Challenge } | undefined;
+  #wanted: Challenge | undefined;
+  #secrets: readonly string[] = [];
+  #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
+
+  /** @param base of the shared connection, to which the server has said what it demands. */
+  constructor(options: CallerAccountsOptions, principal: Principal, base: NoCredentials) {
+    this.#base = base;
+    this.#options = options;
+    this.#principal = principal;
+  }
+
+  /** Set while there is no token for this caller that the server accepts. */
+  get wanted(): Challenge | undefined {
+    return this.#wanted;
+  }
+
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
+  get current(): SentHeaders | undefined {
+    const held = this.#held;
+    return held === undefined || Date.now() >= held.until ? undefined : held.headers;
+  }
+
+  ask(): Promise<SentHeaders> {
+    const { current } = this;
+    if (current !== undefined) return Promise.resolve(current);
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
+    // Only the issuer decides which rights the user's token gives.
+    if (challenge.error === 'insufficient_scope') return false;
+    if (this.#held !== undefined && this.#held.headers !== sent) return true;
+    this.#held = undefined;
+    this.#refused = { digest: digestOf(sent), challenge };
+    await this.ask();
+    return true;
+  }
+
+  gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
+    if (this.#held?.headers === sent) this.#held = undefined;
+    this.#wanted = challenge;
+    return Promise.resolve();
+  }
+
+  prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
+    const [scheme, token] = sent['authorization']?.split(' ') ?? [];
+    const prover = this.#held?.prover;
+    return scheme === 'DPoP' && prover !== undefined ? { dpop: prover.of(method, address, token) } : undefined;
+  }
+
+  noteNonce(address: string, nonce: string): void {
+    this.#held?.prover?.note(address, nonce);
+  }
+
+  async #ask(): Promise<SentHeaders> {
+    try {
+      const given = await this.#given();
+      const headers = { authorization: given.authorization };
+      const [, token = ''] = given.authorization.split(' ');
+      // Requests with the previous token may still be in flight, so it stays a secret.
+      this.#secrets = [token, this.#secrets[0] ?? []].flat();
+      this.#held = { headers, until: Math.min(given.until, Date.now() + leaseMs), prover: this.#proverOf(given.proofKey) };
+      this.#wanted = undefined;
+      return headers;
+    } catch (error) {
+      this.#wanted = this.#refused?.challenge ?? nothingWanted;
+      throw error;
+    }
+  }
+
+  /** Keeps one prover for a key, since it remembers nonces. */
+  #proverOf(key: JsonWebKey | undefined): Prover | undefined {
+    if (key === undefined) return undefined;
+    if (this.#prover?.x !== key.x) this.#prover = { of: new Prover(key), x: key.x };
+    return this.#prover?.of;
+  }
+
+  async #given(): ReturnType<TokenReceiver['open']> {
+    const { server, receiver, ask, failed } = this.#options;
+    const { edge } = this;
+    if (edge === undefined) throw new CredentialProblem('the server is called with tokens that are made from those of its callers, and this caller is known by something else, such as an API key, a certificate or a proxy');
+    const { digest, challenge: { resourceMetadata, scope, isProofWanted } } = this.#refused ?? { digest: undefined, challenge: this.#base.wanted ?? nothingWanted };
+    const reply = await ask(edge, {
+      server, principal: this.#principal, key: { ...await receiver.key() },
+      ...(resourceMetadata === undefined ? {} : { resourceMetadata }), ...(scope === undefined ? {} : { scope }), ...(isProofWanted === undefined ? {} : { isProofWanted }), ...(digest === undefined ? {} : { refused: digest }),
+    }).catch((error: unknown) => {
+      if (error instanceof CredentialProblem) failed(error.message);
+      throw error;
+    });
+    if (reply.kind === 'failed') throw new CredentialProblem(reply.problem, { isPassing: reply.isPassing });
+    try {
+      return await receiver.open(reply.sealed, server, this.#principal);
+    } catch (error) {
+      throw new CredentialProblem('the edge gave a token that cannot be read here', { cause: error });
+    }
+  }
+}
+
+/** Names a token without showing it; the edge compares it (`services/gateway`, token-desk.ts). */
+function digestOf({ authorization = '' }: SentHeaders): string {
+  return hash('sha256', authorization, 'base64url');
+}

@@ -1,0 +1,29 @@
+/** What a process does again and again while it runs: measuring the bus, and anything else that has a period. */
+import type { Bus } from '@omnibus/bus';
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { Metrics } from '@omnibus/telemetry';
+
+/** Milliseconds between two measurements of the round trip to NATS. */
+const measureMs = 5_000;
+
+/** Keeps the metrics of the bus up to date. @returns a function that ends this. */
+export function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): () => void {
+  metrics.beforeScrape(() => {
+    metrics.busConnected.set(bus.connected ? 1 : 0);
+    metrics.busReconnects.set(bus.reconnects);
+  });
+  return bus.isShared ? repeat(wheel, measureMs, () => {
+    if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
+  }) : () => undefined;
+}
+
+/** Calls `run` now and every `everyMs`. @returns a function that ends this. */
+export function repeat(wheel: DeadlineWheel, everyMs: number, run: () => void): () => void {
+  let next: Deadline | undefined;
+  const again = (): void => {
+    next = wheel.schedule(everyMs, again);
+    run();
+  };
+  again();
+  return () => next?.cancel();
+}
