@@ -282,7 +282,7 @@ it('status shows the processes and their servers, as a table and as JSON', async
   const lines = output.split('\n').map((line) => line.split(/ {2,}/));
   expect(lines[0]).toEqual(['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE']);
   expect(lines.slice(1, 4).map(([, role, , , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([['edge', 'nats', '-', 'ready'], ['session', 'nats', '1', 'ready'], ['backend', 'nats', '-', 'ready']]);
-  expect(lines.at(-1)).toEqual(['up', 'up', '2025-11-25', '1', '0', '0', '1']);
+  expect(lines.at(-1)).toEqual(['up', 'up', '2025-11-25', '1', '0', '0', '1', '-']);
   await expect.poll(async () => JSON.parse((await omnibus('status', '--json', '--admin', admins[1] as string)).output) as object, { timeout: 20_000 }).toMatchObject({ processes: [{ role: 'edge' }, { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } }, { role: 'backend' }], servers: [{ name: 'up', state: 'up' }], missing: [] });
   // Where the port may be reachable for strangers, the API is off, and a process still reports its own health.
   await gateway.configure({ mcpServers: { up: { url: server.url } }, console: { mode: 'off' } });

@@ -62,7 +62,7 @@ export const serverPlace = z.object({
 });
 export type ServerPlace = z.output<typeof serverPlace>;
 export const serverRow = z.object({
-  name: z.string(), description: z.string().optional(), state: z.enum(serverStates), problem: z.string().optional(), advice: z.string().optional(),
+  name: z.string(), description: z.string().optional(), account: z.string().optional().describe('On whose account it is called; left out where it is sent no credentials.'), state: z.enum(serverStates), problem: z.string().optional(), advice: z.string().optional(),
   transport: z.enum(['stdio', 'http', 'sse', 'websocket']), since: at.optional(), tools: counted, prompts: counted, resources: counted,
   leftOut: counted.describe('Entries that are in no list because they do not fit.'), held: counted.describe('Entries that wait to be approved.'), ...serverInfo,
   running: counted, waiting: counted, connections: counted, rates: rates.optional(), places: z.array(serverPlace).describe('Processes that are connected to it.'),

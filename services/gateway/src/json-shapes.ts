@@ -32,7 +32,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'blocks': z.array(z.object({ kind: text, name: text, by: text, at: ms, until: ms.optional(), because: text.optional() })),
   'usage': z.object({ by: text, sums: z.array(sum), rows: z.array(z.object({ caller: text, tenant: text.optional(), groups: z.array(text), server: text, tool: text, calls: count, failed: count, bytes: count })) }),
   'recover': z.object({ token: text, until: text }),
-  'check': z.object({ file: text, isGood: z.boolean(), client: text.optional(), problems: z.array(placed.partial()), warnings: z.array(placed.partial()), notes: z.array(placed), servers: z.array(text), profiles: z.array(text), starts, consent: text.optional().describe('of all of starts') }),
+  'check': z.object({ file: text, isGood: z.boolean(), client: text.optional(), problems: z.array(placed.partial()), warnings: z.array(placed.partial()), notes: z.array(placed), servers: z.array(text), profiles: z.array(text), accounts: z.array(z.object({ server: text, account: text })), starts, consent: text.optional().describe('of all of starts') }),
   'migrate': z.object({ file: text, outdated: z.array(z.object({ line: count, path: text, instead: text })), text, isWritten: z.boolean() }),
   'definitions status': z.array(z.object({ server: text, mode: text, problem: text.optional(), deviations: z.array(deviation) })),
   'definitions diff': z.array(deviation),

@@ -1,4 +1,4 @@
-import { enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
+import { accountOf, enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
 import { answer, answerJson, runCommand } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { accessProblems, accessWarnings } from '../access.ts';
@@ -25,6 +25,8 @@ interface Checked {
   readonly notes: readonly ConfigProblem[];
   readonly servers: readonly string[];
   readonly profiles: readonly string[];
+  /** On whose account each server is called, of those that are sent credentials. */
+  readonly accounts: readonly { readonly server: string; readonly account: string }[];
   /** What servers start on this machine. */
   readonly starts: readonly Start[];
   /** Of all of `starts`, for `--consent`. */
@@ -44,12 +46,12 @@ export function check(given: string | undefined, { json = false }: CheckOptions)
 
 const noFile: Checked = {
   file: '', isGood: false, problems: [{ message: `there is no configuration in this folder: name a file, or create ${defaultFiles.join(' or ')}; "omnibus import" creates one from the servers of your MCP clients` }],
-  warnings: [], notes: [], servers: [], profiles: [], starts: [],
+  warnings: [], notes: [], servers: [], profiles: [], accounts: [], starts: [],
 };
 
 async function examine(file: string): Promise<Checked> {
   const settings = readSettings(file, {});
-  const nothing = { file, isGood: false, warnings: [], notes: [], servers: [], profiles: [], starts: [] };
+  const nothing = { file, isGood: false, warnings: [], notes: [], servers: [], profiles: [], accounts: [], starts: [] };
   if ('problems' in settings) return { ...nothing, problems: settings.found ?? settings.problems.map((message) => ({ file, message })) };
   const { config, baseFolder, faults, notes, client, problemAt } = settings;
   const rules = await accessProblems(config, problemAt);
@@ -62,6 +64,7 @@ async function examine(file: string): Promise<Checked> {
     isGood: faults.length === 0 && others.length === 0 && rules.length === 0,
     warnings: warningsOf(settings, starts),
     servers: [...enabledServers(config).keys()], profiles: Object.keys(config.profiles),
+    accounts: [...enabledServers(config)].flatMap(([server, settings]) => [accountOf(settings, config) ?? []].flat().map((account) => ({ server, account }))),
     starts, ...(starts.length === 0 ? {} : { consent: digestOfAll(starts) }),
   };
 }
@@ -84,9 +87,10 @@ function warningsOf({ config, baseFolder, problemAt }: Settings, starts: readonl
   ];
 }
 
-function print({ file, isGood, client, problems, warnings, notes, servers, profiles, starts, consent }: Checked): void {
+function print({ file, isGood, client, problems, warnings, notes, servers, profiles, accounts, starts, consent }: Checked): void {
   process.stderr.write(problems.map((each) => `${textOf(each)}\n`).join(''));
   if (isGood) answer(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
+  if (isGood && accounts.length > 0) answer(`on whose account servers are called:\n${accounts.map(({ server, account }) => `  ${server}: ${account}\n`).join('')}`);
   if (isGood && consent !== undefined) answer(`it starts on this machine (serve --consent ${consent} starts this and nothing else):\n${starts.map(({ server, line }) => `  ${server}: ${line}\n`).join('')}`);
   if (client !== undefined && isGood) answer(`note: this is a file of ${client}, which works as it is; "omnibus import ${file}" copies its servers into a configuration of Omnibus\n`);
   for (const note of notes) answer(`note: ${formatProblem(note)}\n`);

@@ -1,6 +1,6 @@
 /** The findings of `omnibus doctor` about each server: it starts a gateway with only the servers, and checks their state. */
 import { readChallenge } from '@omnibus/credentials';
-import { enabledServers, type Config, type ServerConfig } from '@omnibus/config';
+import { accountOf, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import { printable, type CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
@@ -18,7 +18,7 @@ export async function serverFindings(config: Config, baseFolder: string): Promis
   const loads = gateway.servers?.loads ?? [];
   const findings = await Promise.all(loads.map(({ record, strays }) => {
     const settings = config.mcpServers[record.server];
-    return record.status === 'up' ? Promise.resolve(ofRunning(record, strays, settings)) : ofLost(record, settings, wordsOf(gateway.servers?.diaryOf(record.server) ?? []));
+    return record.status === 'up' ? Promise.resolve(ofRunning(record, strays, settings, settings === undefined ? undefined : accountOf(settings, config))) : ofLost(record, settings, wordsOf(gateway.servers?.diaryOf(record.server) ?? []));
   }));
   await gateway.stop();
   return findings.flat();
@@ -30,7 +30,7 @@ function wordsOf(lines: readonly { readonly text: string; readonly isOwn: boolea
   return lines.slice(lines.slice(0, end).findLastIndex(({ isOwn }) => isOwn) + 1, end).slice(-maxWords).map(({ text }) => text);
 }
 
-function ofRunning({ server, revision, lists, problem, leftOut = 0, held = [] }: CatalogRecord, strays: number, settings: ServerConfig | undefined): Finding[] {
+function ofRunning({ server, revision, lists, problem, leftOut = 0, held = [] }: CatalogRecord, strays: number, settings: ServerConfig | undefined, account: string | undefined): Finding[] {
   const about = `server ${server}`;
   const warnings = [
     ...(problem === undefined ? [] : [{ text: problem, advice: 'It is asked again by itself. If it stays so, the server does not answer this list: look at its log, or take the capability out of what it declares.' }]),
@@ -41,7 +41,7 @@ function ofRunning({ server, revision, lists, problem, leftOut = 0, held = [] }:
     ...(held.length === 0 ? [] : [{ text: `${held.length} of what it offers wait to be approved`, advice: `See what changed: omnibus definitions diff ${server}` }]),
   ];
   return [
-    { about, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${lists.tools.length} tools, ${lists.prompts.length} prompts, ${lists.resources.length} resources` },
+    { about, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${lists.tools.length} tools, ${lists.prompts.length} prompts, ${lists.resources.length} resources${account === undefined ? '' : `; account: ${account}`}` },
     ...warnings.map((each): Finding => ({ about, state: 'warning', ...each })),
   ];
 }
@@ -81,7 +81,7 @@ const signInMs = 5_000;
 async function signInAdvice(server: string, settings: ServerConfig | undefined): Promise<string | undefined> {
   const { url, credentials } = settings ?? {};
   if (url === undefined || !/^https?:/.test(url)) return undefined;
-  if (credentials !== undefined) return `Its credentials are of kind "${credentials.kind}", and the server does not accept them. Where users sign in: omnibus sign-in ${server}.`;
+  if (credentials !== undefined) return `Its credentials are of kind "${credentials.kind}", and the server does not accept them.${credentials.kind === 'oauth' ? ` Where users sign in: omnibus sign-in ${server}.` : ''}`;
   const { origin, pathname } = new URL(url);
   const response = await fetch(url, { method: 'POST', redirect: 'manual', body: '{}', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' }, signal: AbortSignal.timeout(signInMs) }).catch(() => undefined);
   await response?.body?.cancel();

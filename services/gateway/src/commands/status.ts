@@ -46,10 +46,10 @@ function print({ processes, servers, missing }: Seen): string {
     name, role, version, uptimeOf(Date.now() - Date.parse(startedAt)), bus.isConnected ? bus.kind : 'not connected', sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0)), problems.length === 0 ? 'ready' : problems.join('; '),
   ]);
   const gone = missing.map(({ process: name, role }) => [name, role, '-', '-', '-', '-', 'does not answer']);
-  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.problem === undefined ? '' : printable(each.problem)]);
+  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.account ?? '-', each.problem === undefined ? '' : printable(each.problem)]);
   return [
     alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
-    ...(ofServers.length === 0 ? [] : ['', alignColumns([['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'PROBLEM'], ...ofServers])]),
+    ...(ofServers.length === 0 ? [] : ['', alignColumns([['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'], ...ofServers])]),
   ].join('\n');
 }
 

@@ -3,7 +3,7 @@ import {
   cataloguePart, line, processRow, serverPlace, sessionRow,
   type Catalogue, type Configuration, type Ended, type Logs, type Missing, type Processes, type Restarted, type ServerPage, type ServerPlace, type ServerRow, type Servers, type Sessions, type SessionPage, type Summary,
 } from '@omnibus/admin-api';
-import { hasEndpoint, type Config, type ServerConfig } from '@omnibus/config';
+import { accountOf, hasEndpoint, type Config, type ServerConfig } from '@omnibus/config';
 import type { EndpointName, ServerTrouble, WorkerId } from '@omnibus/protocol';
 import { z } from 'zod';
 import { adviceFor } from '../../server-advice.ts';
@@ -53,7 +53,7 @@ export class Board {
     const places = placesOf(heard);
     const configured = Object.entries(config().mcpServers);
     const found = [...places.keys()].filter((name) => !configured.some(([known]) => known === name)).map((name) => [name, undefined] as const);
-    return { servers: [...configured, ...found].map(([name, settings]) => rowOf(name, settings, places.get(name) ?? [], rates.get(name))), missing: heard.missing };
+    return { servers: [...configured, ...found].map(([name, settings]) => rowOf(name, settings, places.get(name) ?? [], rates.get(name), this.#options.config())), missing: heard.missing };
   }
 
   async server(name: string): Promise<ServerPage> {
@@ -164,13 +164,14 @@ function placesOf({ said }: Heard<z.output<typeof serversSaid>>): ReadonlyMap<st
   return places;
 }
 
-function rowOf(name: string, settings: ServerConfig | undefined, places: readonly ServerPlace[], rates: ServerRow['rates']): ServerRow {
+function rowOf(name: string, settings: ServerConfig | undefined, places: readonly ServerPlace[], rates: ServerRow['rates'], config: Config): ServerRow {
   const best = order.flatMap((state) => places.filter((place) => place.state === state)).at(0);
   const state = settings?.disabled === true ? 'disabled' : (best?.state ?? 'unknown');
   const sum = (count: (place: ServerPlace) => number): number => places.reduce((all, place) => all + count(place), 0);
   const problem = state === 'up' || state === 'disabled' ? best?.problem : (best?.problem ?? (state === 'unknown' ? 'no process that connects to it answers' : undefined));
   const { tools = 0, prompts = 0, resources = 0, leftOut = 0, held = 0, since, era, revision, lastWords } = best ?? {};
-  const known = Object.fromEntries(Object.entries({ description: settings?.description, problem, since, era, revision, lastWords, rates }).filter(([, value]) => value !== undefined));
+  const account = settings === undefined ? undefined : accountOf(settings, config);
+  const known = Object.fromEntries(Object.entries({ description: settings?.description, account, problem, since, era, revision, lastWords, rates }).filter(([, value]) => value !== undefined));
   return {
     name, state, transport: transportOf(settings), tools, prompts, resources, leftOut, held, ...known,
     ...(state === 'down' && problem !== undefined ? { advice: adviceFor(best?.trouble as ServerTrouble | undefined, settings?.command) } : {}),
