@@ -78,6 +78,8 @@ const cases: Readonly<Record<string, Case>> = {
   'completion': { args: () => ['fish'] },
   'calls list': { args: admin },
   'calls show': { args: (at) => [at.tag, ...admin(at)] },
+  // Its address has no endpoint, since that of the call is added.
+  'calls replay': { args: (at) => [at.tag, '--args', '{}', '--url', at.url, ...admin(at)], ends: 'toolError' },
   'logs': { args: (at) => ['use', ...admin(at)] },
   'top': { args: (at) => ['--once', ...admin(at)] },
   'sign-in': { args: ({ url }) => ['use', '--url', url] },

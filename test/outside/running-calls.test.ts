@@ -6,6 +6,7 @@ import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.
 import { ModernClient, required } from '../support/modern-client.ts';
 import { fixturePath, omnibusProgram, startProcess } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
+import { inPipe } from '../support/terminal.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
 describe.each(shapes)('%s', (shape) => {
@@ -20,12 +21,12 @@ describe.each(shapes)('%s', (shape) => {
   beforeAll(async () => {
     slow = await Upstream.start({ tools: ['wait', 'pay'].map(tool), onCall: () => undefined });
     gateway = await startGateway(shape, {
-      mcpServers: { slow: { url: slow.url }, shop: { command: 'node', args: [fixturePath('shop-server')] } },
+      mcpServers: { slow: { url: slow.url }, second: { url: slow.url }, shop: { command: 'node', args: [fixturePath('shop-server')] } },
       access: { default: 'allow', rules: [{ id: 'money', who: 'everyone', ask: ['slow/pay'] }] },
     });
     admin = await gateway.admin(gateway.edge);
     client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => names.includes('slow__wait') && names.includes('shop__book'));
+    await client.untilTools((names) => ['slow__wait', 'second__wait', 'shop__book'].every((name) => names.includes(name)));
   });
   afterAll(async () => {
     calls.abort();
@@ -95,6 +96,26 @@ describe.each(shapes)('%s', (shape) => {
     await paying;
     await expect.poll(() => seen('pay')).toMatchObject({ state: 'ended', outcome: 'result' });
     expect(new Set(events.filter((event) => event['tool'] === 'pay').map(({ tag }) => tag)).size).toBe(1);
+  });
+
+  it('a call is made again at the same and at another server; one that has no such tool is named, with those that have it', async () => {
+    const { tag = '' } = seen('wait');
+    const replay = async (server?: string): Promise<readonly [number, unknown]> => {
+      const response = await fetch(`http://${admin}${base}/calls/${tag}/replay${server === undefined ? '' : `?server=${server}`}`);
+      return [response.status, await response.json()];
+    };
+    expect(await replay()).toEqual([200, { name: 'slow__wait', endpoint: '', server: 'slow', tool: 'wait' }]);
+    expect(await replay('second')).toEqual([200, { name: 'second__wait', endpoint: '', server: 'second', tool: 'wait' }]);
+    expect(await replay('shop')).toEqual([404, { reason: 'unknown', problem: 'server "shop" offers no tool "wait"', advice: 'these do: slow, second' }]);
+    const sent = slow.calls.values.length;
+    const words = ['calls', 'replay', tag.slice(0, 12), '--admin', admin, '--url', gateway.url, '--no-input'];
+    const [again, without, unknown] = [inPipe([...words, '--server', 'second', '--args', '{"a":1}']), inPipe(words), inPipe([...words, '--server', 'shop'])];
+    const call = (await slow.calls.until(sent + 1)).at(-1);
+    expect(call?.args).toEqual({ a: 1 });
+    call?.answer(text('made again'));
+    expect(await again).toMatchObject({ status: 0, stdout: 'made again\n' });
+    expect(await without).toMatchObject({ status: 64, stderr: expect.stringContaining('the arguments of this call are not known') as string });
+    expect(await unknown).toMatchObject({ status: 5, stderr: expect.stringContaining('these do: slow, second') as string });
   });
 
   it('the command line prints a line for each change of what a call does, where that is wanted', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { addEvent, callOf } from './calls.ts';
+import { addEvent, callOf, sentArguments } from './calls.ts';
 import type { TapEvent } from './traffic.ts';
 
 let at = 1_000;
@@ -44,4 +44,10 @@ it('of progress the latest is kept, and the end of a call is kept however much c
   for (let step = 0; step < 50; step += 1) addEvent(events, event('session', 'asked'), 3);
   addEvent(events, event('session', 'settled', { outcome: 'result' }), 3);
   expect([events.length, callOf(events).state]).toEqual([4, 'ended']);
+});
+
+it('the arguments of a call are known only if their values were watched, and none was hidden or cut', () => {
+  const routed = (payload?: unknown): readonly TapEvent[] => [event('edge', 'arrived'), event('session', 'routed', payload === undefined ? {} : { payload })];
+  expect(sentArguments(routed({ q: 'lamps', limit: 3 }))).toBe('{"q":"lamps","limit":3}');
+  for (const payload of [undefined, { key: '•••' }, { q: 'string(5)' }, { list: ['number', 'and 3 more'] }, 'cut… (9000 characters)']) expect(sentArguments(routed(payload))).toBeUndefined();
 });

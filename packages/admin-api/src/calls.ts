@@ -77,3 +77,14 @@ export function addEvent(events: TapEvent[], event: TapEvent, most: number): voi
 
 /** Room beyond the bound for events that end a call: a call without its end would seem to run for ever. */
 const maxEnds = 10;
+
+/** Marks of a payload that is not what was sent: types in place of values, and values that were hidden or cut. */
+const notSent = /•••|…|"(string|list)\(\d+\)"|\(\d+ characters\)|"(object|number|boolean|null)"/;
+
+/** The arguments of a call as JSON; undefined unless their values were watched, and none of them was hidden or cut. */
+export function sentArguments(events: readonly TapEvent[]): string | undefined {
+  const payload = events.find(({ what }) => what === 'routed')?.['payload'];
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) return undefined;
+  const text = JSON.stringify(payload);
+  return notSent.test(text) ? undefined : text;
+}

@@ -1,7 +1,7 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
-import { callPage, calls, failures, payloads, stateTopics, watchFilter } from './traffic.ts';
+import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
 
 export const base = '/api/v1';
 /** A header that every change must have: a form of another site's page cannot send it. */
@@ -42,6 +42,10 @@ export const operations = {
   metrics: { method: 'get', path: '/metrics/summary', summary: 'Calls, failures and how long they take.', answer: summary },
   calls: { method: 'get', path: '/calls', summary: 'Calls that were watched lately, and that failed.', answer: calls, query: watchFilter },
   call: { method: 'get', path: '/calls/{tag}', summary: 'One call, in all processes.', answer: callPage },
+  replay: {
+    method: 'get', path: '/calls/{tag}/replay', summary: 'What it takes to make a call of a tool again, at the same or at another server: the name of the tool at an endpoint, and the arguments if they are known.', answer: replay,
+    query: z.object({ server: z.string().max(64).optional().describe('Default: the server that the call went to. One that offers no tool of the same name is refused (404).') }),
+  },
   failures: { method: 'get', path: '/failures', summary: 'The last calls that failed, of every process.', answer: failures },
   watch: {
     method: 'get', path: '/watch', summary: 'What happens from now on: events `calls`, and one for each topic of state whenever its answer differs. A comment every 15 seconds.', type: 'text/event-stream',

@@ -36,6 +36,13 @@ export const calls = z.object({ calls: z.array(call).describe('The latest first:
 export type Calls = z.output<typeof calls>;
 export const callPage = z.object({ call, events: z.array(tapEvent), missing });
 export type CallPage = z.output<typeof callPage>;
+export const replay = z.object({
+  name: z.string().describe('The tool as clients of the endpoint see it.'), endpoint: z.string().describe('Empty for the one of all servers.'),
+  server: z.string().optional().describe('Left out for a call that went to none.'), tool: z.string().optional().describe('As the server calls it.'),
+  annotations: z.record(z.string(), z.unknown()).optional().describe('What its server says of it, such as that it may destroy something.'),
+  arguments: z.string().optional().describe('JSON. Left out unless values were watched, and none of them was hidden or cut.'),
+}).describe('What it takes to make a call again.');
+export type Replay = z.output<typeof replay>;
 export const failures = z.object({ failures: z.array(failure).describe('The latest first.'), missing });
 export type Failures = z.output<typeof failures>;
 

@@ -12,7 +12,7 @@ it('every command that answers something has --json, and a shape of what it prin
 });
 
 it('what a command asks can be answered or refused without a terminal', () => {
-  const asks = new Set(['call', 'get', 'add', 'remove', 'import', 'connect', 'disconnect', 'sign-in', 'approvals approve', 'definitions approve']);
+  const asks = new Set(['call', 'calls replay', 'get', 'add', 'remove', 'import', 'connect', 'disconnect', 'sign-in', 'approvals approve', 'definitions approve']);
   for (const row of table.filter((each) => asks.has(named(each)))) expect(row.options.map(({ long }) => long), named(row)).toContain('--no-input');
 });
 

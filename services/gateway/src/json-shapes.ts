@@ -62,6 +62,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'restart': restarted,
   'calls list': calls.describe('with --follow a call a line'),
   'calls show': callPage,
+  'calls replay': results,
   'logs': logs.describe('with --follow a line of the log a line'),
   'top': z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),

@@ -1,13 +1,14 @@
 /** The details of one call: its outcome, where its time went, and how to make it again. */
-import type { CallPage, TapEvent } from '@omnibus/admin-api';
-import { callOf } from '@omnibus/admin-api/calls';
+import type { CallPage, Replay, Servers, TapEvent } from '@omnibus/admin-api';
+import { callOf, sentArguments } from '@omnibus/admin-api/calls';
+import { useState } from 'preact/hooks';
+import { get, problemWords } from '../api/ask.ts';
 import { useLive } from '../api/live.ts';
-import { isSchema } from '../form/schema.ts';
-import { Command, Copy, Empty, Shown, Table } from '../parts/basics.tsx';
+import { Command, Copy, Empty, Problem, Shown, Table } from '../parts/basics.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { Outcome } from '../parts/state.tsx';
-import { hrefOf } from '../route.ts';
+import { go, hrefOf } from '../route.ts';
 import { asText, clock, duration } from '../words.ts';
 import { commandFor, curlFor } from './copies.ts';
 import { stretchesOf, type Stretch } from './waterfall.ts';
@@ -20,7 +21,7 @@ export function OneCall({ tag, events }: { readonly tag: string; readonly events
     <section class="detail" aria-label="One call">
       <h2>Call <code>{tag.slice(0, 12)}</code></h2>
       {page.value !== undefined && <Missing missing={page.value.missing} />}
-      {heard.length > 0 ? <Known events={heard} /> : <Shown live={page}>{({ call }) => <><p><Outcome outcome={call.outcome} /> <Said text={call.problem ?? ''} max={600} /></p><Empty why="Nobody watched this call, so where its time went is not known.">It failed, and that is kept. Watch, and make it again.</Empty><Again call={call} payload={undefined} /></>}</Shown>}
+      {heard.length > 0 ? <Known events={heard} /> : <Shown live={page}>{({ call }) => <><p><Outcome outcome={call.outcome} /> <Said text={call.problem ?? ''} max={600} /></p><Empty why="Nobody watched this call, so where its time went is not known.">It failed, and that is kept. Watch, and make it again.</Empty><Again call={call} args={undefined} /></>}</Shown>}
     </section>
   );
 }
@@ -28,11 +29,10 @@ export function OneCall({ tag, events }: { readonly tag: string; readonly events
 function Known({ events }: { readonly events: readonly TapEvent[] }) {
   const call = callOf(events);
   const { stretches, total } = stretchesOf(events);
-  const payload = events.find(({ what }) => what === 'routed')?.['payload'];
   return (
     <>
       <p><Outcome outcome={call.outcome} state={call.state} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
-      <Again call={call} payload={payload} />
+      <Again call={call} args={sentArguments(events)} />
       <Waterfall stretches={stretches} total={total} />
       <details>
         <summary>{events.length} events</summary>
@@ -71,24 +71,34 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
 
 interface AgainProps {
   readonly call: CallPage['call'];
-  /** Payload of the arguments, if it was watched. */
-  readonly payload: unknown;
+  /** JSON of its arguments, if they are known. */
+  readonly args: string | undefined;
 }
 
-/** Marks of a payload that is not what was sent: types in place of values, and values that were hidden or cut. */
-const notSent = /•••|…|"(string|list)\(\d+\)"|\(\d+ characters\)|"(object|number|boolean|null)"/;
-
-/** Links and commands that make the call again. Its arguments are filled in if their values were watched and none was hidden. */
-function Again({ call: { name, endpoint = '', method }, payload }: AgainProps) {
-  if (method !== 'tools/call' || name === undefined) return null;
-  const text = isSchema(payload) ? JSON.stringify(payload) : '';
-  const args = text === '' || notSent.test(text) ? undefined : text;
-  const copied = { name, args: args ?? '{}', endpoint };
+/** Makes the call again, at its server or another one, and commands that do. Its arguments are filled in if their values were watched and none was hidden. */
+function Again({ call: { tag, name, tool, endpoint = '', method, server }, args }: AgainProps) {
+  const servers = useLive<Servers>('servers');
+  const [other, setOther] = useState('');
+  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
+  if (method !== 'tools/call' || (name ?? tool) === undefined) return null;
+  const copied = name === undefined ? undefined : { name, args: args ?? '{}', endpoint };
+  const replay = async (): Promise<void> => {
+    try {
+      const found = await get<Replay>(`calls/${encodeURIComponent(tag)}/replay${other === '' ? '' : `?${new URLSearchParams({ server: other }).toString()}`}`);
+      go(hrefOf('try', found.name, { endpoint: found.endpoint, arguments: found.arguments ?? args }));
+    } catch (error) {
+      setProblem(problemWords(error));
+    }
+  };
+  const others = (servers.value?.servers ?? []).filter((each) => each.name !== server && each.state !== 'disabled');
   return (
-    <div class="buttons">
-      <a class="button" href={hrefOf('try', name, { endpoint, arguments: args })}>Replay{args === undefined && ' (fill in the arguments)'}</a>
-      <Copy text={curlFor(copied, 'http://127.0.0.1:7300/mcp')} label="copy as curl" />
-      <Command text={commandFor(copied)} />
-    </div>
+    <>
+      <div class="buttons">
+        <button type="button" onClick={() => void replay()}>Replay{args === undefined && ' (fill in the arguments)'}</button>
+        {server !== undefined && <label>at <select value={other} onChange={(event) => { setOther(event.currentTarget.value); setProblem(undefined); }}><option value="">the same server</option>{others.map((each) => <option key={each.name} value={each.name}>{each.name}</option>)}</select></label>}
+        {copied !== undefined && <><Copy text={curlFor(copied, 'http://127.0.0.1:7300/mcp')} label="copy as curl" /><Command text={commandFor(copied)} /></>}
+      </div>
+      {problem !== undefined && <Problem {...problem} />}
+    </>
   );
 }

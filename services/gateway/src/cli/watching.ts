@@ -3,6 +3,7 @@ import { Option, type Command } from 'commander';
 import type { ApiOptions } from '../commands/api.ts';
 import type { CallsOptions } from '../commands/calls.ts';
 import type { LogsOptions } from '../commands/logs.ts';
+import type { ReplayOptions } from '../commands/replay.ts';
 import type { TopOptions } from '../commands/top.ts';
 
 export function addWatching(program: Command): void {
@@ -30,6 +31,22 @@ export function addWatching(program: Command): void {
     .action(async (tag: string, options: ApiOptions) => {
       const { showCall } = await import('../commands/calls.ts');
       await showCall(tag, options);
+    });
+  asking(calls.command('replay'), 'make a call again, at the same or another server')
+    .argument('<tag>', 'tag of the call, or its beginning')
+    .option('--server <name>', 'another server, which offers a tool of the same name')
+    .option('--args <json>', 'all arguments as JSON; default: those of the call, if they are known')
+    .option('-u, --url <url>', 'the gateway that is called, without an endpoint, since that of the call is added (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request to it, "Name: value"')
+    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+    .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')
+    .option('--save <file>', 'write images, audio and other binary content to this file')
+    .option('-y, --yes', 'do not ask before calling a tool that may destroy something')
+    .option('--no-input', 'never ask, even on a terminal')
+    .option('-q, --quiet', 'print the answer only')
+    .action(async (tag: string, options: ReplayOptions) => {
+      const { replayCall } = await import('../commands/replay.ts');
+      await replayCall(tag, options);
     });
 
   asking(program.command('logs'), 'print what a server wrote to stderr, and what became of its connection')

@@ -38,10 +38,7 @@ export function listCalls(options: CallsOptions): Promise<void> {
 
 export function showCall(tag: string, options: ApiOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const { calls } = await askApi(options, 'calls', '/calls');
-    const found = calls.filter((each) => each.tag.startsWith(tag));
-    if (found.length > 1) throw new CommandProblem('usage', `several calls begin with ${tag}`, { advice: 'Give more of the tag.' });
-    const page = await askApi(options, 'call', `/calls/${encodeURIComponent(found[0]?.tag ?? tag)}`);
+    const page = await askApi(options, 'call', `/calls/${encodeURIComponent(await tagOf(tag, options))}`);
     if (options.json === true) {
       answerJson(page);
       return 'done';
@@ -52,6 +49,14 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
     sayMissing(page.missing);
     return 'done';
   });
+}
+
+/** The tag of the call that begins so; what was given, where none does. @throws {CommandProblem} where several do. */
+export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
+  const { calls } = await askApi(options, 'calls', '/calls');
+  const found = calls.filter(({ tag }) => tag.startsWith(beginning));
+  if (found.length > 1) throw new CommandProblem('usage', `several calls begin with ${beginning}`, { advice: 'Give more of the tag.' });
+  return found[0]?.tag ?? beginning;
 }
 
 const barLength = 30;

@@ -14,6 +14,7 @@ import { findingsOf } from './findings.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
 import { CallBoard } from './call-board.ts';
+import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
 import { vaultQuestions } from './vault-desk.ts';
 import type { Vaults } from '../../vault.ts';
@@ -123,6 +124,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     metrics: () => board().metrics(),
     calls: ({ query }) => callBoard().calls(query),
     call: ({ given }) => callBoard().call(given),
+    replay: async ({ given, query }) => replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
     failures: () => callBoard().failures(),
     watch,
     openapi: () => Promise.resolve({ ...openApi(version) }),

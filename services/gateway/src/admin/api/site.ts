@@ -31,7 +31,7 @@ export interface ApiSiteOptions {
 /** The act that each operation needs permission for. The type demands a row for each. */
 const acts: Readonly<Record<OperationName, AdminAct>> = {
   overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
-  configuration: 'configuration', calls: 'calls', call: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
+  configuration: 'configuration', calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
 };
 
 const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
