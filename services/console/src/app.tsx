@@ -2,9 +2,10 @@
 import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
 import type { ComponentType } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import { needsSignIn, signIn } from './api/ask.ts';
+import { needsSignIn, signIn, takeToken } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
 import { Dialog, Heading, Problem } from './parts/basics.tsx';
+import { Returned } from './parts/returned.tsx';
 import { State } from './parts/state.tsx';
 import { followKeys, isHelpShown, views } from './keys.ts';
 import { followAddress, hrefOf, place } from './route.ts';
@@ -27,6 +28,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
 
 export function App() {
   useEffect(followAddress, []);
+  useEffect(followTokens, []);
   useEffect(followKeys, []);
   const overview = useLive<OverviewAnswer>('overview');
   const { view } = place.value;
@@ -44,10 +46,19 @@ export function App() {
         {views.map(({ name, title: words, key }) => <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>{words}</a>)}
         <button type="button" class="plain" onClick={() => { isHelpShown.value = true; }}>Keys <kbd>?</kbd></button>
       </nav>
-      <main>{needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}</main>
+      <main><Returned overview={overview} />{needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}</main>
       {isHelpShown.value && <Help />}
     </>
   );
+}
+
+/** An address with a key may be opened in a tab that shows the page already. */
+function followTokens(): () => void {
+  const changed = (): void => {
+    if (takeToken()) refresh();
+  };
+  addEventListener('hashchange', changed);
+  return () => removeEventListener('hashchange', changed);
 }
 
 function Top({ overview: { value, problem } }: { readonly overview: Live<OverviewAnswer> }) {

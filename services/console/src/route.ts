@@ -16,6 +16,12 @@ export const place = computed<Place>(() => {
   return { view: view === '' ? 'overview' : view, item: item.length === 0 ? undefined : decoded(item.join('/')), query: new URLSearchParams(query) };
 });
 
+/** Replaces an address that nobody is to see, such as one with a key in it, by that of the first view. */
+export function hideAddress(): void {
+  history.replaceState(null, '', `${location.pathname}${location.search}#/overview`);
+  hash.value = location.hash;
+}
+
 export function followAddress(): () => void {
   const changed = (): void => {
     hash.value = location.hash;

@@ -1,5 +1,6 @@
 /** Requests to the API of the process that served the page. */
 import { signal } from '@preact/signals';
+import { hideAddress } from '../route.ts';
 
 /** A refusal of the API, or no answer, with a message for the user. */
 export class ApiProblem extends Error {
@@ -21,11 +22,13 @@ const token = signal<string | undefined>(undefined);
 /** Whether the API has answered 401, so that the page asks for a key or token. */
 export const needsSignIn = signal(false);
 
-export function takeToken(): void {
+/** Takes the key out of an address that has one (`#token=KEY`). @returns whether it had. */
+export function takeToken(): boolean {
   const given = /^#token=([\w.~+/=-]+)$/.exec(location.hash)?.[1];
-  if (given === undefined) return;
-  token.value = given;
-  history.replaceState(null, '', `${location.pathname}${location.search}#/overview`);
+  if (given === undefined) return false;
+  signIn(given);
+  hideAddress();
+  return true;
 }
 
 export function signIn(given: string): void {

@@ -78,6 +78,7 @@ function Pages({ first, path, chosen }: { readonly first: Answer; readonly path:
   const entries = [...first.entries, ...more.flatMap((page) => page.entries)];
   return (
     <>
+      {chosen !== undefined && !entries.some(({ name }) => name === chosen) && <Elsewhere name={chosen} />}
       <Table label="Catalogue" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}>
         {entries.map((entry) => <Row key={`${entry.kind} ${entry.name}`} entry={entry} isChosen={chosen === entry.name} />)}
       </Table>
@@ -85,6 +86,13 @@ function Pages({ first, path, chosen }: { readonly first: Answer; readonly path:
       {next !== undefined && <button type="button" onClick={() => void load(next)}>{`More (${numberWords(entries.length)} of ${numberWords(first.total)})`}</button>}
     </>
   );
+}
+
+/** An entry whose address was opened, and that is on no page which is shown. */
+function Elsewhere({ name }: { readonly name: string }) {
+  const found = useLive<Answer>(pathOf(new URLSearchParams({ q: name, endpoint: place.value.query.get('endpoint') ?? '' })));
+  const entry = found.value?.entries.find((each) => each.name === name);
+  return entry === undefined ? null : <Table label="The chosen entry" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}><Row entry={entry} isChosen /></Table>;
 }
 
 function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isChosen: boolean }) {
