@@ -123,6 +123,10 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'Clients are still shown the previous certificate, which may be about to expire.',
   },
   {
+    name: 'OmnibusGuardrailFailing', severity: 'critical', for: '0m', expr: 'sum by (guardrail) (increase(omnibus_guardrail_decisions_total{action="failed"}[5m])) > 5',
+    summary: 'The guardrail {{ $labels.guardrail }} cannot check messages', description: '{{ $value | humanize }} checks have failed in five minutes. These messages were denied, or passed unchecked where the guardrail has `onFailure: allow`.',
+  },
+  {
     name: 'OmnibusAuditFailing', severity: 'critical', for: '2m', expr: 'max by (instance, sink) (omnibus_audit_failing) == 1',
     summary: 'The audit of {{ $labels.instance }} cannot be written', description: 'Its sink {{ $labels.sink }} takes no records. They wait until the ring is full; then they are lost, and counted.',
   },

@@ -2,13 +2,15 @@
  * Guardrails in the running gateway: built-in ones, a webhook and a tool of an MCP server, which are slow, wrong, too large and unavailable; for clients
  * of both eras.
  */
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { metricsOf } from '../support/metrics.ts';
+import type { RunningProcess } from '../support/processes.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { ModernClient } from '../support/modern-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
@@ -37,7 +39,17 @@ function wishOf({ phase, payload }: Params): string {
   return at === phase ? what : 'allow';
 }
 
-/** The verdict of the external check. @returns undefined where it never answers. */
+/** How the webhook answers, where not with a verdict. */
+const hostile: Readonly<Record<string, (response: ServerResponse) => void>> = {
+  dies: (response) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': 100 }).write('{"jsonrpc":', () => response.destroy()),
+  redirects: (response) => response.writeHead(307, { location: '/elsewhere' }).end(),
+  trickles: (response) => response.writeHead(200, { 'content-type': 'application/json' }).write('{'),
+  refuses: (response) => response.writeHead(500).end('{"jsonrpc":"2.0","id":1,"result":{"valid":true}}'),
+  babbles: (response) => response.writeHead(200).end('valid: true'),
+  another: (response) => response.writeHead(200).end('[{"valid":true}]'),
+};
+
+/** The verdict of the external check. @returns undefined where it gives none. */
 function judged(params: Params): unknown {
   const { phase, payload } = params;
   switch (wishOf(params)) {
@@ -47,7 +59,9 @@ function judged(params: Params): unknown {
     case 'wrong': return { fine: true };
     case 'shape': return { modified: true, payload: phase === 'request' ? { ...payload, name: 'other' } : { ...payload, content: [{ text: 'of no type' }] } };
     case 'huge': return { valid: true, info: { much: 'x'.repeat(5 * 1_024 * 1_024) } };
-    case 'slow': return undefined;
+    case 'types': return { valid: 'yes', modified: 1, severity: ['error'], messages: {}, payload: 'text' };
+    case 'null': return null;
+    case 'slow': case 'dies': case 'redirects': case 'trickles': case 'refuses': case 'babbles': case 'another': return undefined;
     default: return { valid: true, messages: [{ message: 'looked at', severity: 'info' }] };
   }
 }
@@ -57,19 +71,23 @@ describe.each(shapes)('%s', (shape) => {
   let work: Upstream;
   let judge: Upstream;
   let webhook: Server;
+  /** Requests at other addresses of the webhook than its own. */
+  let elsewhere = 0;
   let gateway: GatewayUnderTest;
   let config: JsonObject;
 
   beforeAll(async () => {
-    work = await Upstream.start({ tools: ['hooked', 'judged', 'open', 'plain', 'dead'].map(tool) });
+    work = await Upstream.start({ tools: ['hooked', 'judged', 'open', 'plain', 'dead', 'unguarded'].map(tool) });
     judge = await Upstream.start({
       tools: [tool('check')],
       onCall: (call) => {
         const verdict = judged(call.args as unknown as Params);
-        if (isObject(verdict)) call.answer('fine' in verdict ? text('{"fine":true}') : { ...text('see there'), structuredContent: verdict });
+        if (wishOf(call.args as unknown as Params) === 'dies') call.drop();
+        else if (isObject(verdict)) call.answer('fine' in verdict ? text('{"fine":true}') : { ...text('see there'), structuredContent: verdict });
       },
     });
     webhook = createServer((request, response) => {
+      if (request.url !== '/look') elsewhere += 1;
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString('utf8')));
       request.on('end', () => {
@@ -77,7 +95,8 @@ describe.each(shapes)('%s', (shape) => {
         seen.push(params);
         const verdict = judged(params);
         if (method !== 'interceptor/invoke' || request.headers['x-secret'] !== 'known to both') response.writeHead(403).end();
-        else if (verdict !== undefined) response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: verdict }));
+        else if (verdict === undefined) hostile[wishOf(params)]?.(response);
+        else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result: verdict }));
       });
     });
     await new Promise<void>((resolve) => {
@@ -97,6 +116,7 @@ describe.each(shapes)('%s', (shape) => {
         { id: 'judge', what: 'work/judged', tool: 'judge/check', timeout: '700ms', on },
         { id: 'open', what: 'work/open', webhook: asked, timeout: '700ms', onFailure: 'allow', on },
         { id: 'dead', what: 'work/dead', webhook: { url: 'http://127.0.0.1:1/nobody' }, on },
+        { id: 'dead-open', what: 'work/unguarded', webhook: { url: 'http://127.0.0.1:1/nobody' }, onFailure: 'allow', on },
       ],
     };
     gateway = await startGateway(shape, config, { GUARD_SECRET: 'known to both' });
@@ -156,10 +176,28 @@ describe.each(shapes)('%s', (shape) => {
     if (isOpen) expect(answers.map((answer) => JSON.parse(saidBy(answer)) as Wish)).toEqual(wishes);
   });
 
-  it('a message that nobody can look at does not pass, and a client may cancel what is looked at', async () => {
+  it.each(['hooked', 'judged', 'open'])('%s: whoever dies in the middle, redirects, answers byte by byte, with another status or other types, has failed, and is counted', async (name) => {
+    using old = await RawClient.open(gateway.url);
+    const isOpen = name === 'open';
+    const ways = name === 'judged' ? ['dies', 'types'] : ['dies', 'redirects', 'trickles', 'refuses', 'babbles', 'another', 'types', 'null'];
+    const wishes = ways.flatMap((what) => (['request', 'response'] as const).map((at): Wish => ({ at, what })));
+    const [worker] = gateway.processes.slice(shape === 'nats' ? 1 : 0);
+    const series = `omnibus_guardrail_decisions_total{guardrail="${name === 'hooked' ? 'hook' : name === 'judged' ? 'judge' : 'open'}",stage="requests",action="failed"}`;
+    const failures = async (): Promise<number> => (await metricsOf(worker as RunningProcess)).get(series) ?? 0;
+    const before = await failures();
+    const answers = await Promise.all(wishes.map((wish) => old.callTool(name, { ...wish })));
+    expect(answers.map(reasonOf)).toEqual(wishes.map(({ at }) => (isOpen ? 'answered' : at === 'request' ? 'guardrail.unavailable' : 'guardrail.withheld')));
+    if (isOpen) expect(answers.map((answer) => JSON.parse(saidBy(answer)) as Wish)).toEqual(wishes);
+    expect(await failures()).toBe(before + ways.length);
+    expect(elsewhere).toBe(0);
+  });
+
+  it('a message that nobody can look at does not pass unless the guardrail says so, and a client may cancel what is looked at', async () => {
     using old = await RawClient.open(gateway.url);
     const before = work.calls.values.length;
     expect(reasonOf(await old.callTool('dead'))).toBe('guardrail.unavailable');
+    expect(work.calls.values.length).toBe(before);
+    expect(reasonOf(await old.callTool('unguarded'))).toBe('answered');
     const count = seen.length;
     const heard: Message[] = [];
     const cancelled = old.stream({ jsonrpc: '2.0', id: 'slow', method: 'tools/call', params: { name: 'hooked', arguments: { at: 'request', what: 'slow' } } }, (message) => {
@@ -170,7 +208,7 @@ describe.each(shapes)('%s', (shape) => {
     await old.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'slow' } });
     await cancelled;
     expect(heard.filter(({ id }) => id === 'slow').every((message) => message.result === undefined)).toBe(true);
-    expect(work.calls.values.length).toBe(before);
+    expect(work.calls.values.length).toBe(before + 1);
   });
 
   it('follows a changed file, all of it or none', async () => {
