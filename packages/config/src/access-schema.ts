@@ -55,7 +55,7 @@ const rule = z.strictObject({
   except: who.optional().describe('Whom the rule is not about; written like `who`.'),
   allow: texts.optional().describe('What the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the names that the server itself gives, or the name of a server for all that it has, or "*" for everything.'),
   deny: texts.optional().describe('What the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.'),
-  ask: texts.optional().describe('Tools whose calls the rule allows after an approval of each call, also where other rules allow them without: globs over "server/tool", the name of a server for all its tools, or "*" for every tool.'),
+  ask: texts.optional().describe('What the rule allows after an approval of each call of a tool, prompt or read of a resource, also where other rules allow it without; written like `allow`.'),
   redact: texts.optional().describe('What the rule takes a part out of the results of, whatever allows them: globs as in `allow`. The part is what `patterns` find and what is at `paths`.'),
   patterns: texts.optional().describe('What a rule with `redact` looks for in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".'),
   paths: texts.optional().describe('JSON pointers to values of structured results that a rule with `redact` takes out, in which "*" is any member or item: "/customers/*/phone". A text that is the same as JSON is treated alike.'),

@@ -34,7 +34,7 @@ function isOne(who: Who, { facts }: Question, isAgainst: boolean): boolean {
 }
 
 function isAbout({ allow, deny, ask, only }: RuleSettings, { kind, server, name, annotations }: Question): Truth {
-  const isCovered = (ask === undefined || kind === 'tool') && [...listOf(allow), ...listOf(deny), ...listOf(ask)].some((text) => {
+  const isCovered = [...listOf(allow), ...listOf(deny), ...listOf(ask)].some((text) => {
     const of = text.startsWith('prompt:') ? 'prompt' : text.startsWith('resource:') ? 'resource' : 'tool';
     const what = text.replace(/^(prompt|resource):/, '');
     return what === '*' || what === server || (of === kind && what.includes('/') && glob(what).test(`${server}/${name}`));

@@ -18,6 +18,7 @@ async function policyOf(rules: readonly RuleSettings[], fallback: AccessSettings
 
 interface Asked {
   readonly args?: JsonObject;
+  readonly method?: string;
   readonly facts?: Facts | undefined;
   readonly now?: string;
   readonly address?: string;
@@ -31,9 +32,9 @@ function targetOf(text: string, annotations?: unknown): Target {
 }
 
 /** The effect (`allow`, `deny` or `hidden`), and the id of the rule. */
-function decide(policy: Policy, what: string, { args, facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {}): string {
+function decide(policy: Policy, what: string, { args, method = 'tools/call', facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {}): string {
   const target = targetOf(what, annotations);
-  const circumstances: Circumstances = { facts, kind: target.kind, method: 'tools/call', server: target.server, name: target.name, args, now: Date.parse(now), address };
+  const circumstances: Circumstances = { facts, kind: target.kind, method, server: target.server, name: target.name, args, now: Date.parse(now), address };
   const { effect, rule, isVisible } = policy.rightsOf(facts).decide(target, circumstances);
   expect(policy.rightsOf(facts).sees(target)).toBe(isVisible);
   return `${effect === 'deny' && !isVisible ? 'hidden' : effect}${rule === undefined ? '' : ` ${rule}`}`;
@@ -209,7 +210,15 @@ it('what asks goes over what allows, and nothing unjudged is allowed unasked', a
   expect(decide(policy, 'b/pay')).toBe('deny ask');
   expect(decide(policy, 'b/pay', { args: { n: 1 } })).toBe('ask ask');
   expect([decide(policy, 'a/drop'), decide(policy, 'c/pay', { args: {} })]).toEqual(['hidden no', 'ask theirs']);
-  expect([policy.rightsOf(ann).mayEverythingOf('c'), (await policyOf([{ who: 'everyone', ask: '*' }])).rightsOf(ann).sees(targetOf('prompt:a/x'))]).toEqual([false, false]);
+  expect([policy.rightsOf(ann).mayEverythingOf('c'), (await policyOf([{ who: 'everyone', ask: '*' }])).rightsOf(ann).sees(targetOf('prompt:a/x'))]).toEqual([false, true]);
+});
+
+it('prompts and reads of resources are asked for too, and what brings nothing of them is not', async () => {
+  const policy = await policyOf([{ id: 'all', who: 'everyone', ask: ['prompt:a/*', 'resource:a/*'] }, { id: 'whole', who: 'everyone', ask: 'b' }]);
+  const effect = (what: string, method: string): string => decide(policy, what, { method });
+  expect([effect('prompt:a/x', 'prompts/get'), effect('resource:a/f://x', 'resources/read'), effect('resource:b/f://x', 'skills/get'), effect('b/x', 'tools/call')]).toEqual(['ask all', 'ask all', 'ask whole', 'ask whole']);
+  expect([effect('prompt:a/x', 'completion/complete'), effect('resource:a/f://x', 'resources/subscribe'), effect('resource:a/f://x', 'resources/unsubscribe')]).toEqual(['allow all', 'allow all', 'allow all']);
+  expect(effect('a/x', 'tools/call')).toBe('hidden');
 });
 
 it('what is redacted is whatever allows it, of tools, prompts and resources, and of what nobody has a name for', async () => {
@@ -239,7 +248,6 @@ describe('a rule that means nothing is refused whole, with everything that is wr
     [{ who: 'everyone', allow: '*', network: '10.0.0.0/33' }, ['network'], /network/],
     [{ who: [{ via: 'any' }, 'everyone'], allow: '*' }, ['who'], /give each a rule/],
     [{ who: 'everyone', allow: '*', by: 'approvers' }, ['by'], /`ask`/],
-    [{ who: 'everyone', ask: 'prompt:a/*' }, ['ask'], /calls of tools/],
     [{ who: 'everyone', ask: '*', by: 'caller', approvers: 'group:a' }, ['by'], /the caller/],
     [{ who: 'everyone', ask: '*', approvers: 'ann' }, ['approvers'], /group:NAME/],
     [{ who: 'everyone', redact: '*' }, ['redact'], /patterns/],

@@ -6,6 +6,7 @@
  * time, and no rule denies for all of them, is visible: lists do not change with the time of day.
  */
 import type { Circumstances } from './conditions.ts';
+import { unapprovedMethods } from '@omnibus/protocol';
 import { Redaction } from './redaction/redaction.ts';
 import type { AskTerms, Rule, Target } from './rule.ts';
 
@@ -102,7 +103,7 @@ export class Rights {
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
       // A task that runs was approved when it began.
-      const asking = asks.length === 0 || circumstances.isBegun === true ? undefined : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
+      const asking = asks.length === 0 || circumstances.isBegun === true || unapprovedMethods.has(circumstances.method) ? undefined : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
       return asking === undefined ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) } : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
     }
     return { effect: 'deny', rule: allows[0]?.id, because: allows[0]?.because, isVisible };

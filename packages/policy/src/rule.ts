@@ -122,7 +122,6 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
   for (const hint of wanted) if (!hints.includes(hint)) problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
   const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
   if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
-  if (ask !== undefined && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'ask'], message: 'calls of tools can be approved, and nothing else' });
   const conditions = [
     args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
     time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
@@ -137,7 +136,7 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
     isForAgents: namesAgents(who),
     isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
     covers: (target, key) => {
-      if ((ask !== undefined && target.kind !== 'tool') || !selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
+      if ((ask !== undefined && target.kind === 'server') || !selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
       if (wanted.length === 0) return 'yes';
       return target.kind === 'tool' ? hintsVerdict(wanted, target.annotations) : 'no';
     },

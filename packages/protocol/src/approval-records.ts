@@ -16,13 +16,15 @@ export interface ApprovalRecord {
   /** The reason that the rule gives (`because`). */
   readonly because?: string;
   readonly server: ServerName;
-  /** The server's own name. */
+  /** What is asked for; left out for a tool. */
+  readonly kind?: 'prompt' | 'resource';
+  /** The server's own name of the tool or prompt, or the URI. */
   readonly tool: string;
   /** The arguments as JSON, as they will be sent to the server; cut where they are long. */
   readonly arguments: string;
   /** Number of their characters that were cut off. */
   readonly hidden?: number;
-  /** SHA-256 over server, tool, arguments, caller, rule and expiry. */
+  /** SHA-256 over server, kind, tool, arguments, caller, rule and expiry. */
   readonly digest: string;
   readonly principal: Principal;
   /** The caller, as far as it is known: `ISSUER|SUBJECT`, followed by those who act for it. */

@@ -38,7 +38,7 @@ export {
   changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, urlElicitationRequired,
 } from './methods.ts';
 export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
-export { clientMethods, inputCapabilities, isCarriedMethod, isExtensionTaskMethod, isInputMethod, isSessionTaskMethod, methodRow, modernMethods, repeatableMethods, roundMethods, type ExtensionTaskMethod, type SessionTaskMethod } from './method-table.ts';
+export { clientMethods, inputCapabilities, isCarriedMethod, isExtensionTaskMethod, isInputMethod, isSessionTaskMethod, methodRow, modernMethods, repeatableMethods, roundMethods, unapprovedMethods, type ExtensionTaskMethod, type SessionTaskMethod } from './method-table.ts';
 export type { InputMethod } from './method-table.ts';
 export { declaredBy, offerKey, ownerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';

@@ -18,6 +18,8 @@ interface AnyRow {
   readonly isNamedInHeader?: true;
   /** Set if the client can be asked something before it is answered (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
   readonly mayAsk?: true;
+  /** Set if it brings nothing of what the prompt or resource holds that it is about, so that rules which ask (`access`) let it pass; clients send it with each key, or of their own accord. */
+  readonly needsNoApproval?: true;
   /** The capability that the receiver needs, a server or a client; for an extension, its name. */
   readonly needs?: 'prompts' | 'resources' | 'resources.subscribe' | 'completions' | 'logging' | 'sampling' | 'elicitation' | 'roots' | 'io.modelcontextprotocol/skills';
 }
@@ -51,9 +53,9 @@ export const methodTable = {
   'resources/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
   'resources/templates/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
   'resources/read': { by: 'client', eras: both, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
-  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
-  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe' },
-  'completion/complete': { by: 'client', eras: both, isCarried: true, asksFor: 'reference', isRepeatable: true, needs: 'completions' },
+  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe', needsNoApproval: true },
+  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe', needsNoApproval: true },
+  'completion/complete': { by: 'client', eras: both, isCarried: true, asksFor: 'reference', isRepeatable: true, needs: 'completions', needsNoApproval: true },
   'logging/setLevel': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, needs: 'logging' },
   // 2025-11-25 basic/utilities/tasks; the extension of tasks has no result and no list of them.
   'tasks/get': { by: 'client', eras: both, isCarried: true, asksFor: 'server', isRepeatable: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
@@ -98,6 +100,8 @@ export const clientMethods = methodsWhere(({ by }) => by === 'client');
 export const modernMethods = methodsWhere(({ by, eras }) => by === 'client' && eras.includes('modern'));
 /** Methods that can be sent again after a loss, since executing them twice has no further effect. */
 export const repeatableMethods = methodsWhere(({ isRepeatable }) => isRepeatable === true);
+/** Methods that rules which ask let pass without an approval. */
+export const unapprovedMethods = methodsWhere(({ needsNoApproval }) => needsNoApproval === true);
 /** Methods of 2026-07-28 during which the client can be asked something. */
 export const roundMethods = methodsWhere(({ mayAsk }) => mayAsk === true);
 

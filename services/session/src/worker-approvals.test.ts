@@ -11,6 +11,9 @@ const rules = [
   { id: 'eng', who: 'group:eng', allow: ['bank/look'] },
   { id: 'pay', who: 'group:eng', ask: ['bank/pay'], because: 'money is gone then' },
   { id: 'wire', who: 'group:eng', ask: ['bank/wire'], approvers: ['group:release', 'test|ann'] },
+  { id: 'said', who: 'group:eng', ask: ['prompt:bank/letter', 'resource:bank/bank://vault*'] },
+  { id: 'kept', who: 'group:eng', ask: ['resource:bank/bank://secret*'], approvers: 'group:release' },
+  { id: 'read', who: 'group:eng', allow: ['resource:other/*'] },
   { id: 'quick', who: 'group:eng', ask: ['bank/quick'], expires: '50ms' },
 ];
 const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
@@ -25,8 +28,8 @@ async function start(given: object = settings): Promise<void> {
   const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
   worker = await WorkerUnderTest.start(servers, given, audit);
   await worker.put('bank', {
-    revision: latestLegacyRevision, capabilities: { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
-    lists: { ...noLists, tools: ['look', 'pay', 'wire', 'quick'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })) },
+    revision: latestLegacyRevision, capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+    lists: { ...noLists, prompts: [{ name: 'letter', arguments: [{ name: 'to' }] }], resources: [{ uri: 'bank://vault', name: 'vault' }, { uri: 'bank://secret', name: 'secret' }], tools: ['look', 'pay', 'wire', 'quick'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })) },
   });
 }
 
@@ -48,14 +51,14 @@ interface Asking {
   readonly answer: (given: JsonObject, by?: JsonObject) => Promise<unknown>;
 }
 
-async function asking(client: ClientUnderTest, revision: Revision, params: JsonObject): Promise<Asking> {
+async function asking(client: ClientUnderTest, revision: Revision, params: JsonObject, method = 'tools/call'): Promise<Asking> {
   if (revision === latestModernRevision) {
-    const { result } = await client.ask('tools/call', params);
+    const { result } = await client.ask(method, params);
     const { requestState, inputRequests } = result as { readonly requestState: string; readonly inputRequests: Readonly<Record<string, { readonly params: JsonObject }>> };
     const [[key, request]] = Object.entries(inputRequests) as [[string, { readonly params: JsonObject }]];
-    return { message: String(request.params['message']), answer: async (given, by = params) => reasonOf(await client.ask('tools/call', { ...by, requestState, inputResponses: { [key]: given } })) };
+    return { message: String(request.params['message']), answer: async (given, by = params) => reasonOf(await client.ask(method, { ...by, requestState, inputResponses: { [key]: given } })) };
   }
-  const answered = client.ask('tools/call', params);
+  const answered = client.ask(method, params);
   await client.asked.untilSome(({ method }) => method === 'elicitation/create');
   const question = client.asked.values.findLast(({ method }) => method === 'elicitation/create') as JsonObject;
   return {
@@ -85,6 +88,24 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const again = await asking(client, revision, pay());
     expect(await again.answer({ action: 'decline' })).toBe('approval.refused');
     expect(worker.reached).toHaveLength(1);
+  });
+
+  it.each<readonly [string, JsonObject, string]>([
+    ['prompts/get', { name: 'bank__letter', arguments: { to: 'eve' } }, 'prompt: letter\narguments: {"to":"eve"}'],
+    ['resources/read', { uri: 'bank://vault' }, 'resource: bank://vault\nsha256'],
+    ['resources/read', { uri: 'bank://vault/on-no-list' }, 'resource: bank://vault/on-no-list\nsha256'],
+  ])('%s %j: is shown what is read, and its user approves it', async (method, params, said) => {
+    const client = await open();
+    const { message, answer } = await asking(client, revision, params, method);
+    expect(message).toContain(said);
+    expect(worker.reached).toEqual([]);
+    expect(await answer(yes)).toBe('answered');
+    expect(worker.reached).toHaveLength(1);
+    expect(approvalsNoted()).toEqual(['approval.asked', 'approval.approved', 'approval.used']);
+    const again = await asking(client, revision, params, method);
+    expect(await again.answer({ action: 'decline' })).toBe('approval.refused');
+    expect(worker.reached).toHaveLength(1);
+    expect(reasonOf(await client.ask('completion/complete', { ref: { type: 'ref/prompt', name: 'bank__letter' }, argument: { name: 'to', value: 'e' } }))).toBe('answered');
   });
 
   it.each([[{ action: 'decline' }], [{ action: 'cancel' }], [{ action: 'accept', content: { approve: false } }], [{ action: 'accept', content: {} }]])('%j approves nothing', async (given) => {
@@ -163,6 +184,24 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     expect(await refused).toBe('approval.refused');
     expect(worker.reached).toEqual(['bank']);
     expect(approvalsNoted()).toEqual(['approval.asked', ['approval.approved', 'test|bob'], 'approval.used', 'approval.asked', ['approval.refused', 'test|bob']]);
+    watch.close();
+  });
+
+  it('a URI on no list is read where a rule asks only after approvers were shown it, and where none asks as well', async () => {
+    await worker.put('other', { revision: latestLegacyRevision, capabilities: { resources: {} } });
+    const client = await open({});
+    const board = await ApprovalBoard.open(worker.bus);
+    const seen: ApprovalRecord[] = [];
+    const watch = await board.watch((record) => seen.push(record));
+    worker.takes = (reply) => reply({ kind: 'error', error: { code: -32_002, message: 'not here' } });
+    const answered = client.ask('resources/read', { uri: 'bank://secret/plan' }).then(reasonOf);
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    expect(seen[0]).toMatchObject({ state: 'waiting', rule: 'kept', server: 'bank', kind: 'resource', tool: 'bank://secret/plan' });
+    expect(worker.reached).toEqual([]);
+    await board.decide((seen[0] as ApprovalRecord).id, { state: 'approved', by: 'test|bob' }, () => undefined);
+    expect(await answered).toBe('answered');
+    expect(worker.reached.toSorted()).toEqual(['bank', 'other']);
+    expect(noted.find(({ name }) => name === 'approval.approved')).toMatchObject({ server: 'bank', uri: 'bank://secret/plan', rule: 'kept' });
     watch.close();
   });
 

@@ -29,8 +29,8 @@ const conditions: fc.Arbitrary<Pick<RuleSettings, 'args' | 'only'>> = fc.record(
 const rules: fc.Arbitrary<RuleSettings> = fc.tuple(whos, fc.option(fc.constantFrom<Who>('group:h', 'user:i|ann'), { nil: undefined, freq: 4 }), fc.constantFrom('allow', 'deny', 'ask'), fc.array(selectors, { minLength: 1, maxLength: 3 }), fc.oneof(fc.constant<Pick<RuleSettings, 'args' | 'only'>>({}), conditions, conditions))
   .map(([who, except, effect, what, { args, only }]) => ({
     // In a rule about agents, the exception names an agent too.
-    who, ...(except === undefined ? {} : { except: typeof who === 'object' && 'via' in who && except === 'group:h' ? { via: 'i|bot' } : except }), [effect]: effect === 'ask' ? what.map((each) => each.replace(/^(prompt|resource):/, '')) : what, ...(args === undefined ? {} : { args }),
-    ...(only === undefined || (effect !== 'ask' && what.some((each) => each.includes(':'))) ? {} : { only }),
+    who, ...(except === undefined ? {} : { except: typeof who === 'object' && 'via' in who && except === 'group:h' ? { via: 'i|bot' } : except }), [effect]: what, ...(args === undefined ? {} : { args }),
+    ...(only === undefined || what.some((each) => each.includes(':')) ? {} : { only }),
   }));
 
 export const settings: fc.Arbitrary<AccessSettings> = fc.record({ default: fc.constantFrom('allow', 'deny'), rules: fc.array(rules, { maxLength: 6 }) });

@@ -20,8 +20,8 @@ export interface DecideOptions extends AskOptions, InputOptions {
 export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
   return runCommand(json, async () => {
     const found = (await read(who)).filter(({ state }) => all || state === 'waiting');
-    const rows = found.map((each) => [each.id, each.state, `${each.server}/${each.tool}`, whoOf(each), new Date(each.until).toISOString(), each.by ?? '']);
-    answerEither(json, found, rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'TOOL', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
+    const rows = found.map((each) => [each.id, each.state, targetOf(each), whoOf(each), new Date(each.until).toISOString(), each.by ?? '']);
+    answerEither(json, found, rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
     return 'done';
   });
 }
@@ -64,13 +64,16 @@ async function one(who: AskOptions, id: string): Promise<ApprovalRecord> {
   return found;
 }
 
+/** What waits, written as in rules. */
+const targetOf = ({ kind, server, tool }: ApprovalRecord): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
+
 const whoOf = ({ who: [first, ...actors], principal }: ApprovalRecord): string => `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
 
 /** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
 function describe(record: ApprovalRecord): string {
-  const { id, state, server, tool, rule, because, until, digest, hidden, arguments: args, tenant, client, approvers, by, reason } = record;
+  const { id, state, server, kind = 'tool', tool, rule, because, until, digest, hidden, arguments: args, tenant, client, approvers, by, reason } = record;
   const lines: readonly (readonly [string, string | undefined])[] = [
-    ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`], ['tool', `${server}/${tool}`], ['who', whoOf(record)], ['tenant', tenant], ['client', client],
+    ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`], [kind, `${server}/${tool}`], ['who', whoOf(record)], ['tenant', tenant], ['client', client],
     ['rule', `${rule}${because === undefined ? '' : `: ${because}`}`], ['approvers', approvers?.join(', ')], ['until', new Date(until).toISOString()], ['sha256', digest],
     ['arguments', `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown)`}`],
   ];

@@ -104,20 +104,33 @@ function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted
   return found === undefined ? undefined : { kind, server: found.server, name: found.original, method, entry: found.entry };
 }
 
-/** Restricts a search for a URI to the servers at which the caller may read it. */
+/** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first is asked. */
 function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: string, view: View, access: Access): Plan {
   const { servers, uri } = plan;
   let refusal: Permission | undefined;
+  let asking: { readonly server: ServerName; readonly permission: Permission } | undefined;
   const screened = new Map<ServerName, Permission>();
   const open = servers.filter((server) => {
     const permission = access.decide({ kind: 'resource', server, name: uri, method });
     if (permission.screen !== undefined) screened.set(server, permission);
+    if (permission.effect === 'ask' && !permission.isRecorded) {
+      if (asking !== undefined) return false;
+      asking = { server, permission };
+    }
     if (permission.effect !== 'deny' || permission.isRecorded) return true;
     if (refusal === undefined || permission.isVisible) refusal = permission;
     return false;
   });
-  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }) };
+  const asks = searchAsks(asking);
+  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }), ...asks };
   return { kind: 'refuse', fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri), permission: refusal };
+}
+
+/** The screen of that server is not that of others, and stands among those of the search. */
+function searchAsks(asking: { readonly server: ServerName; readonly permission: Permission } | undefined): Pick<Extract<Plan, { readonly kind: 'search' }>, 'asking' | 'permission'> {
+  if (asking === undefined) return {};
+  const { screen: _screen, ...permission } = asking.permission;
+  return { asking: asking.server, permission };
 }
 
 function unknown({ kind, server }: Wanted, view: View, given: JsonObject): GatewayFault {

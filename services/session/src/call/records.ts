@@ -126,9 +126,9 @@ export class CallRecords {
   }
 
   /** Records that a call waits for an approval, or the outcome of that. */
-  approval(requester: Requester, requested: Requested, { server, tool, args }: { readonly server: ServerName; readonly tool: string; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
+  approval(requester: Requester, requested: Requested, { server, target, args }: { readonly server: ServerName; readonly target: string | undefined; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
     this.#options.audit.record({
-      ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target: tool, args: args ?? {}, outcome: approvalOutcomes[outcome],
+      ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target, args: args ?? {}, outcome: approvalOutcomes[outcome],
       more: { approval: id, approval_digest: digest, approval_by: by, ...(decidedBy === undefined ? {} : { by: decidedBy }) },
     });
   }

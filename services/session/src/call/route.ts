@@ -38,6 +38,8 @@ export interface Search {
   readonly params: JsonObject;
   /** By server, the permission whose screen redacts or guards its messages; left out where none does. */
   readonly screened?: ReadonlyMap<ServerName, Permission>;
+  /** The server of which the URI is read only after an approval. */
+  readonly asking?: ServerName;
 }
 
 /** Servers whose lists are read one after the other, as pages of one list. */

@@ -14,7 +14,7 @@ import { anonymous, canonical, fault, type ApprovalRecord, type Caller, type Err
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../client-port.ts';
 import type { Board } from './board.ts';
-import { formOf, shown, verdictOf } from './form.ts';
+import { formOf, shown, verdictOf, type ApprovedKind } from './form.ts';
 
 /** What the audit records of one wait. */
 export interface ApprovalNote {
@@ -30,7 +30,9 @@ export interface AskedApproval {
   readonly caller: Caller;
   readonly facts: Facts | undefined;
   readonly server: ServerName;
-  readonly tool: string;
+  readonly kind: ApprovedKind;
+  /** The server's own name of the tool or prompt, or the URI. */
+  readonly name: string;
   readonly args: unknown;
   readonly rule: string;
   readonly because: string | undefined;
@@ -107,24 +109,24 @@ export class Waiting implements Questioner {
   #isOver = false;
 
   constructor(options: ApprovalsOptions, asked: AskedApproval, left: () => void) {
-    const { server, tool, args, caller: { principal }, rule, terms } = asked;
+    const { server, kind, name, args, caller: { principal }, rule, terms } = asked;
     this.#options = options;
     this.#asked = asked;
     this.#left = left;
     this.#until = Date.now() + terms.expiresMs;
-    this.#digest = hash('sha256', canonical([server, tool, args ?? {}, principal, rule, this.#until]), 'base64url'); // V2
+    this.#digest = hash('sha256', canonical([server, kind, name, args ?? {}, principal, rule, this.#until]), 'base64url'); // V2
   }
 
   /** Asks the caller or the approvers. The answer may come before this returns. */
   begin(): void {
-    const { server, tool, args, rule, because, terms: { by, expiresMs }, show } = this.#asked;
+    const { server, kind, name, args, rule, because, terms: { by, expiresMs }, show } = this.#asked;
     if (by === 'caller' && show === undefined) {
       this.#end('impossible', 'the client cannot be shown a form (elicitation)');
       return;
     }
     this.#deadline = this.#options.wheel.schedule(expiresMs, () => this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`));
     this.#tell('asked');
-    if (by === 'caller') show?.(this, formOf({ server, tool, rule, because, digest: this.#digest, ...shown(args) }));
+    if (by === 'caller') show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, ...shown(args) }));
     else void this.#post();
   }
 
@@ -138,11 +140,11 @@ export class Waiting implements Questioner {
   }
 
   #record(): ApprovalRecord {
-    const { caller: { principal }, facts, server, tool, args, rule, because, terms: { approvers } } = this.#asked;
+    const { caller: { principal }, facts, server, kind, name, args, rule, because, terms: { approvers } } = this.#asked;
     const { text, hidden } = shown(args);
     const { issuer, subject, actors = [], tenant, client } = facts ?? {};
     return {
-      id: this.id, state: 'waiting', worker: this.#options.worker, at: Date.now(), until: this.#until, rule, ...(because === undefined ? {} : { because }), server, tool, arguments: text, ...(hidden === 0 ? {} : { hidden }),
+      id: this.id, state: 'waiting', worker: this.#options.worker, at: Date.now(), until: this.#until, rule, ...(because === undefined ? {} : { because }), server, ...(kind === 'tool' ? {} : { kind }), tool: name, arguments: text, ...(hidden === 0 ? {} : { hidden }),
       digest: this.#digest, principal, who: issuer === undefined ? [] : [`${issuer}|${subject}`, ...actors.map((actor) => `${actor.issuer}|${actor.subject}`)],
       ...(tenant === undefined ? {} : { tenant }), ...(client === undefined ? {} : { client }), ...(approvers === undefined ? {} : { approvers }),
     };

@@ -1,14 +1,14 @@
 /** Holds a call that needs an approval, after its route is planned and before it is sent: it waits among the open requests of its client, and is planned again when it is approved. */
-import { canonical, fault, type GatewayFault } from '@omnibus/protocol';
+import { canonical, fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { CallHost } from '../call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
 import { OpenRequest, type OpenRequests } from '../open-requests.ts';
 import type { PublicMessages } from '../public-messages.ts';
-import type { Destination, Plan } from '../route.ts';
-import { takesForms } from './form.ts';
+import type { Destination, Plan, Search } from '../route.ts';
+import { takesForms, type ApprovedKind } from './form.ts';
 
-/** A plan with one destination, for which a rule demands an approval. */
-type Asking = Extract<Plan, Destination>;
+/** A plan for which a rule demands an approval: with one destination, or a search in which one server needs it. */
+type Asking = Extract<Plan, Destination> | Extract<Plan, Search>;
 
 interface AskFirstOptions<Stream extends CallStream> {
   readonly host: CallHost;
@@ -46,20 +46,21 @@ export class AskFirst<Stream extends CallStream> {
       messages.deny(asked, fault('approval.impossible', undefined, { rule }));
       return;
     }
-    const tag = reports.waitsForApproval(port, asked, plan, given.by);
+    const to = destinationOf(plan);
+    const { server, kind, name, params } = to;
+    const tag = reports.waitsForApproval(port, asked, to, given.by);
     const call = tag === undefined ? asked : { ...asked, tap: tag };
     const beganAt = performance.now();
-    const { server, tool = '', params } = plan;
     // A client has as much time as for questions of servers.
-    const terms = given.by === 'caller' ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, tool).humanMs) } : given;
+    const terms = given.by === 'caller' ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) } : given;
     const waiting = approvals.ask({
-      caller: port.asking, facts: port.facts, server, tool, args: params['arguments'], rule, because: permission?.because, terms,
-      show: takesForms(port.capabilities()) ? (asker, form) => port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form }) : undefined,
+      caller: port.asking, facts: port.facts, server, kind, name, args: params['arguments'], rule, because: permission?.because, terms,
+      show: takesForms(port.capabilities()) && isRound(call.method) ? (asker, form) => port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form }) : undefined,
       takeBack: (asker, reason) => {
         port.inputWithdrawn(asker, input, reason);
         port.askerEnded(asker, reason);
       },
-      note: (note) => records?.approval(port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission }, { server, tool, args: params['arguments'] }, note),
+      note: (note) => records?.approval(port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission }, { server, target: kind === 'resource' ? undefined : name, args: params['arguments'] }, note),
       settled: (refusal) => {
         open.remove(request);
         if (refusal === undefined && 'used' in waiting) this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
@@ -73,12 +74,12 @@ export class AskFirst<Stream extends CallStream> {
     }
     const request = new OpenRequest(call.id, (reason) => {
       waiting.withdraw(reason);
-      if (tag !== undefined) reports.ended(port, call, plan, 'cancelled', { tag, since: beganAt });
+      if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });
       call.stream.leaveUnanswered();
     }, (gatewayFault) => {
       waiting.withdraw(gatewayFault.message);
       messages.deny(call, gatewayFault);
-    }, server, tool);
+    }, server, to.tool);
     open.add(request);
     waiting.begin();
   }
@@ -100,8 +101,21 @@ function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): 
   return fault('approval.void', undefined, permission?.rule === undefined ? {} : { rule: permission.rule });
 }
 
-function isSame(plan: Plan, { kind, server, params, tool }: Asking): boolean {
-  return plan.kind === kind && plan.server === server && plan.tool === tool && canonical(plan.params) === canonical(params);
+/** Whether a method can be answered with a question to its client (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
+
+/** What is approved of a plan. */
+function destinationOf(plan: Asking): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
+  if (plan.kind === 'search') return { server: plan.asking ?? plan.servers[0] as ServerName, params: plan.params, kind: 'resource', name: plan.uri };
+  const { server, tool, params } = plan;
+  if (tool !== undefined) return { server, tool, params, kind: 'tool', name: tool };
+  return typeof params['uri'] === 'string' ? { server, params, kind: 'resource', name: params['uri'] } : { server, params, kind: 'prompt', name: String(params['name']) };
+}
+
+function isSame(plan: Plan, approved: Asking): boolean {
+  if (plan.kind !== approved.kind || !('params' in plan) || canonical(plan.params) !== canonical(approved.params)) return false;
+  if (plan.kind === 'search') return approved.kind === 'search' && plan.asking === approved.asking;
+  return approved.kind !== 'search' && 'server' in plan && plan.server === approved.server && plan.tool === approved.tool;
 }
 
 /** Whether the rules now demand another approval than the one that was given. */

@@ -18,21 +18,26 @@ export function shown(args: unknown): Shown {
   return text.length <= maxShown ? { text, hidden: 0 } : { text: text.slice(0, maxShown), hidden: text.length - maxShown };
 }
 
+/** What can be approved: the call of a tool, a prompt with its arguments, and the read of a resource. */
+export type ApprovedKind = 'tool' | 'prompt' | 'resource';
+
 export interface FormFor extends Shown {
   readonly server: string;
-  readonly tool: string;
+  readonly kind: ApprovedKind;
+  /** The server's own name of the tool or prompt, or the URI. */
+  readonly name: string;
   readonly rule: string;
   readonly because: string | undefined;
   readonly digest: string;
 }
 
 /** Parameters of `elicitation/create`. Accepting the form is not enough, since some clients accept every form: the box has to be ticked. */
-export function formOf({ server, tool, rule, because, digest, text, hidden }: FormFor): JsonObject {
+export function formOf({ server, kind, name, rule, because, digest, text, hidden }: FormFor): JsonObject {
   const why = `rule "${rule}"${because === undefined ? '' : `: ${because}`}`;
   const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
   return {
     mode: 'form',
-    message: `This call needs your approval (${why}).\n\nserver: ${server}\ntool: ${drawn(tool)}\narguments: ${text}${rest}\nsha256: ${digest}`,
+    message: `This call needs your approval (${why}).\n\nserver: ${server}\n${kind}: ${drawn(name)}${kind === 'resource' ? '' : `\narguments: ${text}${rest}`}\nsha256: ${digest}`,
     requestedSchema: { type: 'object', properties: { approve: { type: 'boolean', title: 'Approve this call', description: 'It is made once, as it stands here.' } }, required: ['approve'] },
   };
 }
