@@ -125,6 +125,10 @@ node, \`nats: { domain: hub }\` stores everything in the JetStream of the hub.
 Where clusters are joined by gateways or leaf nodes, \`nats: { region: eu }\` says where a process runs. Sessions are then opened and calls made at
 processes of the same region as long as one of them can take them, and elsewhere otherwise. [scale.md](scale.md) says what that costs.
 
+Buckets and streams that callers can fill reserve their storage in JetStream when they are first opened: 496 MiB for an installation that uses everything, on each node that has a replica, and what \`audit\` keeps in a stream
+besides. Where \`max_file_store\` of the server or \`max_file\` of the account leaves no room for one of them, the log says so with its name and size. Without the catalogue or the records of sessions a process does not start; without
+the others it serves, and what they are for is missing: quotas are then unknown (\`onUnknown\` in [limits.md](limits.md)), for example.
+
 ## Permissions of each role
 
 A role needs these permissions and no others; the tests of the gateway run with exactly these. A process with all roles over NATS needs all three lists, and

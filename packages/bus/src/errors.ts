@@ -21,6 +21,11 @@ export class BusError extends Error {
   }
 }
 
+/** What the operator should look at when something cannot be opened on the bus: the usual cause is a user whose permissions are of an older version. */
+export function openingAdvice(error: unknown): string {
+  return error instanceof BusError && error.kind === 'overloaded' ? 'there is no room for it' : 'does NATS have the permissions of this version (omnibus nats-permissions)?';
+}
+
 /** A new id for one failure, for the log and for the answer. */
 export function newIncident(): string {
   return randomBytes(6).toString('hex');

@@ -1,5 +1,5 @@
 export type { Bucket, Bus, BusFault, Handler, Journal, JournalDefinition, KeyValue, KeyValueChange, KeyValueEntry, Ledger, LedgerDefinition, LedgerEntry, OnFault, PendingRequest, ReplyObserver, Subscription, Watch } from './bus.ts';
-export { BusError, gatewayFaultOf, newIncident } from './errors.ts';
+export { BusError, gatewayFaultOf, newIncident, openingAdvice } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';

@@ -3,7 +3,7 @@
  * role and no others.
  */
 import type { Audit, AuditTrail } from '@omnibus/audit';
-import { Blocks, type Bus, type OnFault } from '@omnibus/bus';
+import { Blocks, openingAdvice, type Bus, type OnFault } from '@omnibus/bus';
 import type { Backend, UserOptions } from '@omnibus/backend';
 import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
@@ -263,7 +263,7 @@ async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
   try {
     return await Blocks.open(bus);
   } catch (error) {
-    log.error({ problem: String(error) }, 'nobody can be blocked here: does NATS have the permissions of this version (omnibus nats-permissions)?');
+    log.error({ problem: String(error) }, `nobody can be blocked here: ${openingAdvice(error)}`);
     return undefined;
   }
 }

@@ -11,19 +11,27 @@ import { managerOptions, type NatsPlace } from './place.ts';
 const clusterReplicas = 3;
 /** JetStream's "insufficient resources", "no suitable peers for placement" and "replicas > 1 not supported in non-clustered mode". */
 const tooFewNodes: readonly number[] = [10_005, 10_023, 10_074];
+/** JetStream's "resource limits exceeded for account", "no suitable peers for placement", "insufficient resources", "insufficient memory" and "insufficient storage": of a stream with one replica they mean that there is no room for it. */
+const noRoom: readonly number[] = [10_002, 10_005, 10_023, 10_028, 10_047];
 const retryMs = 500;
 /** Longest wait: a cluster that has lost a node normally elects a new leader much sooner. */
 const giveUpMs = 30_000;
 /** Pause between two attempts to give a stream its missing replicas; it doubles. */
 const growMs = { first: 250, longest: 10_000 };
 
+interface WantedStream {
+  /** Its name in JetStream. */
+  readonly stream: string;
+  /** What it reserves of the storage, where it reserves some. */
+  readonly reservedBytes?: number | undefined;
+}
+
 /**
  * Creates a stream with as many replicas as are possible now; missing ones are added when they become possible.
  * @param place of JetStream: only at the server that we are connected to can be seen whether it has several nodes.
- * @param stream its name in JetStream.
- * @throws {BusError} `timeout` when JetStream does not answer, or is not there.
+ * @throws {BusError} `timeout` when JetStream does not answer, or is not there; `overloaded` when it has no room for the stream.
  */
-export async function withReplicas<Made>(connection: NatsConnection, place: NatsPlace, stream: string, create: (replicas: number) => Promise<Made>): Promise<Made> {
+export async function withReplicas<Made>(connection: NatsConnection, place: NatsPlace, { stream, reservedBytes }: WantedStream, create: (replicas: number) => Promise<Made>): Promise<Made> {
   const giveUpAt = performance.now() + giveUpMs;
   let replicas = hasOneNode(connection, place) ? 1 : clusterReplicas;
   for (;;) {
@@ -33,12 +41,20 @@ export async function withReplicas<Made>(connection: NatsConnection, place: Nats
       return made;
     } catch (error) {
       if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true) throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
-      if (performance.now() > giveUpAt) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
+      const isLate = performance.now() > giveUpAt;
+      // With status 503 there may be room when a node is back.
+      if (error instanceof JetStreamApiError && replicas === 1 && noRoom.includes(error.code) && (isLate || error.status !== 503)) throw roomless(stream, reservedBytes, error);
+      if (isLate) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
       else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
       else await pause(retryMs);
     }
   }
+}
+
+function roomless(stream: string, reservedBytes: number | undefined, error: JetStreamApiError): BusError {
+  const reserved = reservedBytes === undefined ? '' : `, which reserves ${Math.ceil(reservedBytes / 1_048_576)} MiB`;
+  return new BusError('overloaded', `JetStream has no room for the stream ${stream}${reserved} (${error.message}): give it more storage (max_file_store of the server, max_file of the account)`, error);
 }
 
 function hasOneNode({ info }: NatsConnection, { domain }: NatsPlace): boolean {

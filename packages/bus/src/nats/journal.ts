@@ -20,7 +20,7 @@ export async function openJournal<Entry>(connection: NatsConnection, place: Nats
   const manager = await jetstreamManager(connection, managerOptions(place));
   const { family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
   const name = nameAt(place, definition.name);
-  await withReplicas(connection, place, name, async (replicas) => {
+  await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
     const config = {
       subjects: [nameAt(place, allOf(family, tokens))], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
       max_age: nanos(maxAgeMs), max_bytes: maxBytes, max_msgs_per_subject: maxEntries, duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),

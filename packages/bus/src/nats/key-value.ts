@@ -48,7 +48,7 @@ export async function openKeyValue<Value>(connection: NatsConnection, place: Nat
   const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }), ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }), ...(isCurrent ? { allow_direct: false } : {}) };
   const create = (ours: string): Promise<KV> => {
     const bucketName = nameAt(place, ours);
-    return withReplicas(connection, place, streamOf(bucketName), (replicas) => manager.create(bucketName, { ...options, replicas }));
+    return withReplicas(connection, place, { stream: streamOf(bucketName), reservedBytes: maxBytes }, (replicas) => manager.create(bucketName, { ...options, replicas }));
   };
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);

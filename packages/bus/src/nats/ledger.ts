@@ -22,7 +22,7 @@ export async function openLedger(connection: NatsConnection, place: NatsPlace, d
   const { family, maxAgeMs, maxBytes } = definition;
   const name = nameAt(place, definition.name);
   const subject = nameAt(place, allOf(family, 1));
-  await withReplicas(connection, place, name, async (replicas) => {
+  await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
     try {
       await manager.streams.add({
         name, subjects: [subject], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.New, num_replicas: replicas,

@@ -1,5 +1,5 @@
 /** The board of calls that wait for approvers, as one session worker uses it: opened with the first of them, and followed while there are some. */
-import { ApprovalBoard, type Bus, type Watch } from '@omnibus/bus';
+import { ApprovalBoard, openingAdvice, type Bus, type Watch } from '@omnibus/bus';
 import type { ApprovalRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Webhook } from './webhook.ts';
@@ -38,7 +38,7 @@ export class Board {
       await board.post(record);
     } catch (error) {
       this.#waiting.delete(record.id);
-      this.#options.log.error({ err: error }, 'a call that waits for approvers cannot be shown to them: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      this.#options.log.error({ err: error }, `a call that waits for approvers cannot be shown to them: ${openingAdvice(error)}`);
       throw error;
     }
     if (this.#waiting.has(record.id)) this.#options.webhook?.tell(record);

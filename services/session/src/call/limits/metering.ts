@@ -1,5 +1,5 @@
 /** Assembles the limits, use counters, blocks and approvals of one worker. */
-import { Blocks, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
+import { Blocks, openingAdvice, quotaBuckets, usageBucket, type Bus, type KeyValue } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
@@ -35,9 +35,9 @@ export class Metering {
 
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
-    // If NATS forbids a bucket, for example since its permissions are of an older version, calls are served without it.
+    // If NATS has no room for a bucket or forbids it, for example since its permissions are of an older version, calls are served without it.
     const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> => opening.catch((error: unknown) => {
-      log.error({ what, problem: String(error) }, 'this cannot be opened on the bus: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      log.error({ what, problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
       return undefined;
     });
     const [day, month, store, blocks] = await Promise.all([
