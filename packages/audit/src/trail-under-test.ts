@@ -63,6 +63,7 @@ export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<Trail
       failed: () => void (counted.failed += 1),
       recovered: () => void (counted.recovered += 1),
       checkpointFailed: () => undefined,
+      left: () => undefined,
     },
     ...more,
   });

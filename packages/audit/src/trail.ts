@@ -20,6 +20,8 @@ export interface TrailObserver extends SinkObserver {
   /** Called with the number of records that no sink will ever have. */
   dropped(records: number): void;
   checkpointFailed(error: unknown): void;
+  /** Called for each sink that has not stored everything when the audit ends, with the number of records that it will never have. */
+  left(sink: string, records: number): void;
 }
 
 export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
@@ -134,6 +136,7 @@ export class AuditTrail implements Audit {
     this.#wake();
     for (const pump of this.#pumps) pump.hurry();
     await this.#safe(this.#lines.next, closeMs);
+    for (const { sink, behind } of this.#pumps) if (behind > 0) this.#options.observer.left(sink.name, behind);
     await this.#checkpoint();
     await Promise.all(this.#pumps.map((pump) => pump.close()));
   }

@@ -65,6 +65,7 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
         metrics.audit.failed('checkpoint');
         log.error({ problem: String(error) }, 'a checkpoint of the audit could not be written');
       },
+      left: (sink, records) => log.error({ sink, records }, 'the process ends, and a sink of the audit has not stored all records'),
     },
   });
   const made = trail;
