@@ -10,7 +10,7 @@ import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.
 import { IdentityProvider } from '../support/identity-provider.ts';
 import { Keys } from '../support/keys.ts';
 import { PersonalServer } from '../support/personal-server.ts';
-import { omnibusProgram, startProcess } from '../support/processes.ts';
+import { omnibusProgram, startProcess, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
 import { bearer, Browser, callback, OAuthClient } from '../support/sign-in.ts';
 
@@ -123,6 +123,19 @@ describe.each(shapes)('%s,', (shape) => {
     expect(await cat.untilTools((names) => names.includes('records__only_cat'))).not.toContain('records__connect');
   });
 
+  if (shape === 'nats') it('a caller who comes by another edge is called for with the token that he shows there, also when the first edge is gone', async () => {
+    const url = await gateway.startEdge();
+    const token = await issuer.token({ sub: 'ann', aud: `${front.url}/mcp` });
+    tokens.set('ann', token);
+    using moved = await RawClient.open(url, revision, { authorization: `Bearer ${token}` });
+    expect(textOf(await moved.callTool('records__whose', { mark: 'there' }))).toBe('ann there');
+    gateway.edge.child.kill('SIGKILL');
+    servers.records.expire('ann');
+    const before = exchanges.length;
+    expect(textOf(await moved.callTool('records__whose', { mark: 'alone' }))).toBe('ann alone');
+    expect(exchanges.slice(before).map(({ form }) => form.get('subject_token'))).toEqual([token]);
+  });
+
   it('status and check say on whose account each server is called', async () => {
     const run = startProcess('node', [omnibusProgram, 'check', gateway.configFile]);
     await new Promise((resolve) => {
@@ -133,7 +146,7 @@ describe.each(shapes)('%s,', (shape) => {
   });
 
   it('nothing that was written, said on the bus or shown to a server contains the token of a caller, or one made from it', async () => {
-    const metrics = await fetch(`http://${await gateway.admin(gateway.edge)}/metrics`).then((answer) => answer.text());
+    const metrics = await fetch(`http://${await gateway.admin(gateway.processes.at(-1) as RunningProcess)}/metrics`).then((answer) => answer.text());
     expect(metrics).toMatch(/omnibus_credential_requests_total\{server="records",outcome="good"\} \d/);
     const written = [...gateway.processes.map((each) => each.output()), ...heard, metrics].join('\n');
     const secrets = [...tokens.values(), ...provider.secrets, provider.clientSecret, 'secret-at-records', 'secret-at-mail', ...Object.values(servers).flatMap((server) => server.secrets.filter((each) => each.startsWith('access')))];
