@@ -68,7 +68,7 @@ export class UpstreamMetrics extends Instruments {
   readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.', []);
   readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that clients are not shown because their definitions differ from the approved ones.', ['server']);
   readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen to differ from the approved ones, by effect: held back (held), shown with the approved texts (old-words), or shown as they are (shown).', ['server', 'effect']);
-  readonly #signInsWanted = this.gauge('omnibus_sign_ins_wanted', 'Users who have to sign in before a server shows them its tools, among those whose lists are known.', ['server']);
+  readonly #signInsWanted = this.gauge('omnibus_sign_ins_wanted', 'Users who have to sign in before a server shows them its tools, or in whose names it cannot be called, among those whose lists are known.', ['server']);
   readonly #vaultUnreadable = this.gauge('omnibus_vault_unreadable_connections', 'Connections of users to a server that cannot be decrypted because a key of the vault is missing.', ['server']);
   readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries of a server that are left out of its lists because they are invalid or exceed a limit.', ['server']);
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);

@@ -1,5 +1,5 @@
 /** Compiles the guardrails of a configuration, or reports their problems. */
-import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
+import { enabledServers, formatProblem, isOwned, type Config, type ProblemAt } from '@omnibus/config';
 import { compileGuardrails, selectorsOf, type Guardrails } from '@omnibus/policy';
 import type { JsonObject } from '@omnibus/protocol';
 
@@ -55,7 +55,7 @@ export function guardrailWarnings(config: Config): readonly string[] {
       ...(same === undefined ? [] : [`${name} says the same as ${JSON.stringify(same)} before it`]),
       ...((auth === undefined || auth === 'none') && [who, except ?? []].flat().some((each) => each !== 'everyone') ? [`${name} names callers, and nothing says how they are known (auth)`] : []),
       ...(isInTheClear ? [`${name} sends messages to ${new URL(webhook.url).origin} in the clear`] : []),
-      ...(asked?.credentials === undefined ? [] : [`${name} asks a server that is called in the name of its users (credentials), and the gateway asks in nobody's`]),
+      ...(asked === undefined || !isOwned(asked, config) ? [] : [`${name} asks a server that is called in the name of its users (credentials), and the gateway asks in nobody's`]),
     ];
   });
 }

@@ -24,7 +24,7 @@ export interface ProcessStatus {
     /** Whether it is asleep: disconnected after a time without calls, and connected again by the next call. */
     readonly isAsleep?: true;
     readonly problem: string | undefined;
-    /** How many users who came have yet to sign in before the server shows them anything. */
+    /** How many users who came have yet to sign in before the server shows them anything, or cannot be called for. */
     readonly wantsSignIn?: number;
     /** How many users have connected it with what a missing key of the vault encrypts. */
     readonly unreadable?: number;
