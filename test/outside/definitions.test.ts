@@ -1,5 +1,5 @@
 /** A server that changes the definitions of its tools, and a gateway that compares them with the approved ones. */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { legacyRevisions } from '@omnibus/protocol';
@@ -27,7 +27,7 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({ tools: [transfer, tool('look')], prompts: [{ name: 'greet' }], onCall: (call) => call.answer(text('done')) });
-    gateway = await startGateway(shape, { mcpServers: { bank: { url: upstream.url, definitions: 'pin' } } });
+    gateway = await startGateway(shape, { mcpServers: { bank: { url: upstream.url, definitions: 'pin' } }, audit: { sinks: [{ kind: 'file', folder: 'audit' }] } });
     admin = await gateway.admin(gateway.backend);
   });
 
@@ -78,6 +78,22 @@ describe.each(shapes)('definitions that are pinned: %s', (shape) => {
     await gateway.backend.line(/"act":"definitions.approve"/);
     const stale = await fetch(`http://${admin}/definitions`, { method: 'POST', body: JSON.stringify({ server: 'bank', approve: ['of yesterday'] }) });
     expect([stale.status, await stale.text()]).toEqual([422, expect.stringContaining('look at the difference again') as string]);
+  });
+
+  it('has on record what was seen and what was approved, with the same digest, changed texts included', async () => {
+    const folder = join(dirname(gateway.configFile), 'audit');
+    const entries = async (name: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+      const texts = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')));
+      return texts.join('').split('\n').filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>).filter((entry) => entry['event.name'] === name);
+    };
+    await expect.poll(async () => (await entries('admin.definitions.approve')).length).toBeGreaterThan(0);
+    const [approval] = await entries('admin.definitions.approve');
+    const changes = await entries('definition.changed');
+    const seen = (tool: string): Readonly<Record<string, unknown>> | undefined => changes.find((entry) => entry['omnibus.tool'] === tool);
+    const digest = /^[\w-]{20,}$/;
+    expect(seen('look')).toMatchObject({ 'omnibus.server': 'bank', 'omnibus.effect': 'old-words', 'omnibus.why': 'changed', 'omnibus.facets': ['words'], 'omnibus.definition': expect.stringMatching(digest) as string });
+    expect(seen('transfer')).toMatchObject({ 'omnibus.effect': 'held', 'omnibus.risks': ['it wants a new argument "bcc"'], 'omnibus.definition': expect.stringMatching(digest) as string });
+    expect(approval?.['omnibus.approved']).toEqual([`tools transfer ${String(seen('transfer')?.['omnibus.definition'])}`]);
   });
 
   it('stores what was approved, in a file or on the bus', async () => {

@@ -6,7 +6,7 @@ import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName, type WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
-import { AllDefinitions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
+import { AllDefinitions, type AllDefinitionsOptions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
 import { SharedMeans } from './connection/shared-means.ts';
 import { Accounts, type UserOptions } from './connection/accounts.ts';
 import { Inlet } from './call/inlet.ts';
@@ -15,7 +15,7 @@ import { SessionLeases } from './session-leases.ts';
 export type { ServerDefinitions };
 export type { UserOptions } from './connection/accounts.ts';
 
-export interface BackendOptions {
+export interface BackendOptions extends Pick<AllDefinitionsOptions, 'definitionChanged'> {
   readonly config: Config;
   readonly baseFolder: string;
   readonly bus: Bus;

@@ -4,7 +4,7 @@
  */
 import type { Audit, AuditTrail } from '@omnibus/audit';
 import { Blocks, openingAdvice, type Bus, type OnFault } from '@omnibus/bus';
-import type { Backend, UserOptions } from '@omnibus/backend';
+import type { Backend, BackendOptions, UserOptions } from '@omnibus/backend';
 import { consoleMode, isForOneUser, type Config } from '@omnibus/config';
 import type { AuthorizationServer } from '@omnibus/authorization';
 import type { Edge } from '@omnibus/edge';
@@ -165,7 +165,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
         base, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
         openVaults: async () => (vaults ??= await (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log, metrics })),
       };
-      backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }) });
+      backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }), definitionChanged: changesOnRecord(audit) });
     }
     if (has('session')) {
       const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
@@ -256,6 +256,13 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
 function unreadableAt(vaults: Vaults | undefined, server: string): { readonly unreadable?: number } {
   const count = vaults?.lost.filter(({ place }) => place.purpose === 'connection' && place.server === server).length ?? 0;
   return count === 0 ? {} : { unreadable: count };
+}
+
+/** Records that a server says something else of itself than was approved. */
+function changesOnRecord(audit: Audit | undefined): BackendOptions['definitionChanged'] {
+  return audit === undefined ? undefined : ({ server, kind, name, why, effect, facets, risks, digest }) => audit.record({
+    name: 'definition.changed', weight: 'always', server, ...(kind === 'tools' || kind === 'prompts' ? { target: name } : {}), more: { definition: digest, definition_of: `${kind} ${name}`, why, effect, facets, risks },
+  });
 }
 
 /** @returns undefined where NATS refuses it, as with the permissions of an older version. */

@@ -6,7 +6,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { openApprovedStore, type ApprovedStore } from './approved-store.ts';
-import { Definitions } from './definitions.ts';
+import { Definitions, type DefinitionsOptions } from './definitions.ts';
 
 export interface AllDefinitionsOptions {
   readonly bus: Bus;
@@ -15,6 +15,7 @@ export interface AllDefinitionsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly definitionChanged?: DefinitionsOptions['definitionChanged'];
 }
 
 /** What `omnibus definitions` shows of one server. */
@@ -41,10 +42,10 @@ export class AllDefinitions {
   async of(server: ServerName, { definitions: mode, url, command, args }: ServerConfig): Promise<Definitions | undefined> {
     this.#byServer.delete(server);
     if (mode === 'off') return undefined;
-    const { wheel, log, metrics } = this.#options;
+    const { wheel, log, metrics, definitionChanged } = this.#options;
     const address = url === undefined ? undefined : new URL(url);
     const reached = definitionDigest(address === undefined ? [command, ...args] : [`${address.origin}${address.pathname}`]);
-    const found = new Definitions({ server, mode, reached, store: await this.#opened(), wheel, log: log.child({ server }), metrics });
+    const found = new Definitions({ server, mode, reached, store: await this.#opened(), wheel, log: log.child({ server }), metrics, definitionChanged });
     this.#byServer.set(server, found);
     return found;
   }

@@ -12,6 +12,13 @@ import { definedKinds, type ApprovedDefinitions, type CatalogRecord, type Server
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ApprovedStore, Kept } from './approved-store.ts';
 
+/** A definition that was seen to differ from the approved one, for the record. */
+interface DefinitionChange extends Pick<Deviation, 'kind' | 'name' | 'why' | 'facets' | 'risks' | 'digest'> {
+  readonly server: ServerName;
+  /** What clients see: nothing of it, the approved texts, or what the server says. */
+  readonly effect: 'held' | 'old-words' | 'shown';
+}
+
 export interface DefinitionsOptions {
   readonly server: ServerName;
   readonly mode: DefinitionsMode;
@@ -21,6 +28,8 @@ export interface DefinitionsOptions {
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Called once for each definition that differs, in this process; left out where nothing is recorded. */
+  readonly definitionChanged?: ((change: DefinitionChange) => void) | undefined;
 }
 
 /** Pause between two attempts to read or write the approved definitions. */
@@ -157,13 +166,15 @@ export class Definitions {
   }
 
   #report(deviations: readonly Deviation[]): void {
-    const { log, metrics, server, mode } = this.#options;
+    const { log, metrics, server, mode, definitionChanged } = this.#options;
     for (const { kind, name, why, isHeld, risks, facets, digest } of deviations) {
       const key = `${kind} ${name} ${digest}`;
       if (this.#said.has(key)) continue;
-      metrics.upstream.definitionDeviated(server, isHeld ? 'held' : mode === 'pin' ? 'old-words' : 'shown');
+      const effect = isHeld ? 'held' : mode === 'pin' ? 'old-words' : 'shown';
+      metrics.upstream.definitionDeviated(server, effect);
       if (this.#said.size >= maxSaid) continue;
       this.#said.add(key);
+      definitionChanged?.({ server, kind, name, why, facets, risks, digest, effect });
       log.warn({ kind, name, why, isHeld, facets, risks }, 'a server says something else of itself than was approved: omnibus definitions shows the difference');
     }
   }
