@@ -128,9 +128,12 @@ export class Authenticator {
     if (typeof credential !== 'string') return this.tally.count('none', credential);
     if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown);
     const verdict = this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
-    const held = isAdminPort === true ? undefined : this.#options.held;
-    const noted = (found: Verdict): Verdict => this.tally.count('token', held === undefined || 'fault' in found ? found : held(found, credential));
-    return verdict instanceof Promise ? verdict.then(noted) : noted(verdict);
+    return verdict instanceof Promise ? verdict.then((found) => this.#noted(found, credential, isAdminPort)) : this.#noted(verdict, credential, isAdminPort);
+  }
+
+  #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
+    const { held } = this.#options;
+    return this.tally.count('token', held === undefined || isAdminPort === true || 'fault' in verdict ? verdict : held(verdict, token));
   }
 
   /** Whether what was proven still holds; asked for open streams when something was revoked. */
