@@ -1,6 +1,6 @@
 /** Sinks that speak to somebody: each against a server that takes what it is told, fails for a while, and is back. */
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { asOcsf } from '../ocsf.ts';
@@ -137,4 +137,41 @@ it('gives systems that collect OCSF what they know: requests, sign-ins and what 
   expect(read).toMatchObject({ class_uid: 6_003, activity_id: 2, status_id: 1 });
   expect(refused).toMatchObject({ class_uid: 3_002, activity_id: 1, status_id: 2, status_code: 'auth.invalid' });
   expect(consent).toMatchObject({ class_uid: 3_005, privileges: ['mcp'], status_id: 1 });
+});
+
+it('a webhook that answers wrongly in every way is told again until it has stored the batch, and no other sink waits for it', async () => {
+  const stored: string[] = [];
+  let asked = 0;
+  /** The ways, one after the other; then it behaves. Nothing of a batch counts as stored before an answer that says so. */
+  const wrong: readonly ((response: ServerResponse) => void)[] = [
+    (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
+    (response) => response.destroy(),
+    (response) => response.writeHead(404).end('not here'),
+    (response) => response.writeHead(500, { 'content-length': 10 }).write('half', () => response.destroy()),
+  ];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      expect(request.url).toBe('/audit');
+      const way = wrong[asked];
+      asked += 1;
+      if (way !== undefined) way(response);
+      else {
+        stored.push(...Buffer.concat(chunks).toString().trimEnd().split('\n'));
+        response.writeHead(204).end();
+      }
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const steady = new SinkUnderTest('steady');
+  const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: new WebhookSink({ name: 'webhook', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit`, headers: {} }), isOptional: false }]);
+  for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
+  await vi.waitFor(() => expect(steady.lines.length).toBeGreaterThanOrEqual(121));
+  expect(trail.behind).toMatchObject([{ sink: 'steady', isFailing: false }, { sink: 'webhook' }]);
+  await vi.waitFor(() => expect(counted.recovered).toBe(1), { timeout: 20_000 });
+  await trail.close();
+  expect([counted.failed, counted.dropped]).toEqual([1, 0]);
+  for (const lines of [steady.lines, stored]) expect(verify(lines)).toMatchObject({ findings: [], records: 122 });
 });
