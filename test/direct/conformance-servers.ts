@@ -1,7 +1,8 @@
 /** Servers that offer what the official suites call, each on the SDK of another language, in both eras where the SDK supports them. */
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { freePorts } from '@omnibus/bus/testing';
 import { vi } from 'vitest';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import { root, startFixture, startProcess, type RunningProcess } from '../support/processes.ts';
@@ -36,7 +37,7 @@ export interface StartedServer {
 
 /** Starts a server whose program was built, and waits until it listens. */
 export async function startServer(asked: ConformanceServer): Promise<StartedServer> {
-  const port = await freePort();
+  const [port] = await freePorts(1) as [number];
   const server = asked.start(port);
   const url = asked.path === undefined ? ((await server.line(/^listening (\S+)$/))[1] as string) : `http://127.0.0.1:${port}${asked.path}`;
   await listening(server, url);
@@ -51,15 +52,6 @@ export async function untilAllAreUp(gateway: GatewayUnderTest): Promise<void> {
     const missing = servers.filter(({ status }) => status !== 'up').map(({ server, status, problem = '' }) => `${server} is ${status}: ${problem}`);
     if (missing.length > 0) throw new Error(missing.join('\n'));
   }, { timeout: 60_000, interval: 100 });
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** Resolves when a server accepts connections at the address. */

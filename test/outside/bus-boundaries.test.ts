@@ -1,6 +1,6 @@
 /** Errors that no other code catches are handled at last. */
 import { expect, it } from 'vitest';
-import { fixturePath, omnibusProgram, sealing, startProcess } from '../support/processes.ts';
+import { fixturePath, omnibusProgram, onPurpose, sealing, startProcess } from '../support/processes.ts';
 import { shapes, startGateway, writeConfig } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -8,8 +8,8 @@ import { RawClient } from '../support/raw-client.ts';
 /** A bug that a test triggers in a process that runs as built. */
 const bugs = `
 process.on('SIGUSR2', () => {
-  void Promise.reject(new Error('nobody waits for this'));
-  setImmediate(() => { throw new Error('nobody catches this'); });
+  void Promise.reject(new Error('nobody waits for this: ${onPurpose}'));
+  setImmediate(() => { throw new Error('nobody catches this: ${onPurpose}'); });
 });`;
 const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(bugs)}` };
 
