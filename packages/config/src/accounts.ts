@@ -1,4 +1,5 @@
 /** On whose account a server is called, as the configuration says it, in words for people. */
+import { hasTemplates } from '@omnibus/protocol';
 import type { Config, ServerConfig } from './schema.ts';
 import { isForOneUser } from './users.ts';
 
@@ -6,7 +7,9 @@ import { isForOneUser } from './users.ts';
 export function accountOf({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>): string | undefined {
   const at = credentials?.issuer === undefined ? 'the issuer that the server names' : credentials.issuer;
   switch (credentials?.kind) {
-    case undefined: return Object.keys(headers).length === 0 ? undefined : 'one for everybody: `headers`';
+    case undefined:
+      if (hasTemplates(headers)) return 'that of each caller: `headers` name him';
+      return Object.keys(headers).length === 0 ? undefined : 'one for everybody: `headers`';
     case 'client': return `the gateway's: client ${credentials.clientId} of ${at}`;
     case 'oauth': return `${isForOneUser(gateway) ? 'yours' : 'each user\'s'}: by a sign-in at ${at}`;
     case 'exchange': return `each user's: by exchange of his token at ${at}`;

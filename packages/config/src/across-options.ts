@@ -1,7 +1,7 @@
 /** Mistakes that only show where several options are looked at together. */
 import type { z } from 'zod';
 import type { Options } from './schema.ts';
-import { usersProblem } from './users.ts';
+import { templatesProblem, usersProblem } from './users.ts';
 
 /** Reports what single options cannot tell: options that need or exclude each other. */
 export function checkAcross(config: Options, context: z.RefinementCtx): void {
@@ -48,6 +48,8 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
     const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
     if (mistake !== undefined) problem(mistake, 'credentials');
+    const ofHeader = templatesProblem(settings, config);
+    if (ofHeader !== undefined) problem(ofHeader.problem, 'headers', ofHeader.header);
   }
   for (const [profileName, settings] of Object.entries(config.profiles)) {
     const problem = (message: string, ...path: (string | number)[]): void => {

@@ -24,6 +24,7 @@ const issuer = z.strictObject({
   tokenType: z.enum(['auto', 'at+jwt']).default('auto').describe('at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.'),
   subject: claim('sub').describe('The claim that identifies the caller for good. Entra ID: `oid`. Do not use an e-mail address, which may pass to somebody else.'),
   groups: claim('groups').describe('The claim with the caller\'s groups. A dot leads into a claim: Keycloak has `realm_access.roles`.'),
+  claims: z.array(z.string().min(1).max(200)).max(20).default([]).describe('Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.'),
   require: required,
   tenant: z.string().min(1).optional().describe('The claim that names the caller\'s tenant. A token without it is refused.'),
   ofTenant: tenantName.optional().describe('The tenant of all callers of this issuer, instead of a claim.'),

@@ -98,3 +98,27 @@ it('only an edge is given the secrets by which tokens of callers are exchanged, 
   expect(secretsOf({ withoutServerSecrets: true })).toEqual(['s', '']);
   expect(secretsOf({ withoutExchangeSecrets: true })).toEqual(['', 'c']);
 });
+
+it.each([
+  ['{principal.subject}', {}, 'nothing tells the callers of this gateway apart'],
+  ['{principal.email}', { auth: { keys: { file: 'keys.yaml' } } }, 'is no fact about a caller'],
+  ['{principal.claims.email}', { auth: { keys: { file: 'keys.yaml' } } }, 'is passed on by no issuer'],
+  ['{principal.claims.email}', { publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer, claims: ['email'] }] } }, ''],
+])('a header with %s, where the gateway has %j: "%s"', (header, more, problem) => {
+  const said = problemsIn({ 'X-User': header }, more, {});
+  expect(problem === '' ? said : said.includes(problem)).toBe(problem === '' ? '' : true);
+});
+
+it('a server that is told who calls has connections of each caller, and a process that calls no server knows that too', () => {
+  const more = { auth: { keys: { file: 'keys.yaml' } } };
+  expect(problemsIn({ 'X-User': '{principal.subject}' }, more, { isolation: 'shared' })).toContain('`isolation: principal`');
+  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', headers: { 'X-User': 'key ${KEY} of {principal.subject}', 'Authorization': 'Bearer ${KEY}' } } } });
+  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '', withoutServerSecrets: true });
+  expect('config' in loaded ? loaded.config.mcpServers['a']?.headers : loaded).toEqual({ 'X-User': '{principal.subject}' });
+});
+
+function problemsIn(headers: object, more: object, settings: object): string {
+  const text = JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', headers, ...settings } } });
+  const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
+  return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
+}

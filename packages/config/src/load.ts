@@ -1,4 +1,5 @@
 /** Turns the text of a configuration file into a complete configuration, or into the list of everything that is wrong with it. */
+import { isTemplate, placeholdersOf } from '@omnibus/protocol';
 import { adopt } from './clients/adopt.ts';
 import { isMap, recognize } from './clients/recognize.ts';
 import type { Client } from './clients/table.ts';
@@ -119,6 +120,8 @@ function withoutServerKeys(value: unknown, { withoutServerSecrets = false, witho
       delete ours[key];
     }
     if (withoutServerSecrets) for (const key of secretServerKeys) delete ours[key];
+    // That the server is told who calls it decides which facts are sent to its adapter.
+    if (withoutServerSecrets && isMap(server['headers'])) ours['headers'] = placeholdersIn(server['headers']);
     const { credentials } = ours;
     if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets)) ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
     return [name, ours] as const;
@@ -129,6 +132,11 @@ function withoutServerKeys(value: unknown, { withoutServerSecrets = false, witho
 /** Whether an edge asks for the tokens that the server is called with. */
 function isMadeFromCallers({ kind, identityProvider }: Readonly<Record<string, unknown>>): boolean {
   return kind === 'exchange' || (kind === 'enterprise' && !(isMap(identityProvider) && 'idTokenFile' in identityProvider));
+}
+
+/** The headers that name the caller, without any other text in them. */
+function placeholdersIn(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' && isTemplate(value) ? [[name, placeholdersOf(value)]] : [])));
 }
 
 /** Replaces secrets by a stand-in: every process knows that there is one, and only the process that uses it knows its value. */

@@ -1,4 +1,5 @@
 /** Servers that are called with what is each user's own, and who the users of a gateway are. */
+import { hasTemplates, isTemplate, templateProblem } from '@omnibus/protocol';
 import type { Config, ServerConfig } from './schema.ts';
 
 type Gateway = Pick<Config, 'auth' | 'listen' | 'publicUrl'>;
@@ -12,8 +13,8 @@ export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
 }
 
 /** Whether each known caller is shown to the server in his own name: nobody shares a connection to it then, and nobody a list. */
-export function isOwned({ credentials }: Pick<ServerConfig, 'credentials'>, gateway: Gateway): boolean {
-  return credentials !== undefined && credentials.kind !== 'client' && !isForOneUser(gateway);
+export function isOwned({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Gateway): boolean {
+  return hasTemplates(headers) || (credentials !== undefined && credentials.kind !== 'client' && !isForOneUser(gateway));
 }
 
 /** Why no tokens can be made for a server from those of its callers; undefined where they can, or need not. */
@@ -33,10 +34,24 @@ function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gatew
   return identityProvider === undefined || (identityProvider.issuer === signIn.issuer && identityProvider.clientId === signIn.clientId) ? undefined : '`identityProvider` is another one, or has another client, than `auth.server.signIn`, which makes the ID tokens of users';
 }
 
+/** What is wrong with headers that name the caller; undefined where nothing is. */
+export function templatesProblem({ headers, url, isolation }: Pick<ServerConfig, 'headers' | 'url' | 'isolation'>, { auth }: Gateway): { readonly header: string; readonly problem: string } | undefined {
+  const claims = new Set(auth === undefined || auth === 'none' ? [] : auth.issuers.flatMap((issuer) => issuer.claims));
+  for (const [header, value] of Object.entries(headers)) {
+    if (!isTemplate(value)) continue;
+    const problem = url === undefined ? 'a program is told nothing about its callers: headers are for a server at a `url`'
+      : auth === undefined || auth === 'none' ? 'it names the caller, and nothing tells the callers of this gateway apart: say how they are known (`auth`)'
+      : isolation === 'shared' || isolation === 'session' ? `each caller has connections of his own to a server that is told who calls (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`
+      : templateProblem(value, claims);
+    if (problem !== undefined) return { header, problem };
+  }
+  return undefined;
+}
+
 /** Why users cannot sign in for a server; undefined where they can. */
 export function usersProblem(server: Pick<ServerConfig, 'credentials' | 'isolation'>, gateway: Gateway): string | undefined {
   const mistake = callerProblem(server, gateway);
-  if (mistake !== undefined || !isOwned(server, gateway)) return mistake;
+  if (mistake !== undefined || !isOwned({ ...server, headers: {} }, gateway)) return mistake;
   const { auth, listen, publicUrl } = gateway;
   if (auth === undefined || auth === 'none') return 'each user signs in for the server himself, and nothing tells the callers of this gateway apart: say how they are known (`auth`), or let it be reached by programs of this machine alone, by `listen` and by `publicUrl`';
   if (server.credentials?.kind === 'oauth' && publicUrl === undefined && !isOfThisMachine(listen)) return 'users are sent to a page of the gateway to sign in for the server: that takes `publicUrl`, the address that their browsers know';

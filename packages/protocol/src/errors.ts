@@ -99,6 +99,7 @@ export const errorTable = {
   'upstream.timeout': row(-32603, 200, 'unknown-outcome', 'The server did not answer within its time limit.'),
   'request.timeout': row(-32603, 200, 'unknown-outcome', 'The time limit that the client set for the request (Omnibus-Timeout-Ms, dev.omnibus/timeoutMs) has passed.'),
   'upstream.invalid': row(-32603, 200, 'unknown-outcome', 'The server answered with something that is not a valid MCP message.'),
+  'upstream.caller_fact': row(-32603, 200, 'never', 'The server is told facts about its caller in headers, and this caller has none of that name, or one that no header can carry: data.header and data.fact name them. The request was not executed.'),
   'upstream.sign_in': row(-32603, 200, 'never', 'The server wants its user to sign in, at the address in data.url. The request was not executed; repeat it after signing in.'),
   'upstream.refused': row(-32603, 200, 'never', 'The server refused the gateway with an HTTP error.'),
   'input.unattributed': row(-32603, 200, 'never', 'A server asked a client something, and the gateway cannot tell which client it means. Set `isolation: session` for the server, or make the call again.'),

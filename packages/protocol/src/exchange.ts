@@ -48,13 +48,13 @@ export interface ExchangeContext {
 }
 
 /** The identity of a caller, as an edge has proven it. */
-export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups' | 'at'>;
+export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups' | 'claims' | 'at'>;
 
 /** The part of the facts about a caller that servers may be told. */
 export function whoOf(facts: Facts | undefined): { readonly who?: Who } {
   if (facts === undefined) return {};
-  const { issuer, subject, tenant, groups, at } = facts;
-  return { who: { issuer, subject, tenant, groups, ...(at === undefined ? {} : { at }) } };
+  const { issuer, subject, tenant, groups, claims, at } = facts;
+  return { who: { issuer, subject, tenant, groups, ...(claims === undefined ? {} : { claims }), ...(at === undefined ? {} : { at }) } };
 }
 
 /** The place of a server's task; the server's own id is valid only there. */

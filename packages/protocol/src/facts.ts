@@ -15,6 +15,8 @@ export interface Facts extends Subject {
   /** The parties that act for the subject; the one that sent the request comes first (RFC 8693, 4.1). */
   readonly actors: readonly Subject[];
   readonly groups: readonly string[];
+  /** Claims of the token that servers may be told (`claims` of its issuer), by name; left out where none are configured. */
+  readonly claims?: Readonly<Record<string, string>> | undefined;
   readonly scopes: readonly string[];
   /** The program that the token was given to. */
   readonly client: string | undefined;

@@ -1,4 +1,5 @@
 export type { Facts, Subject } from './facts.ts';
+export { hasTemplates, headersFor, isTemplate, placeholdersOf, templateProblem, withoutTemplates, type AbsentFacts } from './header-templates.ts';
 export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, localUser, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
 export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
 export { definedKinds } from './approved-definitions.ts';

@@ -12,6 +12,7 @@ import { CatalogPublisher } from './catalog/publisher.ts';
 import type { ConnectionBudget } from './connection/budget.ts';
 import type { UpstreamConnection } from './connection/connection.ts';
 import { ConnectionFactory, type ConnectionFactoryOptions } from './connection/factory.ts';
+import { headersOf } from './connection/caller-headers.ts';
 import { callerIdleMs, type NewConnection } from './connection/pool-options.ts';
 import { ConnectionPool } from './connection/pool.ts';
 import { Slumber } from './connection/slumber.ts';
@@ -61,11 +62,11 @@ export class Adapter {
     this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
     this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name, principal) => this.#catalog.tool(name, principal), prompt: (name) => this.#catalog.prompt(name) });
     this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
-    const owned = options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined;
+    const [shownHeaders, owned] = [headersOf(server, config), options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined];
     this.#catalog = new CatalogPublisher({
       server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
       connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true, isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
-      ownerWantsSignIn: owned === undefined ? undefined : (principal) => owned.of(principal).wanted !== undefined,
+      isToldCallers: shownHeaders !== undefined, ownerWantsSignIn: owned === undefined && shownHeaders === undefined ? undefined : (principal) => owned?.of(principal).wanted !== undefined,
     });
     this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
     this.#levels = new LogLevels({
@@ -83,8 +84,7 @@ export class Adapter {
       levels: this.#levels,
       schemas: this.#schemas,
       connections: () => this.#pool,
-      dropped: () => metrics.dropped('log_storm'),
-      announceTask: (connection, task) => this.#words.announceTask(connection, task),
+      dropped: () => metrics.dropped('log_storm'), announceTask: (connection, task) => this.#words.announceTask(connection, task),
       signIn: signInWith({ ...options, asked: (principal) => this.#catalog.owners?.refused(principal) }),
     });
     this.firstAttempt = new Promise((resolve) => {
@@ -103,8 +103,8 @@ export class Adapter {
       },
     }, options.before?.gone);
     this.#pool = new ConnectionPool({
-      isolation: config.isolation, isOwned: owned !== undefined, met: owned?.met === undefined ? undefined : (context) => owned.met?.(context), isProgram: config.url === undefined, base: this.#connection, wheel,
-      idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget,
+      isolation: config.isolation, isOwned: owned !== undefined || shownHeaders !== undefined, met: owned?.met === undefined ? undefined : (context) => owned.met?.(context), isProgram: config.url === undefined, base: this.#connection,
+      wheel, idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget, headersFor: shownHeaders,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,

@@ -4,7 +4,7 @@ import { client, gatewayFault, logLevel, sign, signs } from './session-messages.
 import { closed, count, fields, flag, list, number, object, oneOf, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
-const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text), at: optional(token) }));
+const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text), claims: optional(object), at: optional(token) }));
 const context = fields<ExchangeContext>({
   principal: text, who, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag,
   client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,

@@ -12,6 +12,8 @@ export interface ClaimNames {
   /** Whether a token without a tenant is accepted although a claim names tenants. */
   readonly mayLackTenant?: boolean;
   /** Claims that a token must have, with their accepted values. */
+  /** Claims with a text, number or truth value that servers may be told. */
+  readonly claims?: readonly string[] | undefined;
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
@@ -24,6 +26,7 @@ export interface Proof {
 
 const maxSubjectBytes = 255;
 const maxIssuerBytes = 512;
+const maxClaimBytes = 1_024;
 const maxGroups = 200;
 const maxScopes = 200;
 const maxActors = 4;
@@ -68,6 +71,8 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
   const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
   if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
+  const told = toldClaims(claims, names.claims ?? []);
+  if (typeof told === 'string') return told;
   const exp = secondsOf(claims, 'exp');
   if (typeof exp === 'string') return `the token is not accepted: ${exp}`;
   // Whoever has verified the claims may have read milliseconds as seconds.
@@ -75,7 +80,7 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   return {
     audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
     facts: {
-      issuer, subject, tenant, actors, groups, scopes, client, key: undefined, grant: textOf(claims['grant_id']),
+      issuer, subject, tenant, actors, groups, ...(told === undefined ? {} : { claims: told }), scopes, client, key: undefined, grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors),
       expiresAt: exp === undefined ? undefined : (exp + toleranceSeconds) * 1_000,
     },
@@ -123,6 +128,19 @@ function groupsOf(claims: JsonObject, name: string): readonly string[] | string 
   const groups = typeof said === 'string' ? [said] : said;
   if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;
   return groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes) ? `the token names more than ${maxGroups} groups, or a name is too long` : groups;
+}
+
+/** @returns undefined where none are wanted. */
+function toldClaims(claims: JsonObject, names: readonly string[]): Readonly<Record<string, string>> | undefined | string {
+  if (names.length === 0) return undefined;
+  const told: Record<string, string> = {};
+  for (const name of names) {
+    const said = claimAt(claims, name);
+    if (typeof said !== 'string' && typeof said !== 'number' && typeof said !== 'boolean') continue;
+    if (Buffer.byteLength(String(said)) > maxClaimBytes) return `the claim "${name}" is longer than ${maxClaimBytes} bytes`;
+    told[name] = String(said);
+  }
+  return told;
 }
 
 function scopesOf({ scope, scp }: JsonObject): string[] {

@@ -195,7 +195,7 @@ export class Calls {
     const fixed = made ?? (typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined);
     const taken: Taken = fixed === undefined ? connections().take(command.context, call.rootsKey) : { connection: fixed, done: () => undefined };
     if ('refused' in taken) {
-      this.#refuse(call, fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));
+      this.#refuse(call, taken.fault ?? fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));
       return;
     }
     const { connection } = taken;

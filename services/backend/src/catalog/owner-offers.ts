@@ -3,6 +3,7 @@
  * who are offered the same share one entry of the record. Whom the server does not know is offered where he signs in.
  */
 import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { declaredBy, isObject, listKinds, ownerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type ToolEntry } from '@omnibus/protocol';
@@ -11,7 +12,7 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { readList } from './reader.ts';
-import { withoutSignIn } from './sign-in-offer.ts';
+import { refusedTool, withoutSignIn } from './sign-in-offer.ts';
 
 export interface OwnerOffersOptions {
   readonly server: ServerName;
@@ -46,6 +47,8 @@ interface Content {
   readonly length: number;
   /** Whether the user has yet to sign in, so that he is offered the tool `connect`. */
   readonly wantsSignIn: boolean;
+  /** Whether a tool of the gateway's own is among them. */
+  readonly isReplaced: boolean;
 }
 
 interface Known {
@@ -84,7 +87,7 @@ export class OwnerOffers {
     const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
     const offers = [...contents.values()].map((content): CallerOffer => {
       const offer = { key: content.key, lists: differences(lists, content.lists) };
-      return hasSignIn && !content.wantsSignIn ? withoutSignIn(offer) : offer;
+      return hasSignIn && !content.isReplaced ? withoutSignIn(offer) : offer;
     }).toSorted((one, other) => (one.key < other.key ? -1 : 1));
     return { owners, offers };
   }
@@ -97,7 +100,8 @@ export class OwnerOffers {
       this.#known.delete(key);
       this.#known.set(key, known);
     }
-    const isAsked = key !== '' && known?.isStale !== false;
+    // What is proven of him may have changed, and the server may be told.
+    const isAsked = key !== '' && (known?.isStale !== false || !isDeepStrictEqual(known.caller.who, caller.who));
     if (isAsked) this.#enqueue(key, caller);
     return isAsked;
   }
@@ -198,12 +202,14 @@ export class OwnerOffers {
     const taken = connections().takeToRead(context);
     if ('refused' in taken) {
       log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
+      // Instead of tools he is shown why there are none: who asks for them is told the same.
+      if (taken.fault !== undefined) this.#learn(key, caller, {}, refusedTool(this.#options.server, taken.fault.message));
       return;
     }
     try {
       const lists = await this.#listsOver(taken.connection, caller.capabilities);
-      if (lists !== undefined) this.#learn(key, caller, lists, false);
-      else if (this.#options.wantsSignIn(caller.principal)) this.#learn(key, caller, this.#known.get(key)?.content.lists ?? {}, true);
+      if (lists !== undefined) this.#learn(key, caller, lists);
+      else if (this.#options.wantsSignIn(caller.principal)) this.#learn(key, caller, this.#known.get(key)?.content.lists ?? {}, this.#options.standIn, true);
     } finally {
       taken.done();
     }
@@ -231,15 +237,16 @@ export class OwnerOffers {
     return isObject(this.#met.get(connection)?.capabilities[kind === 'resourceTemplates' ? 'resources' : kind]);
   }
 
-  #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, wantsSignIn: boolean): void {
-    const tool = this.#options.standIn;
-    const lists = wantsSignIn ? { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] } : given;
-    const text = JSON.stringify([wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
+  /** @param tool shown besides or instead of the server's own tools. */
+  #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, tool?: ToolEntry, wantsSignIn = false): void {
+    const lists = tool === undefined ? given : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
+    const isReplaced = tool !== undefined;
+    const text = JSON.stringify([isReplaced, wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
     const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;
     const before = this.#known.get(key);
     this.#known.delete(key);
-    this.#known.set(key, { caller, content: shared ?? { key: digest, lists, length: text.length, wantsSignIn }, isStale: false });
+    this.#known.set(key, { caller, content: shared ?? { key: digest, lists, length: text.length, wantsSignIn, isReplaced }, isStale: false });
     while (this.#known.size > 1 && (this.#known.size > maxOwners || this.#length() > this.#options.limits.maxCatalogBytes)) this.#known.delete(this.#known.keys().next().value as string);
     if (before?.content.key !== digest) this.#tell();
   }

@@ -18,6 +18,8 @@ export interface PublisherOptions {
   readonly isMadeFromCallers: boolean;
   /** Of a user, where each is called for in his own name; undefined elsewhere. */
   readonly ownerWantsSignIn: ((principal: Principal) => boolean) | undefined;
+  /** Whether the server is told in headers who calls it. */
+  readonly isToldCallers: boolean;
   /** The option `rereadLists` of the server. */
   readonly rereadMs: number;
   readonly wheel: DeadlineWheel;

@@ -164,8 +164,8 @@ export class CatalogPublisher {
   }
 
   get #parts(): RecordParts {
-    const { definitions, wantsSignIn } = this.#options;
-    return { definitions, common: this.#common, offers: this.offers, owners: this.owners, standIn: wantsSignIn() ? this.#standIn : undefined };
+    const { definitions, wantsSignIn, isToldCallers } = this.#options;
+    return { definitions, isToldCallers, common: this.#common, offers: this.offers, owners: this.owners, standIn: wantsSignIn() ? this.#standIn : undefined };
   }
 
   /** Writes nothing more, since another adapter does from now on. */

@@ -14,6 +14,8 @@ export interface RecordParts {
   readonly owners: OwnerOffers | undefined;
   /** The tool that stands for a server that shows nothing to whom it does not know; undefined for others. */
   readonly standIn: ToolEntry | undefined;
+  /** The server is told who calls it, and may answer nobody else. */
+  readonly isToldCallers: boolean;
 }
 
 /** @param known what was said before. */
@@ -31,7 +33,12 @@ export function recordOfUp(known: CatalogRecord, instructions: string | undefine
 export function recordOfLost(known: CatalogRecord, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble | undefined }, parts: RecordParts): CatalogRecord {
   const { wantsSignIn, trouble: _trouble, ...before } = known;
   const lost: CatalogRecord = { ...before, status: 'down', problem, ...(trouble === undefined ? {} : { trouble }), lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
-  return parts.owners === undefined ? orSignInOffer(lost, parts.standIn) : judged(lost, parts);
+  return parts.owners === undefined ? orSignInOffer(lost, parts.standIn) : judged(parts.isToldCallers && trouble === 'credentials' ? refusingNobody(lost) : lost, parts);
+}
+
+/** A server that refuses a connection in nobody's name is up for those whom it knows. */
+function refusingNobody({ problem: _problem, trouble: _trouble, ...record }: CatalogRecord): CatalogRecord {
+  return { ...record, status: 'up' };
 }
 
 /** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */

@@ -17,6 +17,11 @@ export function signInTool(server: ServerName, isMadeFromCallers: boolean): Tool
   return { name: signInName, title: `Sign in to ${server}`, description: `The server "${server}" shows what it offers when you have signed in. This tells you where.`, inputSchema: { type: 'object', properties: { code: { type: 'string', description: 'The code that a page showed at the end of a sign-in, where this tool asks for one.' } } } };
 }
 
+/** What somebody is shown to whom the server shows nothing, for another reason than a sign-in. A call of it is answered with that reason. */
+export function refusedTool(server: ServerName, why: string): ToolEntry {
+  return { name: signInName, title: `Why ${server} shows nothing`, description: why, inputSchema: { type: 'object' } };
+}
+
 /** What is offered to somebody who has signed in, beside others who have not. */
 export function withoutSignIn({ key, lists: { tools = { entries: [], without: [] }, ...lists } }: CallerOffer): CallerOffer {
   return { key, lists: { ...lists, tools: { entries: tools.entries, without: [...new Set([...tools.without, signInName])] } } };

@@ -91,14 +91,14 @@ export class ConnectionFactory {
   }
 
   /** One besides the first. @param owner whose alone it is. */
-  another({ principal, capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
+  another({ principal, headers, capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
     const { credentials } = this.#options;
     return new UpstreamConnection({
       ...this.#shared, capabilities, isTakenInTurn, owner, observer,
       ...(isOlder ? { era: new Era('legacy') } : {}),
       isBase: false,
       toolSchema: (tool) => this.#toolSchema(tool, principal),
-      createTransport: (hears) => this.#transports.create(hears, false, credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base),
+      createTransport: (hears) => this.#transports.create(hears, false, credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base, headers),
       isExclusive: this.#options.config.url === undefined,
     });
   }

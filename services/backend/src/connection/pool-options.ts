@@ -1,6 +1,6 @@
 /** What is needed to make a pool of connections. */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
+import type { ExchangeContext, GatewayFault, JsonObject, Principal, SessionKey } from '@omnibus/protocol';
 import type { ConnectionBudget } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { Isolation } from './sharing.ts';
@@ -17,6 +17,8 @@ export interface ConnectionPoolOptions {
   readonly isOwned: boolean;
   /** A request comes for a server that is called in the name of each known caller. */
   readonly met?: ((context: ExchangeContext) => void) | undefined;
+  /** The headers for a caller, where they name him; undefined where all callers have the same. */
+  readonly headersFor?: ((context: ExchangeContext) => ShownHeaders) | undefined;
   /** Behind each connection is a program of its own. */
   readonly isProgram: boolean;
   readonly base: UpstreamConnection;
@@ -35,7 +37,15 @@ export interface ConnectionPoolOptions {
   readonly isNeeded: (connection: UpstreamConnection) => boolean;
 }
 
+/** Headers that name a caller, or why he cannot be named. */
+export type ShownHeaders = NamingHeaders | { readonly fault: GatewayFault };
+export interface NamingHeaders {
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export interface NewConnection {
+  /** All configured headers, where some name the caller. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   /** In whose name it is opened. */

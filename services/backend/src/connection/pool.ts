@@ -12,11 +12,12 @@
  *      read serves only requests whose client says the same roots.
  *  I4  Where callers are shown to the server in their own names, a connection serves the one in whose name it was opened, and nobody else.
  */
-import { anonymous, type ExchangeContext, type ExchangeOutcome, type JsonObject, type Principal, type SessionKey, type TaskPlace } from '@omnibus/protocol';
+import { anonymous, type ExchangeContext, type ExchangeOutcome, type GatewayFault, type JsonObject, type Principal, type SessionKey, type TaskPlace } from '@omnibus/protocol';
 import { OlderLeg, type Leg } from '../dialect/older-leg.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
-import type { ConnectionPoolOptions, NewConnection } from './pool-options.ts';
+import { markOf } from './caller-headers.ts';
+import type { ConnectionPoolOptions, NamingHeaders, NewConnection } from './pool-options.ts';
 import { everyCapability } from './factory.ts';
 import { turnAt, type Instance } from './instance.ts';
 import { Instances } from './instances.ts';
@@ -28,7 +29,8 @@ interface Use {
   readonly done: () => void;
 }
 
-export type Taken = Use | { readonly refused: string };
+/** @property fault where the caller is refused for another reason than a limit. */
+export type Taken = Use | { readonly refused: string; readonly fault?: GatewayFault };
 
 const nothing = (): void => undefined;
 const nothingDeclared: JsonObject = {};
@@ -119,26 +121,27 @@ export class ConnectionPool implements Pool {
    * @param roots of its client, where `mustKnowRoots` demanded them.
    */
   take(context: ExchangeContext, roots?: string): Taken {
-    const { base, met } = this.#options;
+    const { base, met, headersFor } = this.#options;
     met?.(context);
-    const sharing = this.#sharing;
+    const shown = headersFor?.(context);
+    if (shown !== undefined && 'fault' in shown) return { refused: 'facts about the caller', fault: shown.fault };
+    const [mark, sharing] = [markOf(shown), this.#sharing];
     const leg = this.#legOf(context);
-    const isOlder = leg === 'older';
-    const capabilities = askableOver(leg, context);
+    const [isOlder, capabilities] = [leg === 'older', askableOver(leg, context)];
     const apart = sharing.apart(context, leg, capabilities);
-    if (apart !== undefined) return this.#takeApart(apart, context, isOlder);
+    if (apart !== undefined) return this.#takeApart(apart, context, isOlder, shown);
     if (servesEverybody(leg)) return { connection: base, done: nothing };
     if (sharing.needsNoOwn(capabilities)) return isOlder ? this.#takeOlder(context) : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
-    const shared = sharing.sharedPool(context, leg, capabilities);
+    const shared = sharing.sharedPool(context, leg, capabilities, mark);
     const isAlone = context.standsAlone && context.client?.isOne !== true;
-    const pool = shared ?? (isAlone ? `${context.principal} ${declared}` : undefined);
+    const pool = shared ?? (isAlone ? `${context.principal} ${declared}${mark}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
-    const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}` : `${user} ${declared}`; // I1, I4
+    const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}${mark}` : `${user} ${declared}`; // I1, I4
     const mayServe = (connection: UpstreamConnection): boolean => sharing.mayServeAnother(connection) && !this.#options.isNeeded(connection);
     const found = shared === undefined ? (this.#instances.get(key) ?? this.#instances.free(pool, user, mayServe)) : this.#instances.ofUser(shared, roots).find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
     const instance = found ?? this.#open(pool === undefined ? key : this.#nextKey(), {
-      user, principal: context.principal, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
+      user, principal: context.principal, headers: shown?.headers, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
       session: user === context.session && pool === undefined ? context.session : undefined,
       changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
@@ -146,13 +149,13 @@ export class ConnectionPool implements Pool {
   }
 
   /** Finds a connection that nobody else uses, for a caller that the server may ask nothing. */
-  #takeApart(user: string, context: ExchangeContext, isOlder: boolean): Taken {
+  #takeApart(user: string, context: ExchangeContext, isOlder: boolean, shown: NamingHeaders | undefined): Taken {
     const session = user === context.session ? context.session : undefined;
     const capabilities = session === undefined ? nothingDeclared : askable(context);
     // No other connection's key has no space or ends like this. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
-    const key = session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user;
+    const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user}${markOf(shown)}`;
     const instance = this.#instances.get(key) ?? this.#open(key, {
-      user, principal: context.principal, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+      user, principal: context.principal, headers: shown?.headers, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
     });
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
@@ -178,7 +181,7 @@ export class ConnectionPool implements Pool {
     if (!this.#options.isProgram || !context.standsAlone) return undefined; // A session has connections of its own.
     const leg = this.#legOf(context);
     const capabilities = askableOver(leg, context);
-    const pool = this.#sharing.sharedPool(context, leg, capabilities);
+    const pool = this.#sharing.sharedPool(context, leg, capabilities, markOf(this.#options.headersFor?.(context)));
     if (pool === undefined || !this.#sharing.isTakenInTurn(capabilities)) return undefined;
     const instances = this.#instances.ofUser(pool, roots);
     const busy = instances.find(({ connection }) => !connection.asked.isOpen);

@@ -96,8 +96,9 @@ export class Sharing {
   /**
    * The key of requests of one user that may use the same connections; undefined where none may be shared.
    * @param capabilities what `askableOver` gives for the call.
+   * @param mark of the headers that name the caller (`caller-headers.ts`).
    */
-  sharedPool({ client, standsAlone, principal }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
+  sharedPool({ client, standsAlone, principal }: ExchangeContext, leg: Leg, capabilities: JsonObject, mark = ''): string | undefined {
     const { isolation, isProgram } = this.#options;
     // Later questions of such a server could not be told from its questions for the next request.
     if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
@@ -105,7 +106,7 @@ export class Sharing {
     // Asking for the roots first costs the client a round trip with each request. The state of a program is worth that; a connection to a
     // server that runs already is opened for the request alone.
     if ('roots' in capabilities && !isProgram && this.#hasReadRoots()) return undefined;
-    return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}`;
+    return `user ${principal} ${client.id} ${JSON.stringify(capabilities)}${mark}`;
   }
 
   /** Whether requests must be sent one at a time, because roots may be read or the wire does not tell which request a question belongs to. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { HeaderSource } from '@omnibus/credentials';
-import type { Limits } from '@omnibus/protocol';
+import { withoutTemplates, type Limits } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
 import { AuthorizedDispatcher } from './credentials/authorized.ts';
@@ -65,9 +65,10 @@ export class TransportFactory {
   /**
    * @param isBase whether it is the server's first connection, which starts the program that further connections to the same `url` find running.
    * @param credentials shown to the server in addition to its configured headers.
+   * @param headers those for the caller whose connection it is; left out for a connection that is nobody's.
    */
-  create(hears: TransportObserver, isBase: boolean, credentials: HeaderSource | undefined): Transport {
-    const { url, type, headers, connectTimeout: openTimeoutMs, problem } = this.#config;
+  create(hears: TransportObserver, isBase: boolean, credentials: HeaderSource | undefined, headers = withoutTemplates(this.#config.headers)): Transport {
+    const { url, type, connectTimeout: openTimeoutMs, problem } = this.#config;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     let session: string | undefined;

@@ -1,0 +1,93 @@
+/**
+ * Headers of a server that name its caller: `{principal.subject}` in a configured value stands for a proven fact about whoever makes the call. A fact never becomes
+ * more than the value, or the part of a value, that it stands for.
+ */
+import type { Who } from './exchange.ts';
+
+const placeholder = /\{principal\.([^{}]*)\}/g;
+const simple: ReadonlySet<string> = new Set(['subject', 'issuer', 'tenant', 'groups']);
+/** Bound on the characters of a header, below what servers accept for all headers together. */
+const maxCharacters = 4_096;
+/** What a header can carry and no proxy changes: visible ASCII characters and single blanks between them (RFC 9110, 5.5). */
+const carried = /^[\x21-\x7E]+(?: [\x21-\x7E]+)*$/;
+/** Beside other text, a fact has no character that might end it, such as those of lists and parameters. */
+const plain = /^[\w.~@:/|+-]+$/;
+
+/** What becomes of a header with a fact that a caller does not have. */
+export type AbsentFacts = 'refuse' | 'omit';
+
+export type CallerHeaders = { readonly headers: Readonly<Record<string, string>> } | {
+  /** The header that cannot be sent, the fact in it, and what is wrong, without the value. */
+  readonly header: string;
+  readonly fact: string;
+  readonly problem: string;
+};
+
+export function isTemplate(value: string): boolean {
+  return value.includes('{principal.');
+}
+
+/** A template without the text around its placeholders, which may be secret. */
+export function placeholdersOf(template: string): string {
+  return [...template.matchAll(placeholder)].map(([whole]) => whole).join('');
+}
+
+export function hasTemplates(headers: Readonly<Record<string, string>>): boolean {
+  return Object.values(headers).some(isTemplate);
+}
+
+/** What is wrong with a value that is a template, in words. @param claims that issuers are configured to pass on. */
+export function templateProblem(value: string, claims: ReadonlySet<string>): string | undefined {
+  const known = 'expected {principal.subject}, {principal.issuer}, {principal.tenant}, {principal.groups} or {principal.claims.NAME}';
+  if (isTemplate(value.replaceAll(placeholder, ''))) return known;
+  for (const [whole, fact = ''] of value.matchAll(placeholder)) {
+    const claim = claimIn(fact);
+    if (claim === undefined ? !simple.has(fact) : claim === '') return `${whole} is no fact about a caller: ${known}`;
+    if (claim !== undefined && !claims.has(claim)) return `${whole} is passed on by no issuer: name the claim under \`claims\` of an entry of \`auth.issuers\``;
+  }
+  return undefined;
+}
+
+/** The headers that are the same for every caller. */
+export function withoutTemplates(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => !isTemplate(value)));
+}
+
+/** The headers for one caller. @param who undefined for a caller who is not known. */
+export function headersFor(headers: Readonly<Record<string, string>>, who: Who | undefined, absent: AbsentFacts): CallerHeaders {
+  const made: Record<string, string> = {};
+  for (const [header, template] of Object.entries(headers)) {
+    const value = isTemplate(template) ? filled(template, who) : { text: template };
+    if ('text' in value) made[header] = value.text;
+    else if (absent === 'refuse' || !value.isAbsent) return { header, fact: value.fact, problem: value.problem };
+  }
+  return { headers: made };
+}
+
+type Filled = { readonly text: string } | { readonly fact: string; readonly problem: string; readonly isAbsent: boolean };
+
+function filled(template: string, who: Who | undefined): Filled {
+  let wrong: Exclude<Filled, { text: string }> | undefined;
+  const text = template.replaceAll(placeholder, (whole, fact: string) => {
+    const value = factOf(fact, who);
+    const isWhole = whole === template;
+    if (value === undefined || value === '') wrong ??= { fact, isAbsent: true, problem: 'the caller has no such fact' };
+    else if (!(isWhole ? carried : plain).test(value)) wrong ??= { fact, isAbsent: false, problem: isWhole ? 'it has characters that no header carries unchanged' : 'it has characters that could end it in the middle of a header' };
+    return value ?? '';
+  });
+  if (wrong === undefined && text.length > maxCharacters) return { fact: 'all', isAbsent: false, problem: `it has more than ${maxCharacters} characters` };
+  return wrong ?? { text };
+}
+
+function factOf(fact: string, who: Who | undefined): string | undefined {
+  if (who === undefined) return undefined;
+  const claim = claimIn(fact);
+  if (claim !== undefined) return who.claims?.[claim];
+  if (fact === 'subject' || fact === 'issuer' || fact === 'tenant') return who[fact];
+  // A group with a comma would become two. A line break in the value is refused.
+  return who.groups.some((group) => group.includes(',')) ? '\n' : who.groups.join(',');
+}
+
+function claimIn(fact: string): string | undefined {
+  return fact.startsWith('claims.') ? fact.slice('claims.'.length) : undefined;
+}
