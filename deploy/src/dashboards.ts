@@ -37,14 +37,14 @@ const server = 'server="$server"';
 /** @param reasons a pattern; `or vector(0)` is needed after it, since a reason nobody met has no series. */
 const refusals = (reasons: string): string => rate('omnibus_refusals_total', `reason=~"${reasons}"`);
 
-export const dashboards: readonly Dashboard[] = [
+const whole: readonly Dashboard[] = [
   {
     uid: 'omnibus-overview', title: 'Omnibus / Overview', hasServer: false, description: 'How much the servers are used, and whether they answer.',
     panels: [
       stat('Requests', 'reqps', `sum(${rate('omnibus_client_requests_total')})`, 'Requests of clients a second.'),
       stat('Sessions', 'short', 'sum(omnibus_sessions)', 'Sessions of clients, in all states.'),
-      stat('Servers up', 'short', 'count(max by (server) (omnibus_upstream_state{state=~"ready|asleep"}) == 1)', 'Servers that at least one process is connected to, or would be with the next call.'),
-      stat('Servers down', 'short', 'count(max by (server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0) or vector(0)', 'Servers no process is connected to: their tools are not in any list.'),
+      stat('Servers up', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep"}) == 1)', 'Servers that at least one process is connected to, or would be with the next call.'),
+      stat('Servers down', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0) or vector(0)', 'Servers no process is connected to: their tools are not in any list.'),
       stat('Failed calls', 'percentunit', `sum(${rate('omnibus_upstream_calls_total', 'result=~"error|fault"')}) / sum(${rate('omnibus_upstream_calls_total')})`, 'Share of the calls that ended in an error of the server or of the gateway. Results with `isError` do not count.'),
       stat('Event streams', 'short', 'sum(omnibus_client_streams)', 'Streams clients listen on.'),
       graph('Requests by method', 'reqps', [['{{method}}', `sum by (method) (${rate('omnibus_client_requests_total')})`]], 'What clients ask for.'),
@@ -155,6 +155,24 @@ export const dashboards: readonly Dashboard[] = [
   },
 ];
 
+/** Names of metrics of the gateway and of its processes. A name ends where its labels or the next part of the expression begin. */
+const metric = /\b((?:omnibus|nodejs|process)_\w+)(?:\{([^}]*)\})?/g;
+
+/** Restricts each metric of an expression to the chosen installations. */
+function scoped(query: string): string {
+  return query.replaceAll(metric, (_whole, name: string, labels: string | undefined) => `${name}{job=~"$job", namespace=~"$namespace"${labels === undefined || labels === '' ? '' : `, ${labels}`}}`);
+}
+
+/** Every panel shows the installations that are chosen, since several may be scraped by one Prometheus. */
+export const dashboards: readonly Dashboard[] = whole.map((dashboard) => ({ ...dashboard, panels: dashboard.panels.map((panel) => ({ ...panel, queries: panel.queries.map(([legend, query]) => [legend, scoped(query)] as const) })) }));
+
+/** A variable with the values of a label; several may be chosen, and by default all are, also where the label is missing. */
+function choice(name: string, label: string, of: string, datasource: object): object {
+  const definition = `label_values(${of}, ${name})`;
+  return { name, label, type: 'query', datasource, refresh: 2, sort: 1, multi: true, includeAll: true, allValue: '.*', current: { text: 'All', value: '$__all' }, query: { query: definition, refId: name }, definition };
+}
+
+const ofServer = 'label_values(omnibus_upstream_state{job=~"$job", namespace=~"$namespace"}, server)';
 const height: Record<Panel['kind'], number> = { stat: 4, timeseries: 8, table: 9 };
 const columns = 24;
 
@@ -168,7 +186,9 @@ export function grafanaModel({ uid, title, description, hasServer, panels }: Das
     templating: {
       list: [
         { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
-        ...(hasServer ? [{ name: 'server', label: 'Server', type: 'query', datasource, refresh: 2, sort: 1, query: { query: 'label_values(omnibus_upstream_state, server)', refId: 'server' }, definition: 'label_values(omnibus_upstream_state, server)' }] : []),
+        choice('namespace', 'Namespace', 'omnibus_bus_connected', datasource),
+        choice('job', 'Installation (job)', 'omnibus_bus_connected{namespace=~"$namespace"}', datasource),
+        ...(hasServer ? [{ name: 'server', label: 'Server', type: 'query', datasource, refresh: 2, sort: 1, query: { query: ofServer, refId: 'server' }, definition: ofServer }] : []),
       ],
     },
     panels: panels.map((panel, index) => {

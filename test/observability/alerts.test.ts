@@ -69,6 +69,12 @@ const cases: Readonly<Record<string, Case>> = {
 
 const at = '20m';
 
+/** The series of one installation of several on the same Prometheus. */
+function inNamespace(given: Readonly<Record<string, string>>, namespace: string): Record<string, string> {
+  return Object.fromEntries(Object.entries(given).map(([series, values]) => [series.includes('{') ? series.replace('{', `{namespace="${namespace}",`) : `${series}{namespace="${namespace}"}`, values]));
+}
+const inTwo = (expr: string): string => expr.replace('by (', 'by (namespace, ');
+
 it.each(alerts)('$name fires when it should, and only then', async ({ name, severity }) => {
   const { fires, labels, silent } = cases[name] as Case;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-alerts-'));
@@ -79,6 +85,7 @@ it.each(alerts)('$name fires when it should, and only then', async ({ name, seve
   await writeFile(join(folder, 'test.yaml'), JSON.stringify({
     rule_files: [join(root, 'deploy/prometheus/alerts.yaml')],
     tests: [
+      { name: 'one of two installations', interval: '1m', input_series: [...series(inNamespace(fires, 'a')), ...series(inNamespace(silent, 'b'))], promql_expr_test: [{ ...probe, expr: inTwo(probe.expr), exp_samples: [{ labels: expected.replace('}', ', namespace="a"}'), value: 1 }] }] },
       { name: 'fires', interval: '1m', input_series: series(fires), promql_expr_test: [{ ...probe, exp_samples: [{ labels: expected, value: 1 }] }] },
       { name: 'silent', interval: '1m', input_series: series(silent), promql_expr_test: [{ ...probe, exp_samples: [] }] },
     ],
