@@ -156,10 +156,20 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return { close: () => watch.stop() };
   }
 
-  async #keys(): Promise<string[]> {
-    const keys: string[] = [];
-    for await (const key of await this.#bucket.keys()) keys.push(key);
-    return keys;
+  /**
+   * The keys that are present. The client library ends a listing when the server says that nothing is left, or is quiet for a while. When a key is written while the
+   * listing begins, the server can go on saying that one is left, and if the key is written again and again, it is never quiet. A key that comes for the second
+   * time was written after the listing had begun, and entries come in their order: all that were there before have come.
+   */
+  async #keys(): Promise<readonly string[]> {
+    const keys = new Set<string>();
+    const listing = await this.#bucket.keys();
+    for await (const key of listing) {
+      if (keys.has(key)) break;
+      keys.add(key);
+    }
+    listing.stop();
+    return [...keys];
   }
 
   async #change(entry: KvEntry): Promise<KeyValueChange<Value> | undefined> {
