@@ -116,7 +116,7 @@ describe('sessions', () => {
     };
     // On a slow machine, some of them may begin in a later second and get its share.
     await Promise.all(Array.from({ length: 12 }, way === 'a WebSocket' ? overWebSocket : overEvents));
-    await vi.waitFor(() => expect(heard).toContain('session.rate'), 10_000);
+    await expect.poll(() => heard).toContain('session.rate');
   });
 });
 
@@ -129,7 +129,7 @@ describe('bodies that are not finished', () => {
     const opened = await sockets(gateway.url, 30);
     const answers = Promise.all(opened.map((socket) => readAnswer(socket)));
     for (const socket of opened) socket.write(half(gateway.url, 7 * megabyte));
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_refusals_total{reason="gateway.busy"}')).toBeGreaterThan(20), { timeout: 20_000 });
+    await expect.poll(() => metric(gateway, 'omnibus_refusals_total{reason="gateway.busy"}'), { timeout: 20_000 }).toBeGreaterThan(20);
     expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(64 * megabyte);
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
     const [after] = (await memoryOf([gateway.edge])) as [number];
@@ -138,7 +138,7 @@ describe('bodies that are not finished', () => {
     const refused = (await answers).filter(({ status }) => status === 503);
     expect(refused.length).toBeGreaterThan(0);
     expect(reasonOf((refused[0] as { body: string }).body)).toBe('gateway.busy');
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_body_bytes')).toBe(0));
+    await expect.poll(() => metric(gateway, 'omnibus_client_body_bytes')).toBe(0);
   });
 
   it('and headers that trickle in are refused after their time limit, with 408', async () => {
@@ -165,7 +165,7 @@ describe('bodies that are not finished', () => {
     const closed = opened.map((socket) => once(socket, 'close'));
     for (const socket of opened) for (let piece = 0; piece < 5; piece += 1) socket.send(Buffer.alloc(megabyte, 0x20), { fin: false, binary: false });
     await Promise.race(closed);
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeGreaterThan(5 * megabyte));
+    await expect.poll(() => metric(gateway, 'omnibus_client_body_bytes')).toBeGreaterThan(5 * megabyte);
     expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(18 * megabyte);
     expect((await client.callTool('echo')).status).toBe(200);
   });
@@ -201,7 +201,7 @@ describe('answers that nobody reads', () => {
       if (error === undefined || error === null) socket.write(storm, more);
     };
     more();
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_slow_readers_closed_total')).toBe(1), { timeout: 25_000 });
+    await expect.poll(() => metric(gateway, 'omnibus_slow_readers_closed_total'), { timeout: 25_000 }).toBe(1);
     expect((await client.callTool('echo')).status).toBe(200);
   });
 });
@@ -210,19 +210,19 @@ describe('connections', () => {
   it('are bounded in total and per address, and the admin port answers although all of them are in use', async () => {
     const { gateway, client } = await start({ limits: { maxConnections: 50, maxConnectionsPerAddress: 40 } });
     const opened = await sockets(gateway.url, 60);
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}')).toBeGreaterThan(15));
+    await expect.poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}')).toBeGreaterThan(15);
     expect(await metric(gateway, 'omnibus_client_connections')).toBeLessThanOrEqual(40);
     const admin = await gateway.admin(gateway.edge);
     for (const path of ['healthz', 'readyz', 'metrics']) expect((await fetch(`http://${admin}/${path}`)).status).toBe(200);
     for (const socket of opened) socket.destroy();
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections')).toBeLessThan(10));
+    await expect.poll(() => metric(gateway, 'omnibus_client_connections')).toBeLessThan(10);
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
   it('beyond the bound in total are refused although their address has room', async () => {
     const { gateway } = await start({ limits: { maxConnections: 20 } });
     await sockets(gateway.url, 40);
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}')).toBeGreaterThan(10));
+    await expect.poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}')).toBeGreaterThan(10);
     expect((await fetch(`http://${await gateway.admin(gateway.edge)}/healthz`)).status).toBe(200);
   });
 });

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeConfig, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
@@ -66,7 +66,7 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     const progressing = setInterval(() => slow.progress(1), 20);
     await exit;
     clearInterval(progressing);
-    await vi.waitFor(() => expect(children.filter(isAlive)).toEqual([]), { timeout: 15_000 });
+    await expect.poll(() => children.filter(isAlive), { timeout: 15_000 }).toEqual([]);
   });
 
   it('that closes stdin during a call ends the process', { timeout: 30_000 }, async () => {

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { anonymous, rootEndpoint, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
 import { callOf, kindsOf, SinkUnderTest, trailUnderTest, verify } from './trail-under-test.ts';
 
@@ -50,11 +50,11 @@ it('loses nothing when a sink is down and comes back, and says when it works aga
   shaky.isDown = true;
   const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: shaky, isOptional: false }]);
   for (let number = 0; number < 300; number += 1) trail.record(callOf(number));
-  await vi.waitFor(() => expect(counted.failed).toBe(1));
-  await vi.waitFor(() => expect(steady.lines.length).toBeGreaterThan(300));
+  await expect.poll(() => counted.failed).toBe(1);
+  await expect.poll(() => steady.lines.length).toBeGreaterThan(300);
   expect(trail.behind.find(({ sink }) => sink === 'shaky')).toMatchObject({ isFailing: true });
   shaky.isDown = false;
-  await vi.waitFor(() => expect(shaky.lines.length).toBe(steady.lines.length), { timeout: 5_000 });
+  await expect.poll(() => shaky.lines.length, { timeout: 5_000 }).toBe(steady.lines.length);
   expect(counted).toMatchObject({ dropped: 0, recovered: 1 });
   await trail.close();
   expect(verify(shaky.lines).findings).toEqual([]);
@@ -67,7 +67,7 @@ it('counts what a full ring had no place for, in the chain, and goes on with it'
   for (let number = 0; number < 500; number += 1) trail.record(callOf(number));
   expect(counted.dropped).toBe(301);
   sink.letGo();
-  await vi.waitFor(() => expect(names(sink)).toContain('audit.gap'));
+  await expect.poll(() => names(sink)).toContain('audit.gap');
   trail.record(callOf(1_000));
   await trail.close();
   expect(sink.records.find((record) => record['event.name'] === 'audit.gap')).toMatchObject({ 'omnibus.records': 301 });
@@ -82,7 +82,7 @@ it('lets records pass by an optional sink that is behind, and no other', async (
   const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: slow, isOptional: true }], { ring: 250 });
   for (let round = 1; round <= 5; round += 1) {
     for (let number = 0; number < 100; number += 1) trail.record(callOf(number));
-    await vi.waitFor(() => expect(steady.lines.length).toBeGreaterThanOrEqual(round * 100 - 1));
+    await expect.poll(() => steady.lines.length).toBeGreaterThanOrEqual(round * 100 - 1);
   }
   slow.letGo();
   await trail.close();

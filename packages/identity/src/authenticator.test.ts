@@ -61,7 +61,7 @@ it('a key for some tools or endpoints alone says so, and opens no admin port; a 
   for (const { key } of [narrow, near]) expect(atAdminPort(key)).toMatchObject({ fault: { reason: 'auth.endpoint' } });
   expect(atAdminPort(wide.key)).toMatchObject({ subject: 'ann' });
   await write([{ ...wide.record, tools: ['/get'] }]);
-  await vi.waitFor(() => expect(warnings.join()).toContain('\\"/get\\": has no server'));
+  await expect.poll(() => warnings.join()).toContain('\\"/get\\": has no server');
   expect(ask(`Bearer ${narrow.key}`)).toMatchObject({ tools: ['git/get_*', 'prompt:git/*'] });
 });
 
@@ -131,7 +131,7 @@ it('the file is followed: a revoked key proves nobody from then on, and who has 
   const revoked = vi.fn();
   known.onRevoked(revoked);
   await write([{ ...ann.record, revoked: new Date().toISOString() }, bob.record]);
-  await vi.waitFor(() => expect(revoked).toHaveBeenCalled(), { timeout: 10_000 });
+  await expect.poll(() => revoked, { timeout: 10_000 }).toHaveBeenCalled();
   expect(ask(`Bearer ${ann.key}`)).toBe('auth.invalid');
   expect([known.holds(facts), known.holds(ask(`Bearer ${bob.key}`) as Facts)]).toEqual([false, true]);
 });
@@ -145,10 +145,10 @@ it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }
     changed += 1;
   });
   await write([{ ...record, note: 'of ann', groups: ['other'] }]);
-  await vi.waitFor(() => expect(changed).toBe(1), { timeout: 10_000 });
+  await expect.poll(() => changed, { timeout: 10_000 }).toBe(1);
   expect(known.holds(facts)).toBe(true);
   await write([{ ...record, ...changes }]);
-  await vi.waitFor(() => expect(changed).toBe(2), { timeout: 10_000 });
+  await expect.poll(() => changed, { timeout: 10_000 }).toBe(2);
   expect(known.holds(facts)).toBe(false);
 });
 
@@ -156,7 +156,7 @@ it('a file that cannot be used is said, and the keys from before stay', async ()
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
   await writeFile(file, 'keys: [{ id: a }]\n');
-  await vi.waitFor(() => expect(warnings.join()).toContain('keys.0.hash'), { timeout: 10_000 });
+  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('keys.0.hash');
   expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
 });
 

@@ -2,7 +2,7 @@
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard, Blocks } from '@omnibus/bus';
 import { latestLegacyRevision, latestModernRevision, noLists, type ApprovalRecord, type JsonObject, type Revision } from '@omnibus/protocol';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
@@ -14,7 +14,7 @@ const rules = [
   { id: 'said', who: 'group:eng', ask: ['prompt:bank/letter', 'resource:bank/bank://vault*'] },
   { id: 'kept', who: 'group:eng', ask: ['resource:bank/bank://secret*'], approvers: 'group:release' },
   { id: 'read', who: 'group:eng', allow: ['resource:other/*'] },
-  { id: 'quick', who: 'group:eng', ask: ['bank/quick'], expires: '50ms' },
+  { id: 'quick', who: 'group:eng', ask: ['bank/quick'], expires: '500ms' },
 ];
 const settings = { auth: { keys: { file: 'keys.yaml' } }, access: { rules } };
 const ann = callerOf('ann', { groups: ['eng'] });
@@ -130,7 +130,7 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const client = await open();
     if (revision === latestModernRevision) {
       const { answer } = await asking(client, revision, { name: 'bank__quick', arguments: {} });
-      await vi.waitFor(() => expect(approvalsNoted()).toContain('approval.expired'));
+      await expect.poll(() => approvalsNoted()).toContain('approval.expired');
       expect(await answer(yes)).toBe('approval.expired');
     } else expect(reasonOf(await client.ask('tools/call', { name: 'bank__quick', arguments: {} }))).toBe('approval.expired');
     expect(worker.reached).toEqual([]);
@@ -156,7 +156,7 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const client = await open();
     const { answer } = await asking(client, revision, pay());
     await blocks.add({ kind: 'tool', name: 'bank/pay', by: 'test', at: 0 });
-    await vi.waitFor(() => expect(approvalsNoted()).toContain('approval.withdrawn'));
+    await expect.poll(() => approvalsNoted()).toContain('approval.withdrawn');
     expect(await answer(yes)).toBe('call.blocked');
     expect(worker.reached).toEqual([]);
     blocks.close();
@@ -170,14 +170,14 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const call = async (): Promise<readonly [Promise<unknown>, ApprovalRecord]> => {
       seen.length = 0;
       const answered = client.ask('tools/call', { name: 'bank__wire', arguments: { to: 'DE\u202E1' } }).then(reasonOf);
-      await vi.waitFor(() => expect(seen).toHaveLength(1));
+      await expect.poll(() => seen).toHaveLength(1);
       return [answered, seen[0] as ApprovalRecord];
     };
     const [approved, first] = await call();
     expect(first).toMatchObject({ state: 'waiting', rule: 'wire', server: 'bank', tool: 'wire', arguments: '{"to":"DE⟨U+202E⟩1"}', who: ['test|ann'], approvers: ['group:release', 'test|ann'] });
     await board.decide(first.id, { state: 'approved', by: 'test|bob' }, () => undefined);
     expect(await approved).toBe('answered');
-    await vi.waitFor(async () => expect(await board.get(first.id)).toMatchObject({ state: 'used', by: 'test|bob' }));
+    await expect.poll(() => board.get(first.id)).toMatchObject({ state: 'used', by: 'test|bob' });
     await expect(board.decide(first.id, { state: 'approved', by: 'test|bob' }, () => undefined)).rejects.toThrow('does not wait any more: used by test|bob');
     const [refused, second] = await call();
     await board.decide(second.id, { state: 'refused', by: 'test|bob', reason: 'not today' }, () => undefined);
@@ -195,7 +195,7 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const watch = await board.watch((record) => seen.push(record));
     worker.takes = (reply) => reply({ kind: 'error', error: { code: -32_002, message: 'not here' } });
     const answered = client.ask('resources/read', { uri: 'bank://secret/plan' }).then(reasonOf);
-    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    await expect.poll(() => seen).toHaveLength(1);
     expect(seen[0]).toMatchObject({ state: 'waiting', rule: 'kept', server: 'bank', kind: 'resource', tool: 'bank://secret/plan' });
     expect(worker.reached).toEqual([]);
     await board.decide((seen[0] as ApprovalRecord).id, { state: 'approved', by: 'test|bob' }, () => undefined);
@@ -231,12 +231,12 @@ it('a client that cancels takes back what was asked, of its user and of approver
   for (const params of [pay(), { name: 'bank__wire', arguments: {} }]) {
     void client.ask('tools/call', params);
     if (params['name'] === 'bank__pay') await client.asked.untilSome(({ method }) => method === 'elicitation/create');
-    await vi.waitFor(() => expect(approvalsNoted().at(-1)).toBe('approval.asked'));
+    await expect.poll(() => approvalsNoted().at(-1)).toBe('approval.asked');
     client.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: client.lastId(), reason: 'enough' } } });
-    await vi.waitFor(() => expect(approvalsNoted().at(-1)).toBe('approval.withdrawn'));
+    await expect.poll(() => approvalsNoted().at(-1)).toBe('approval.withdrawn');
   }
   await client.asked.untilSome(({ method }) => method === 'notifications/cancelled');
-  await vi.waitFor(() => expect(seen.at(-1)?.state ?? 'withdrawn').toBe('withdrawn'));
+  await expect.poll(() => seen.at(-1)?.state ?? 'withdrawn').toBe('withdrawn');
   expect(worker.reached).toEqual([]);
   watch.close();
 });
@@ -259,11 +259,11 @@ it('one caller has so many calls waiting and no more, and others have theirs', a
   const client = await worker.open(latestLegacyRevision, {}, ann);
   const wire = { name: 'bank__wire', arguments: {} };
   const waiting = [client.ask('tools/call', wire), client.ask('tools/call', wire)];
-  await vi.waitFor(() => expect(approvalsNoted()).toHaveLength(2));
+  await expect.poll(() => approvalsNoted()).toHaveLength(2);
   expect(reasonOf(await client.ask('tools/call', wire))).toBe('approval.limit');
   const other = await worker.open(latestLegacyRevision, {}, callerOf('bob', { groups: ['eng'] }));
   waiting.push(other.ask('tools/call', wire));
-  await vi.waitFor(() => expect(approvalsNoted()).toHaveLength(3));
+  await expect.poll(() => approvalsNoted()).toHaveLength(3);
   const board = await ApprovalBoard.open(worker.bus);
   for (const { id } of await board.all()) await board.decide(id, { state: 'refused', by: 'x' }, () => undefined);
   expect((await Promise.all(waiting)).map(reasonOf)).toEqual(['approval.refused', 'approval.refused', 'approval.refused']);

@@ -1,7 +1,7 @@
 /** What reaches a blocked server: nothing of what clients ask, by any method. A session worker on a bus in memory, before two servers. */
 import { Blocks } from '@omnibus/bus';
 import { latestLegacyRevision, latestModernRevision, noLists, parseServerName, tasksExtension, type JsonObject, type ServerName } from '@omnibus/protocol';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest } from './worker-under-test.ts';
 
 const servers = ['open', 'shut'];
@@ -105,7 +105,7 @@ it('tells a session nothing of its resources, and is not subscribed to again', a
   worker.reached.length = 0;
   const sessions = client.key === undefined ? [] : [client.key];
   for (const server of ['shut', 'open'].map(parseServerName)) worker.notice({ kind: 'adapter-changed', server });
-  await vi.waitFor(() => expect(worker.reached).toContain('open'));
+  await expect.poll(() => worker.reached).toContain('open');
   for (const server of ['shut', 'open'].map(parseServerName)) worker.notice({ kind: 'resource-updated', server, uri: `${server}://one`, sessions });
   await client.pushed.untilSome(({ params }) => (params as JsonObject | undefined)?.['uri'] === 'open://one');
   expect(worker.reached).toEqual(['open']);

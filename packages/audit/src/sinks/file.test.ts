@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { callOf, kindsOf, trailUnderTest, verify } from '../trail-under-test.ts';
 import type { Head } from '../chain.ts';
 import { FileSink, filesOf, type FileSinkOptions } from './file.ts';
@@ -65,9 +65,9 @@ it('goes on when its folder comes back that was not there', async () => {
   await writeFile(file, 'in the way');
   const { trail, counted } = trailUnderTest([{ sink: sinkOf({ folder: file }), isOptional: false }]);
   trail.record(callOf(1));
-  await vi.waitFor(() => expect(counted.failed).toBe(1));
+  await expect.poll(() => counted.failed).toBe(1);
   await rm(file);
-  await vi.waitFor(() => expect(counted.recovered).toBe(1), { timeout: 10_000 });
+  await expect.poll(() => counted.recovered, { timeout: 10_000 }).toBe(1);
   await trail.close();
   expect(verify(await linesIn(file))).toMatchObject({ findings: [], records: 3 });
 });

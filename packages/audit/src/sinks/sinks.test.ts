@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { asOcsf } from '../ocsf.ts';
 import type { Sink } from '../sink.ts';
 import { callOf, trailUnderTest, SinkUnderTest, verify } from '../trail-under-test.ts';
@@ -42,9 +42,9 @@ async function writeThrough(sink: Sink, setDown: (isDown: boolean) => void): Pro
   setDown(true);
   const { trail, counted } = trailUnderTest([{ sink, isOptional: false }]);
   for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
-  await vi.waitFor(() => expect(counted.failed).toBe(1), { timeout: 5_000 });
+  await expect.poll(() => counted.failed, { timeout: 5_000 }).toBe(1);
   setDown(false);
-  await vi.waitFor(() => expect(counted.recovered).toBe(1), { timeout: 10_000 });
+  await expect.poll(() => counted.recovered, { timeout: 10_000 }).toBe(1);
   await trail.close();
   expect(counted.dropped).toBe(0);
 }
@@ -100,7 +100,7 @@ it('a syslog server has every record in frames of RFC 5424, also when it comes o
     }
     return found;
   };
-  await vi.waitFor(() => expect(lines()).toHaveLength(122));
+  await expect.poll(() => lines()).toHaveLength(122);
   expect(lines()[1]).toMatch(/^<110>1 \d{4}-\d\d-\d\dT[\d:.]+Z host omnibus \d+ audit - \{"time"/);
   expect(verify(lines().map((line) => line.slice(line.indexOf('{')))).findings).toEqual([]);
 });
@@ -168,9 +168,9 @@ it('a webhook that answers wrongly in every way is told again until it has store
   const steady = new SinkUnderTest('steady');
   const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: new WebhookSink({ name: 'webhook', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit`, headers: {} }), isOptional: false }]);
   for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
-  await vi.waitFor(() => expect(steady.lines.length).toBeGreaterThanOrEqual(121));
+  await expect.poll(() => steady.lines.length).toBeGreaterThanOrEqual(121);
   expect(trail.behind).toMatchObject([{ sink: 'steady', isFailing: false }, { sink: 'webhook' }]);
-  await vi.waitFor(() => expect(counted.recovered).toBe(1), { timeout: 20_000 });
+  await expect.poll(() => counted.recovered, { timeout: 20_000 }).toBe(1);
   await trail.close();
   expect([counted.failed, counted.dropped]).toEqual([1, 0]);
   for (const lines of [steady.lines, stored]) expect(verify(lines)).toMatchObject({ findings: [], records: 122 });

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { FileStore } from './file-store.ts';
 
 function file(): string {
@@ -31,9 +31,9 @@ it('what another gateway writes is heard', async () => {
   const heard: string[] = [];
   const watch = await one.watch(({ key }) => heard.push(key));
   await other.create('a', '1');
-  await vi.waitFor(() => expect(heard).toEqual(['a']));
+  await expect.poll(() => heard).toEqual(['a']);
   await other.delete('a');
-  await vi.waitFor(() => expect(heard).toEqual(['a', 'a']));
+  await expect.poll(() => heard).toEqual(['a', 'a']);
   expect(await one.get('a')).toBeUndefined();
   watch.close();
 });

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { defaultLimits } from '@omnibus/protocol';
 import { ReadingBudget } from './reading-budget.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
@@ -34,7 +34,7 @@ describe.each([['application/json', '', ''], ['text/event-stream', 'data: ', '\n
     expect([first.state.isWaiting, second.state.isWaiting]).toEqual([false, true]);
     first.feed(`"}}${after}`);
     first.end();
-    await vi.waitFor(() => expect(second.state.isWaiting).toBe(false));
+    await expect.poll(() => second.state.isWaiting).toBe(false);
     second.feed(`"}}${after}`);
     second.end();
     for (const { messages } of [first, second]) expect(messages).toEqual([{ jsonrpc: '2.0', id: 1, result: { text: half } }]);
@@ -47,6 +47,6 @@ describe.each([['application/json', '', ''], ['text/event-stream', 'data: ', '\n
     expect([first.state.isWaiting, second.state.isWaiting, third.state.isWaiting]).toEqual([false, true, true]);
     second.reader.abort();
     first.reader.abort();
-    await vi.waitFor(() => expect(third.state.isWaiting).toBe(false));
+    await expect.poll(() => third.state.isWaiting).toBe(false);
   });
 });

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import type { StreamId } from '@omnibus/protocol';
 import { EventWriter } from '../http/event-writer.ts';
@@ -75,7 +75,7 @@ describe('a client that takes nothing is cut off and counted once', () => {
       stop = write(response);
     };
     await ask();
-    await vi.waitFor(() => expect(cutOff).toBe(1), 10_000);
+    await expect.poll(() => cutOff).toBe(1);
     await closed;
     stop();
     expect([unread.bytes, cutOff]).toEqual([0, 1]);
@@ -104,6 +104,6 @@ it('a connection on which everything was taken has no limit any more, however si
   };
   const socket = await ask();
   socket.resume();
-  await vi.waitFor(() => expect([response?.writableLength, unread.bytes]).toEqual([0, 0]), 10_000);
+  await expect.poll(() => [response?.writableLength, unread.bytes]).toEqual([0, 0]);
   expect([response?.socket?.timeout, cutOff]).toEqual([0, 0]);
 });

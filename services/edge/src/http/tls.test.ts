@@ -5,7 +5,7 @@ import { Agent, request, type RequestOptions } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Authenticator, type AuthenticatorOptions } from '@omnibus/identity';
 import { forLoopback, TestAuthority, type Issued } from '@omnibus/identity/testing';
@@ -77,14 +77,14 @@ describe('TLS', () => {
     const [answer] = (await once(socket, 'message')) as [Buffer];
     expect(JSON.parse(answer.toString())).toMatchObject({ id: 1, result: {} });
     socket.close();
-    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_tls_handshakes_failed_total 2'));
+    await expect.poll(() => test.metrics.text()).toContain('omnibus_tls_handshakes_failed_total 2');
   });
 
   it('ends when the edge does, with connections that are in the middle of their handshake', async () => {
     const test = await EdgeUnderTest.start('', { tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined } });
     const socket = connectPlain(Number(new URL(test.url).port), '127.0.0.1');
     await once(socket, 'connect');
-    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_client_connections 1'));
+    await expect.poll(() => test.metrics.text()).toContain('omnibus_client_connections 1');
     await test[Symbol.asyncDispose]();
     socket.destroy();
   });
@@ -99,10 +99,10 @@ describe('TLS', () => {
     await using test = await EdgeUnderTest.start('', { tls: { certFile, keyFile, clients: undefined } });
     const first = await shown(test);
     await write(await authority.issue(forLoopback));
-    await vi.waitFor(async () => expect(await shown(test)).not.toBe(first), { timeout: 5_000 });
+    await expect.poll(() => shown(test), { timeout: 5_000 }).not.toBe(first);
     const second = await shown(test);
     await writeFile(keyFile, server.key);
-    await vi.waitFor(async () => expect(await test.metrics.text()).toContain('omnibus_tls_reloads_refused_total 1'), { timeout: 5_000 });
+    await expect.poll(() => test.metrics.text(), { timeout: 5_000 }).toContain('omnibus_tls_reloads_refused_total 1');
     expect(await shown(test)).toBe(second);
     await test.serveStateless();
     expect((await ask(test)).status).toBe(200);

@@ -1,5 +1,5 @@
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { latestModernRevision, legacyRevisions, noLists, type ExchangeEvent, type JsonObject, type Revision } from '@omnibus/protocol';
 import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 
@@ -105,7 +105,7 @@ it.each(revisions.filter((each) => each !== '2024-11-05' && each !== '2025-03-26
     reply({ kind: 'result', result: { content: [] } });
   };
   await client.ask('tools/call', { name: 'write' });
-  await vi.waitFor(() => expect(audit.said.map(([name]) => name)).toContain('mcp.question'));
+  await expect.poll(() => audit.said.map(([name]) => name)).toContain('mcp.question');
   expect(audit.events.find(({ name }) => name === 'mcp.question')).toMatchObject({ method: 'elicitation/create', server: 'notes', outcome: 'cancelled' });
   expect(JSON.stringify(audit.events.filter(({ name }) => name === 'mcp.question'))).not.toContain('secret');
 });

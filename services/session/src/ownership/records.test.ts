@@ -77,7 +77,7 @@ describe('the records of sessions', () => {
     await before.create(key, recordOf(one));
     expect(await after.adopt(key, await after.read(key) as never)).toBe(true);
     after.remove(key);
-    await vi.waitFor(async () => expect(await store.get(key)).toBeUndefined());
+    await expect.poll(() => store.get(key)).toBeUndefined();
     await before.verify(key);
     expect([taken, await store.get(key)]).toEqual([[key], undefined]);
   });
@@ -105,12 +105,12 @@ describe('the records of sessions', () => {
     await records.verify(key);
     expect(taken).toEqual([]);
     pass(2_000);
-    await vi.waitFor(() => expect(state.attempts).toBeGreaterThan(2));
+    await expect.poll(() => state.attempts).toBeGreaterThan(2);
     state.isFailing = false;
     await vi.waitFor(() => {
       pass(10_000);
       expect(taken).toEqual([key]);
-    });
+    }, { timeout: 15_000 });
   });
 
   it('while the store fails, one attempt a record is to come, however often the session changes; then it is written', async () => {
@@ -125,12 +125,12 @@ describe('the records of sessions', () => {
     }
     expect(state.attempts).toBe(1);
     pass(1_100);
-    await vi.waitFor(() => expect(state.attempts).toBe(2));
+    await expect.poll(() => state.attempts).toBe(2);
     state.isFailing = false;
     await vi.waitFor(async () => {
       pass(10_000);
       expect((await store.get(key))?.value.touched).toEqual(['server-49']);
-    });
+    }, { timeout: 15_000 });
   });
 
   it('the record of a session that ended while the store failed is removed when it works again', async () => {
@@ -140,12 +140,12 @@ describe('the records of sessions', () => {
     await records.create(key, recordOf(one));
     state.isFailing = true;
     records.remove(key);
-    await vi.waitFor(() => expect(state.attempts).toBe(2));
+    await expect.poll(() => state.attempts).toBe(2);
     expect(await store.get(key)).toBeDefined();
     state.isFailing = false;
     await vi.waitFor(async () => {
       pass(10_000);
       expect(await store.get(key)).toBeUndefined();
-    });
+    }, { timeout: 15_000 });
   });
 });

@@ -55,7 +55,7 @@ async function other(holder: WorkerId): Promise<WorkerId> {
     const { worker } = await open();
     names.add(worker);
     expect([...names].some((name) => name !== holder)).toBe(true);
-  });
+  }, { timeout: 15_000 });
   return [...names].find((name) => name !== holder) as WorkerId;
 }
 
@@ -68,7 +68,7 @@ describe('a session that another worker takes over', () => {
     const next = await other(worker);
     expect(await ask(subjects.sessionAdopt(next), { key, lost: worker })).toEqual({ outcome: 'held', worker: next } satisfies AdoptReply);
     expect(await ask(subjects.session(next), ping(key))).toMatchObject({ kind: 'message', isAnswer: true });
-    await vi.waitFor(async () => expect(await ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' }));
+    await expect.poll(() => ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' });
     // Whoever asks the first again is told who has it.
     expect(await ask(subjects.sessionAdopt(worker), { key, lost: undefined })).toEqual({ outcome: 'held', worker: next });
   });
@@ -78,14 +78,14 @@ describe('a session that another worker takes over', () => {
     const key = sessionKey(session);
     const level = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'logging/setLevel', params: { level: 'warning' } }));
     const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 4, method: 'resources/subscribe', params: { uri: 'up://one' } }));
-    await vi.waitFor(() => expect(calls.map(({ method }) => method)).toContain('resources/subscribe'));
+    await expect.poll(() => calls.map(({ method }) => method)).toContain('resources/subscribe');
     for (const { reply } of calls.splice(0)) reply({ kind: 'result', result: {} });
     expect(await Promise.all([level, subscription])).toEqual([3, 4].map((id) => expect.objectContaining({ text: `{"jsonrpc":"2.0","id":${id},"result":{}}` })));
     const next = await other(worker);
     await ask(subjects.sessionAdopt(next), { key, lost: worker });
     controls.length = 0;
     bus.publish(subjects.notices, { kind: 'adapter-changed', server });
-    await vi.waitFor(() => expect(calls.map(({ method }) => method)).toEqual(['resources/subscribe']));
+    await expect.poll(() => calls.map(({ method }) => method)).toEqual(['resources/subscribe']);
     expect(controls).toContainEqual({ kind: 'log-level', session: key, level: 'warning' });
   });
 
@@ -93,7 +93,7 @@ describe('a session that another worker takes over', () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
     const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'resources/subscribe', params: { uri: 'up://one' } }));
-    await vi.waitFor(() => expect(calls).toHaveLength(1));
+    await expect.poll(() => calls).toHaveLength(1);
     calls[0]?.reply({ kind: 'result', result: {} });
     await subscription;
     const next = await other(worker);
@@ -101,7 +101,7 @@ describe('a session that another worker takes over', () => {
     streams += 1;
     const frames: StreamFrame[] = [];
     bus.request(subjects.session(next), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
-    await vi.waitFor(() => expect(frames).toContainEqual(expect.objectContaining({ text: '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"up://one"}}' })));
+    await expect.poll(() => frames).toContainEqual(expect.objectContaining({ text: '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"up://one"}}' }));
   });
 
   it('sends the streams that clients read at the first to the next', async () => {
@@ -110,9 +110,9 @@ describe('a session that another worker takes over', () => {
     const frames: StreamFrame[] = [];
     streams += 1;
     bus.request(subjects.session(worker), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
-    await vi.waitFor(() => expect(frames).toHaveLength(1));
+    await expect.poll(() => frames).toHaveLength(1);
     const next = await other(worker);
     await ask(subjects.sessionAdopt(next), { key, lost: worker });
-    await vi.waitFor(() => expect(frames.at(-1)).toEqual({ kind: 'moved' }));
+    await expect.poll(() => frames.at(-1)).toEqual({ kind: 'moved' });
   });
 });

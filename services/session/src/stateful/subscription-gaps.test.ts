@@ -1,7 +1,7 @@
 /** What resources that a client is subscribed to may have said while nobody could hear it. */
 import { subjects } from '@omnibus/bus';
 import { latestLegacyRevision, noLists, parseServerName, type ExchangeEvent } from '@omnibus/protocol';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 
 const server = parseServerName('up');
@@ -33,7 +33,7 @@ function replaceAdapter(): void {
 it('is told once, as if the adapter before had said it, when the one that came instead has taken the subscription', async () => {
   const client = await subscribed();
   replaceAdapter();
-  await vi.waitFor(() => expect(client.pushed.values.filter(updated)).toEqual([{ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'up://one' } }]));
+  await expect.poll(() => client.pushed.values.filter(updated)).toEqual([{ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'up://one' } }]);
   expect(test.asked.values.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/subscribe']);
 });
 
@@ -41,7 +41,7 @@ it('is not told while no adapter takes the subscription', async () => {
   const client = await subscribed();
   test.outcome = { kind: 'error', error: { code: -32_603, message: 'not yet' } };
   replaceAdapter();
-  await vi.waitFor(() => expect(test.asked.values).toHaveLength(2));
+  await expect.poll(() => test.asked.values).toHaveLength(2);
   expect(await client.ask('ping')).toMatchObject({ result: {} });
   expect(client.pushed.values.filter(updated)).toEqual([]);
 });
@@ -53,9 +53,9 @@ it('is ended where it was taken again after the client had ended it', async () =
   replaceAdapter();
   const answer = await again.promise;
   expect(await client.ask('resources/unsubscribe', { uri: 'up://one' })).toMatchObject({ result: {} });
-  await vi.waitFor(() => expect(ended()).toHaveLength(1));
+  await expect.poll(() => ended()).toHaveLength(1);
   answer({ kind: 'result', result: {} });
-  await vi.waitFor(() => expect(ended()).toHaveLength(2));
+  await expect.poll(() => ended()).toHaveLength(2);
   expect(client.pushed.values.filter(updated)).toEqual([]);
 });
 
