@@ -126,6 +126,10 @@ export const alerts: readonly Alert[] = [
     summary: '{{ $labels.instance }} cannot use its changed certificate', description: 'Clients are still shown the previous certificate, which may be about to expire.',
   },
   {
+    name: 'OmnibusConfigurationRejected', severity: 'warning', for: '1m', expr: 'min by (job, namespace, instance) (omnibus_config_last_reload_successful) == 0',
+    summary: '{{ $labels.instance }} cannot use its changed configuration', description: 'Something is wrong with the changed file, so the configuration from before stays in use. A process that starts now with the changed file ends at once.',
+  },
+  {
     name: 'OmnibusGuardrailFailing', severity: 'critical', for: '0m', expr: 'sum by (job, namespace, guardrail) (increase(omnibus_guardrail_decisions_total{action="failed"}[5m])) > 5',
     summary: 'The guardrail {{ $labels.guardrail }} cannot check messages', description: '{{ $value | humanize }} checks have failed in five minutes. These messages were denied, or passed unchecked where the guardrail has `onFailure: allow`.',
   },
@@ -143,6 +147,9 @@ export const alerts: readonly Alert[] = [
   },
 ];
 
+/** Where the pages are in a checkout; the chart makes links of them (`monitoring.runbooks`). */
+const runbooks = 'docs/runbooks/';
+
 /** The page of an alert in `docs/runbooks/`. */
 export function runbookOf(name: string): string {
   return `${name.replace(/^Omnibus/, '').replaceAll(/(?<=[a-z])(?=[A-Z])/g, '-').toLowerCase()}.md`;
@@ -154,7 +161,7 @@ export function alertRules(): object {
     groups: [{
       name: 'omnibus',
       rules: alerts.map(({ name, severity, expr, for: lasting, summary, description }) => ({
-        alert: name, expr, for: lasting, labels: { severity }, annotations: { summary, description, runbook: `docs/runbooks/${runbookOf(name)}` },
+        alert: name, expr, for: lasting, labels: { severity }, annotations: { summary, description, runbook: `${runbooks}${runbookOf(name)}` },
       })),
     }],
   };

@@ -56,6 +56,17 @@ const podOf = (find: ReturnType<typeof chart>, role: string) => {
 };
 
 if (helm !== undefined) describe('the chart', () => {
+  it('links each alert to its runbook where runbooks can be read, and names the file elsewhere', () => {
+    const annotations = (...settings: readonly string[]): readonly Readonly<Record<string, string>>[] => {
+      const { spec } = chart(...plainSettings, 'monitoring.operator=true', ...settings)('PrometheusRule', 'omnibus') as unknown as { readonly spec: { readonly groups: readonly [{ readonly rules: readonly { readonly annotations: Readonly<Record<string, string>> }[] }] } };
+      return spec.groups[0].rules.map((rule) => rule.annotations);
+    };
+    const named = annotations();
+    expect(named.filter(({ runbook }) => runbook?.startsWith('docs/runbooks/') !== true)).toEqual([]);
+    expect(annotations('monitoring.runbooks=https://docs.example/runbooks/').map(({ runbook, runbook_url: url }) => [runbook, url]))
+      .toEqual(named.map(({ runbook }) => [undefined, runbook?.replace('docs/runbooks/', 'https://docs.example/runbooks/')]));
+  });
+
   it('is one archive with the version of the gateway, which renders what the folder renders', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-chart-'));
     const { status, stderr } = spawnSync(helm, ['package', join(root, 'deploy/helm/omnibus'), '--destination', folder], { encoding: 'utf8' });

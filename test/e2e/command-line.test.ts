@@ -9,6 +9,7 @@ import { natsUsers } from '@omnibus/bus';
 import { startNatsServer } from '@omnibus/bus/testing';
 import { version } from '@omnibus/protocol';
 import { startGateway } from '../support/gateway.ts';
+import { metricsOf } from '../support/metrics.ts';
 import { fixturePath, omnibusProgram, root, sealing, startProcess } from '../support/processes.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 import { Upstream } from '../support/upstream.ts';
@@ -106,13 +107,17 @@ it('a changed configuration is applied without touching servers that did not cha
   using profile = await RawClient.open(`${gateway.url}/one`);
   expect(await profile.toolNames()).toEqual(['coming__echo']);
 
+  const inUse = async (): Promise<number | undefined> => (await metricsOf(gateway.edge)).get('omnibus_config_last_reload_successful');
+  expect(await inUse()).toBe(1);
   await gateway.configure({ mcpServers: { child: { ...child, comand: 'x' } } });
   await gateway.edge.line(/"msg":"the changed configuration is not applied"/);
   expect(await pidOf()).toBe(pid);
+  expect(await inUse()).toBe(0);
 
   await gateway.configure({ mcpServers: { child: { ...child, env: { NEW: '1' } }, coming: { url: upstream.url } } });
   await gateway.edge.line(/the changed configuration is applied.*/);
   await client.untilTools((names) => names.includes('child__echo'));
+  await expect.poll(inUse).toBe(1);
 });
 
 it('the banner does not wait for a hung server; only the server with an unset variable is down, and disabled tools are not shown', async () => {

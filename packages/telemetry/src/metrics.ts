@@ -61,6 +61,8 @@ export class Metrics extends Instruments {
   readonly streamsResumed = this.counter('omnibus_client_streams_resumed_total', 'Streams that clients resumed after the worker that began them was gone.', []);
   readonly tlsHandshakesFailed = this.counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended in the TLS handshake, for example because the client did not speak TLS or did not show a required certificate.', []);
   readonly tlsReloadsRefused = this.counter('omnibus_tls_reloads_refused_total', 'Times that changed TLS files could not be used, so that the previous certificate stayed in use.', []);
+  readonly configSuccessful = this.gauge('omnibus_config_last_reload_successful', '1 while the configuration that was read last is in use; 0 while something is wrong with it, so that the one before stays in use.', []);
+  readonly configAppliedAt = this.gauge('omnibus_config_last_reload_success_timestamp_seconds', 'When the configuration that is in use was taken, in seconds since 1970.', []);
   readonly #limited = this.counter('omnibus_limits_refused_total', 'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.', ['limit', 'kind']);
   readonly limitKeys = this.gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, and quotas of which a part is leased.', ['table']);
   readonly preparedListBytes = this.gauge('omnibus_prepared_list_bytes', 'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).', []);

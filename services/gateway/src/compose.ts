@@ -28,7 +28,7 @@ import { TapDesk } from './admin/api/tap-desk.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
-import { measureBus, repeat } from './measure.ts';
+import { measureBus, measureConfig, repeat } from './measure.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -148,6 +148,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const opened = await openBus(config, { role, baseFolder, onFault, waiting });
   bus = opened;
   busProblem = 'the bus is not connected';
+  measureConfig(history, metrics);
   const stopMeasuring = measureBus(bus, wheel, metrics);
   audit = await openAudit({ config, baseFolder, role, bus, metrics, log: log.child({ part: 'audit' }) });
   const tracing = await openTracing({ ...config.tracing, endpoint: config.tracing.endpoint, role }, process.env);

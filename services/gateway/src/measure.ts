@@ -1,7 +1,8 @@
-/** What a process does again and again while it runs: measuring the bus, and anything else that has a period. */
+/** What a process measures of itself: its bus and its configuration. */
 import type { Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Metrics } from '@omnibus/telemetry';
+import type { ConfigHistory } from './admin/api/config-history.ts';
 
 /** Milliseconds between two measurements of the round trip to NATS. */
 const measureMs = 5_000;
@@ -15,6 +16,15 @@ export function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): ()
   return bus.isShared ? repeat(wheel, measureMs, () => {
     if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
   }) : () => undefined;
+}
+
+/** Keeps up to date whether the configuration that was read last is in use. */
+export function measureConfig(history: Pick<ConfigHistory, 'state'>, metrics: Metrics): void {
+  metrics.beforeScrape(() => {
+    const { appliedAt, rejected } = history.state;
+    metrics.configSuccessful.set(rejected === undefined ? 1 : 0);
+    metrics.configAppliedAt.set(Date.parse(appliedAt) / 1_000);
+  });
 }
 
 /** Calls `run` now and every `everyMs`. @returns a function that ends this. */

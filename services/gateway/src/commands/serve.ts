@@ -175,7 +175,10 @@ async function followConfig({ file, started, starts: startsAtFirst, overrides, g
   /** Problems of the access rules that were read last; empty where they are in use. */
   let refused: readonly string[] = [];
   const next = (work: () => Promise<void>): void => {
-    applying = applying.then(work).catch((error: unknown) => log.error({ err: error }, 'the changed configuration could not be applied'));
+    applying = applying.then(work).catch((error: unknown) => {
+      log.error({ err: error }, 'the changed configuration could not be applied');
+      history.rejected([(error as Error).message]);
+    });
   };
   const apply = async (): Promise<void> => {
     // Servers of the configuration come before discovered ones, and keep that order in lists.
@@ -227,7 +230,8 @@ async function followConfig({ file, started, starts: startsAtFirst, overrides, g
         starts = sayStarts(starts, now, log);
       }
       const applied = applyOverrides(read, overrides);
-      if (!('problems' in applied)) next(() => take(applied.config, loaded));
+      if ('problems' in applied) refuse(applied.problems);
+      else next(() => take(applied.config, loaded));
     },
   }, readingOf(overrides.role));
   return {
