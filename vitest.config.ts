@@ -13,7 +13,9 @@ const longest = ['direct/direct', 'conformance/conformance', 'direct/published',
 /** Without results of an earlier run, files would run in the order of their sizes. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const placeOf = ({ moduleId }: TestSpecification): number => {
+    // Projects run in the order in which their first files come.
+    const placeOf = ({ moduleId, project }: TestSpecification): number => {
+      if (project.name === 'unit') return -1;
       const place = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
       return place === -1 ? longest.length : place;
     };

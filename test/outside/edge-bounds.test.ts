@@ -133,7 +133,8 @@ describe('bodies that are not finished', () => {
     expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(64 * megabyte);
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
     const [after] = (await memoryOf([gateway.edge])) as [number];
-    expect((after - before) / megabyte).toBeLessThan(150);
+    // Without the bound, 210 MB were measured; with it, 130 to 157, most of them pieces of refused bodies that were not collected yet.
+    expect((after - before) / megabyte).toBeLessThan(185);
     for (const socket of opened) socket.destroy();
     const refused = (await answers).filter(({ status }) => status === 503);
     expect(refused.length).toBeGreaterThan(0);
