@@ -5,8 +5,9 @@
 import { spawnSync } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { root } from '../support/processes.ts';
 
 /** Programs and virtual environments; ignored by git. */
@@ -54,15 +55,49 @@ export function usable<Item extends { readonly name: string; readonly needs?: re
 /** Some hundred crates have to be compiled, maybe on two busy processors. */
 export const makingLimitMs = 30 * 60_000;
 
+/** Milliseconds between two looks whether another process has built something. */
+const lookMs = 200;
+
 const inTheMaking = new Map<Making, Promise<void>>();
 
 /** Builds what does not exist yet. @throws {Error} with the output of the toolchain. */
 export async function make(needs: readonly Making[] = []): Promise<void> {
   for (const need of needs) {
     if (existsSync(need.marker)) continue;
-    const making = inTheMaking.get(need) ?? need.make();
+    const making = inTheMaking.get(need) ?? alone(need);
     inTheMaking.set(need, making);
     await making;
+  }
+}
+
+/** Builds something unless another process builds it: test files run at the same time, and several use the same environments. */
+async function alone(need: Making): Promise<void> {
+  const { marker } = need;
+  await mkdir(work, { recursive: true });
+  const lock = join(work, `${hash('sha256', marker, 'hex').slice(0, 16)}.lock`);
+  while (!existsSync(marker)) {
+    try {
+      await writeFile(lock, String(process.pid), { flag: 'wx' });
+    } catch {
+      if (!isRunning(lock)) await rm(lock, { force: true });
+      await wait(lookMs);
+      continue;
+    }
+    try {
+      if (!existsSync(marker)) await need.make();
+    } finally {
+      await rm(lock, { force: true });
+    }
+  }
+}
+
+/** Whether the process that has written its number into the file is there. It may not have written it yet, or have removed the file. */
+function isRunning(lock: string): boolean {
+  try {
+    process.kill(Number(readFileSync(lock, 'utf8')), 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
   }
 }
 
