@@ -58,6 +58,7 @@ function followTokens(): () => void {
     if (takeToken()) refresh();
   };
   addEventListener('hashchange', changed);
+  changed();
   return () => removeEventListener('hashchange', changed);
 }
 

@@ -27,6 +27,8 @@ export function followAddress(): () => void {
     hash.value = location.hash;
   };
   addEventListener('hashchange', changed);
+  // The address may have changed between the first look at it and now.
+  changed();
   return () => removeEventListener('hashchange', changed);
 }
 
