@@ -106,6 +106,7 @@ describe.each(shapes)('%s,', (shape) => {
     expect(Object.fromEntries(asked)).toMatchObject({ grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange', audience: servers.mail.origin, resource: servers.mail.url });
     expect(redeemed.map((form) => form.get('grant_type'))).toEqual(['urn:ietf:params:oauth:grant-type:jwt-bearer']);
     // The token of the gateway is of no issuer whose tokens are exchanged.
+    await una.untilTools((names) => names.includes('records__connect'));
     expect(textOf(await una.callTool('records__connect'))).toContain(`the caller's token is of ${front.url}, and only tokens of ${issuer.issuer} are exchanged for this server`);
   });
 
