@@ -18,6 +18,9 @@ export interface LostStreamOptions {
   readonly stream: StreamId;
 }
 
+/** Readings in a row while an entry before others is missing: one that is not stored when those after it have come twice was lost. */
+const maxReadings = 2;
+
 export class LostStream {
   readonly #options: LostStreamOptions;
   readonly #requests: JsonRpcId[] = [];
@@ -54,11 +57,20 @@ export class LostStream {
 
   async #readOnce(): Promise<void> {
     const { journal, key, stream } = this.#options;
-    this.#subscription?.close();
-    const subscription = await journal.follow(subjects.stream(key, stream), (entry) => this.#take(entry));
-    if (this.#isClosed) subscription.close();
-    else this.#subscription = subscription;
-    for (const event of this.#early.splice(0).sort((one, other) => one.sequence - other.sequence)) this.#add(event);
+    for (let attempt = 1; ; attempt += 1) {
+      const before = this.#subscription;
+      const subscription = await journal.follow(subjects.stream(key, stream), (entry) => this.#take(entry));
+      before?.close();
+      this.#subscription = subscription;
+      if (this.#isClosed) subscription.close();
+      const early = this.#early.splice(0).filter(({ sequence }) => sequence > this.sequence).sort((one, other) => one.sequence - other.sequence);
+      while (early[0]?.sequence === this.sequence + 1) this.#add(early.shift() as SentEvent);
+      if (early.length === 0 || attempt === maxReadings) {
+        for (const event of early) this.#add(event);
+        return;
+      }
+      this.#early.push(...early);
+    }
   }
 
   /** Number of the last event that is known. */
@@ -132,11 +144,15 @@ export class LostStream {
       return;
     }
     const { kind: _kind, ...event } = entry;
-    if (this.#reading === undefined && entry.sequence > this.sequence + 1) {
-      this.#early.push(event);
-      // Should the journal not be readable now, what comes is passed on as it comes.
-      this.read().catch(() => this.#early.splice(0).forEach((each) => this.#add(each)));
-    } else this.#add(event);
+    // The first entry that is read may have any number, since a journal keeps the latest ones.
+    const isFirst = this.events.length === 0 && this.#reading !== undefined;
+    if (isFirst || entry.sequence <= this.sequence + 1) {
+      this.#add(event);
+      return;
+    }
+    this.#early.push(event);
+    // Should the journal not be readable now, what comes is passed on as it comes.
+    if (this.#reading === undefined) this.read().catch(() => this.#early.splice(0).forEach((each) => this.#add(each)));
   }
 
   #add(event: SentEvent): void {
