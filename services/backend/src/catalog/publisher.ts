@@ -16,7 +16,6 @@ import { isSame, recordOfLost, recordOfUp, type RecordParts } from './record-of.
 import { RecordStore } from './record-store.ts';
 import { RereadTimes } from './reread-times.ts';
 import { signInTool } from './sign-in-offer.ts';
-
 import { FailedLists } from './failed-lists.ts';
 import { OwnerOffers } from './owner-offers.ts';
 
