@@ -1,4 +1,7 @@
-/** Clients with an OAuth implementation of their own sign in at a gateway with an authorization server: discovery, registration, PKCE, a call. */
+/**
+ * Clients with an OAuth implementation of their own sign in at a gateway of three processes with an authorization server: discovery, registration, PKCE, a
+ * call, and a call of a tool that needs a further scope.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,13 +33,15 @@ interface OAuthProgram {
   /** Its output: the address that the user has to open, and the answer to its call. */
   readonly address: RegExp;
   readonly said: RegExp;
+  /** Whether it asks its user for further scopes when a call is refused for them (2025-11-25 authorization, Step-Up Authorization Flow). */
+  readonly stepsUp: boolean;
 }
 
 const programs = usable<OAuthProgram>([
-  { name: 'the Python SDK', needs: [pythonSdks], start: (url) => startProcess(pythonSdks.python, [join(root, 'test/direct/python/sign_in.py'), url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
-  { name: 'the Go SDK', needs: [goClient], start: (url) => startProcess(goClient.signIn, [url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
+  { name: 'the Python SDK', needs: [pythonSdks], start: (url) => startProcess(pythonSdks.python, [join(root, 'test/direct/python/sign_in.py'), url]), address: /^open (\S+)$/, said: /^said (.+)$/, stepsUp: true },
+  { name: 'the Go SDK', needs: [goClient], start: (url) => startProcess(goClient.signIn, [url]), address: /^open (\S+)$/, said: /^said (.+)$/, stepsUp: true },
   {
-    name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/,
+    name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/, stepsUp: false,
     start(url) {
       // The program finds no browser on its PATH, so none is opened.
       const running = startProcess(process.execPath, [mcpRemote.program, url], { MCP_REMOTE_CONFIG_DIR: join(folder, 'mcp-remote'), PATH: join(folder, 'nothing') }, 'pipe');
@@ -53,7 +58,10 @@ beforeAll(async () => {
   await writeFile(file, formatUsers([{ name: ann.name, password: await digestOf(ann.password), groups: [] }]));
   upstream = await Upstream.start();
   front = await Balancer.start();
-  gateway = await startGateway('embedded', { publicUrl: front.url, auth: { server: { users: { file } } }, mcpServers: { up: { url: upstream.url } } });
+  gateway = await startGateway('nats', {
+    publicUrl: front.url, mcpServers: { up: { url: upstream.url }, paid: { url: upstream.url } },
+    auth: { scopes: ['mcp'], stepUp: [{ scope: 'paid:call', for: 'paid/echo', description: 'spend money' }], server: { users: { file } } },
+  });
   front.edges = [gateway.url];
 });
 
@@ -64,9 +72,19 @@ afterAll(async () => {
 
 it.each(programs)('$name signs in by itself, and calls a tool', { timeout: 120_000 }, async ({ start, address, said }) => {
   await using walker = fetchWalker();
-  await using running = start(`${front.url}/mcp`);
+  await using running = start(`${front.url}/mcp/up`);
   const [, found = ''] = await running.line(address);
   await walker.visit(new URL(found), ann);
   expect((await running.line(said))[1]).toBeTruthy();
   expect(running.output()).not.toContain('Traceback');
+});
+
+/** The first address asks for what every request needs, the second for what the tool needs besides. */
+const [first, second] = [/^open (\S+[?&]scope=mcp(?!\S*paid)\S*)$/, /^open (\S+[?&]scope=\S*mcp\S*paid(?::|%3A)call\S*)$/];
+
+it.each(programs.filter(({ stepsUp }) => stepsUp))('$name asks its user for the scope that a tool needs when it calls the tool, and calls it again', { timeout: 120_000 }, async ({ start, said }) => {
+  await using walker = fetchWalker();
+  await using running = start(`${front.url}/mcp/paid`);
+  for (const address of [first, second]) await walker.visit(new URL((await running.line(address))[1] as string), ann);
+  expect((await running.line(said))[1]).toBeTruthy();
 });

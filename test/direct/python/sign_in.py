@@ -1,4 +1,4 @@
-"""Signs in by the OAuth of the official Python SDK. Usage: sign_in.py URL; prints the address that its user is to open, then what the tool "echo" says."""
+"""Signs in by the OAuth of the official Python SDK. Usage: sign_in.py URL; prints each address that its user is to open, then what the tool "echo" says."""
 
 import asyncio
 import sys
@@ -31,12 +31,12 @@ class Kept:
 
 
 async def main(url: str) -> None:
-    arrived: asyncio.Future = asyncio.get_running_loop().create_future()
+    arrived: asyncio.Queue = asyncio.Queue()
 
     async def answer(reader, writer) -> None:
         path = (await reader.readline()).decode().split(" ")[1]
         if path.startswith("/callback"):
-            arrived.set_result({name: values[0] for name, values in parse_qs(urlsplit(path).query).items()})
+            arrived.put_nowait({name: values[0] for name, values in parse_qs(urlsplit(path).query).items()})
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone")
         await writer.drain()
         writer.close()
@@ -48,7 +48,7 @@ async def main(url: str) -> None:
         print("open", address, flush=True)
 
     async def wait() -> AuthorizationCodeResult:
-        said = await arrived
+        said = await arrived.get()
         return AuthorizationCodeResult(code=said["code"], state=said.get("state"), iss=said.get("iss"))
 
     provider = OAuthClientProvider(
