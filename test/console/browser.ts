@@ -29,8 +29,8 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath as string, args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'] });
 }
 
-/** @param address of the admin port: `127.0.0.1:7301`. */
-export async function openConsole(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<ConsolePage> {
+/** @param address of the admin port: `127.0.0.1:7301`. @param hash the fragment of the first address, such as `#token=KEY`. */
+export async function openConsole(browser: Browser, address: string, options: BrowserContextOptions = {}, hash = ''): Promise<ConsolePage> {
   const context = await browser.newContext({ reducedMotion: 'reduce', viewport: { width: 1200, height: 800 }, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
@@ -45,7 +45,7 @@ export async function openConsole(browser: Browser, address: string, options: Br
     if (protocol !== 'blob:' && host !== address) strangers.push(request.url());
   });
   await page.addInitScript('addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));');
-  await page.goto(`http://${address}/`);
+  await page.goto(`http://${address}/${hash}`);
   return {
     page, complaints, strangers,
     async findings() {

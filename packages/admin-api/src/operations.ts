@@ -1,6 +1,7 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
 
 export const base = '/api/v1';
@@ -39,6 +40,9 @@ export const operations = {
   session: { method: 'get', path: '/sessions/{key}', summary: 'One session.', answer: sessionPage },
   end: { method: 'delete', path: '/sessions/{key}', summary: 'Ends a session, and what is open in it.', answer: ended },
   configuration: { method: 'get', path: '/configuration', summary: 'What is in force in this process, where it is from, and what was refused.', answer: configuration },
+  policy: { method: 'get', path: '/policy', summary: 'The rules in force that say who may do what, and where they are from.', answer: policy, query: page },
+  explain: { method: 'get', path: '/policy/explain', summary: 'Whether a caller may use something, which rule decides, and what each other rule says. Nothing is called.', answer: explained, query: explainQuery },
+  sees: { method: 'get', path: '/policy/sees', summary: 'What of all that servers offer a caller may use, is asked about, is refused, or is not shown.', answer: sees, query: seesQuery },
   metrics: { method: 'get', path: '/metrics/summary', summary: 'Calls, failures and how long they take.', answer: summary },
   calls: { method: 'get', path: '/calls', summary: 'Calls that were watched lately, and that failed.', answer: calls, query: watchFilter },
   call: { method: 'get', path: '/calls/{tag}', summary: 'One call, in all processes.', answer: callPage },

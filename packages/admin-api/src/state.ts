@@ -32,7 +32,7 @@ export const overview = z.object({
   name: z.string(), version: z.string(), process: z.string().describe('The process that answers.'), at,
   console: z.object({
     mode: z.enum(['read', 'full']), who: z.string(), roles: z.array(z.string()),
-    mayChange: z.boolean(), mayWatch: z.boolean(), mayPayloads: z.boolean(),
+    mayChange: z.boolean(), mayWatch: z.boolean(), mayPayloads: z.boolean(), mayPolicy: z.boolean(), mayAudit: z.boolean(),
   }).describe('What whoever asks may do here.'),
   findings: z.array(finding),
   counts: z.object({ processes: counted, missing: counted, servers: counted, up: counted, down: counted, sessions: counted, tools: counted, prompts: counted, resources: counted, failures: counted }),

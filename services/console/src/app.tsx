@@ -23,6 +23,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
   calls: later(async () => (await import('./views/calls.tsx')).Calls),
   sessions: later(async () => (await import('./views/sessions.tsx')).Sessions),
   topology: later(async () => (await import('./views/topology.tsx')).Topology),
+  policy: later(async () => (await import('./views/policy.tsx')).Policy),
   configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
 };
 

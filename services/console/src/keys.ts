@@ -10,6 +10,7 @@ export const views = [
   { name: 'calls', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
   { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
   { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
+  { name: 'policy', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
   { name: 'configuration', title: 'Configuration', key: 'f', asks: 'What is in force, and from where?' },
 ] as const;
 

@@ -1,6 +1,11 @@
 /** Callers and things as they are written on the command line and in test cases, in the syntax of the rules. */
 import type { Target } from '@omnibus/policy';
 import type { Facts, Principal } from '@omnibus/protocol';
+import { z } from 'zod';
+
+const texts = z.union([z.string(), z.array(z.string())]).optional();
+/** A caller in a test case, or in a question to the API. */
+export const person = z.union([z.string(), z.strictObject({ user: z.string().optional(), key: z.string().optional(), group: texts, tenant: z.string().optional(), client: z.string().optional(), scope: texts, via: texts })]);
 
 type Texts = string | readonly string[] | undefined;
 

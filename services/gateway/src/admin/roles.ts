@@ -32,6 +32,8 @@ const permitted: Readonly<Record<AdminAct, readonly AdminRole[]>> = {
   'definitions.approve': ['operator', 'admin'],
   'console': everyRole,
   'configuration': everyRole,
+  'policy': ['operator', 'auditor', 'admin'],
+  'audit': ['auditor', 'admin'],
   'calls': ['operator', 'admin'],
   'payloads': ['operator', 'admin'],
   'sessions.end': ['operator', 'admin'],

@@ -1,15 +1,13 @@
 /** Tries access rules without a gateway: test cases with expected outcomes, an explanation of one decision, and the difference between two configurations. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { enabledServers, type Config } from '@omnibus/config';
-import { compile, redactionBy, type Circumstances, type Guardrail, type Guardrails, type Policy, type Target } from '@omnibus/policy';
-import { isObject, type Facts, type JsonObject } from '@omnibus/protocol';
+import { redactionBy, type Guardrail } from '@omnibus/policy';
+import { isObject, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { compileAccess } from '../access.ts';
-import { compileGuards } from '../guards.ts';
+import { decide, explain, hintsOf, loadPolicy, type LoadedPolicy } from '../policy-decisions.ts';
 import { differencesOf } from '../policy-diff.ts';
-import { personOf, targetOf, whoText } from '../policy-words.ts';
+import { person, whoText } from '../policy-words.ts';
 import { answer, answerEither, answerJson, CommandProblem, runCommand } from '../outcome.ts';
 import { needSettings } from './settings.ts';
 
@@ -29,8 +27,6 @@ export interface ExplainOptions extends PolicyOptions {
   readonly hint?: readonly string[];
 }
 
-const texts = z.union([z.string(), z.array(z.string())]).optional();
-const person = z.union([z.string(), z.strictObject({ user: z.string().optional(), key: z.string().optional(), group: texts, tenant: z.string().optional(), client: z.string().optional(), scope: texts, via: texts })]);
 const testCase = z.strictObject({
   as: person,
   call: z.string(),
@@ -98,29 +94,15 @@ function said(text: string, guardrails: readonly Guardrail[]): string {
 
 export function explainPolicy(who: string, what: string, { json, ...options }: ExplainOptions): Promise<void> {
   return runCommand(json, async () => {
-    const { outcome, rule, because, redacted, rules, guardrails } = await explain(who, what, options);
+    const { config, args, at, from, hint = [] } = options;
+    const loaded = await policyOf(config);
+    const around = { args: args === undefined ? undefined : argumentsOf(args), at: at === undefined ? undefined : new Date(at), from, hints: hintsOf(hint) };
+    const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, who, what, around);
+    const rules = all.map(({ effect, id, why }) => ({ effect, id, why }));
     const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`;
     answerEither(json, { who, what, outcome, rule, because, redacted, rules, guardrails }, `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`);
     return 'done';
   });
-}
-
-async function explain(who: string, what: string, { config, args, at, from, hint = [] }: Omit<ExplainOptions, 'json'>) {
-  const loaded = await policyOf(config);
-  const asked = args === undefined ? undefined : argumentsOf(args);
-  const circumstances = { args: asked, at: at === undefined ? undefined : new Date(at), from, hints: hint.length === 0 ? undefined : Object.fromEntries(hint.map((each) => [each, true])) };
-  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(loaded, who, what, circumstances);
-  const key = `${target.server}/${target.name}`;
-  const isAgent = loaded.policy.isAgent(facts);
-  const rules = loaded.policy.rules.map((each) => {
-    const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
-    const covers = each.covers(target, key);
-    const holds = each.condition?.(around);
-    const why = !isAbout ? 'is about other callers' : covers === 'no' ? 'is about something else' : covers === 'unknown' ? 'depends on a hint that is not believed' : holds === undefined ? 'matches' : holds === 'yes' ? 'matches, and its conditions are met' : holds === 'no' ? 'matches, and its conditions are not met' : 'matches, and its conditions cannot be decided';
-    return { effect: each.effect, id: each.id, why };
-  });
-  const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({ id, on: [...stages], action: check.kind === 'outside' ? `asks ${check.asked.kind === 'webhook' ? new URL(check.asked.webhook.url).origin : `${check.asked.server}/${check.asked.tool}`}` : action, isRecorded }));
-  return { outcome, rule, because, redacted, rules, guardrails: guards };
 }
 
 /** @throws {CommandProblem} */
@@ -144,43 +126,13 @@ export function diffPolicies(before: string, after: string, { names, json }: { r
   });
 }
 
-interface LoadedPolicy {
-  readonly config: Config;
-  readonly policy: Policy;
-  readonly guardrails: Guardrails | undefined;
-}
-
 /** Loads a configuration and compiles its rules. @throws {CommandProblem} */
 async function policyOf(given: string | undefined): Promise<LoadedPolicy> {
   // No server is connected to, so the secrets of servers are not read.
   const { config, file } = needSettings(given, { role: 'session' });
-  const [policy, guardrails] = await Promise.all([compileAccess(config), compileGuards(config)]).catch((error: unknown) => {
+  const loaded = await loadPolicy(config).catch((error: unknown) => {
     throw new CommandProblem('config', (error as Error).message);
   });
-  if (policy !== undefined) return { config, policy, guardrails };
-  // Without rules everybody may do everything, and guardrails look at it.
-  const open = guardrails === undefined ? undefined : await compile({ default: 'allow', rules: [] });
-  if (open === undefined || !('policy' in open)) throw new CommandProblem('config', `${file} has no rules (access) and no guardrails`);
-  return { config, policy: open.policy, guardrails };
-}
-
-interface Around {
-  readonly args?: JsonObject | undefined;
-  readonly at?: Date | undefined;
-  readonly from?: string | undefined;
-  readonly hints?: Readonly<Record<string, boolean>> | undefined;
-}
-
-function decide({ config, policy, guardrails }: LoadedPolicy, as: Parameters<typeof personOf>[0], what: string, { args, at, from, hints }: Around): {
-  readonly outcome: 'allow' | 'ask' | 'deny' | 'hidden'; readonly rule: string | undefined; readonly redacted: string | undefined; readonly guardrails: readonly Guardrail[]; readonly because: string | undefined; readonly facts: Facts | undefined; readonly target: Target; readonly around: Circumstances;
-} {
-  const facts = personOf(as);
-  const named = targetOf(what);
-  const isBelieved = enabledServers(config).get(named.server)?.hints === 'believe';
-  const target: Target = isBelieved && named.kind === 'tool' ? { ...named, annotations: hints ?? null } : named;
-  const { kind, server, name } = target;
-  const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
-  const around: Circumstances = { facts, kind, server, name, method, args, now: (at ?? new Date()).getTime(), address: from };
-  const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
-  return { outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, redacted: redaction?.rule, guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []), because, facts, target, around };
+  if (loaded === undefined) throw new CommandProblem('config', `${file} has no rules (access) and no guardrails`);
+  return loaded;
 }

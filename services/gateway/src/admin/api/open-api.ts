@@ -1,5 +1,5 @@
 /** The API of one process: its own state, the questions to all processes, and the answers made from both. */
-import { openApi, stateTopics, type Overview, type StateTopic } from '@omnibus/admin-api';
+import { openApi, stateTopics, type Configuration, type Overview, type StateTopic } from '@omnibus/admin-api';
 import type { Bus } from '@omnibus/bus';
 import { consoleMode } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
@@ -11,6 +11,7 @@ import { Assembly } from './assembly.ts';
 import { Board } from './board.ts';
 import type { ConfigHistory } from './config-history.ts';
 import { findingsOf } from './findings.ts';
+import { PolicyBoard } from './policy-board.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
 import { CallBoard } from './call-board.ts';
@@ -18,6 +19,7 @@ import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
 import { vaultQuestions } from './vault-desk.ts';
 import type { Vaults } from '../../vault.ts';
+import { configurationFor } from './shown-config.ts';
 import { Watches } from './watch.ts';
 
 export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<ApiSiteOptions, 'handlers'> {
@@ -51,6 +53,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
     return new Board({ process: own, config, assembly, history });
   };
+  const policyBoard = new PolicyBoard({ process: own, config, history, catalogue: (asked) => board().catalogue(asked) });
   const callBoard = (): CallBoard => {
     board();
     return new CallBoard(assembly as Assembly, options.tapDesk);
@@ -93,7 +96,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     const told = !topics.has('calls') ? undefined : (send: (event: string, data: unknown) => void): (() => void) => options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) });
     watches.open({
       request, response, who: access.of(request).name, topics, told,
-      forReader: (topic, answer) => (topic === 'overview' ? { ...answer, console: rights(request) } : answer),
+      forReader: (topic, answer) => (topic === 'overview' ? { ...answer, console: rights(request) } : topic === 'configuration' ? configurationFor(answer as Configuration, access.of(request).roles) : answer),
       check: async () => {
         refuseByMode(consoleMode(config()), false);
         for (const act of acts) await letIn(request, act);
@@ -120,7 +123,10 @@ export function openAdminApi(options: OpenApiOptions): Api {
       note(request, 'sessions.end', { session: given });
       return ended;
     },
-    configuration: () => board().configuration(),
+    configuration: async ({ request }) => configurationFor(await board().configuration(), access.of(request).roles),
+    policy: ({ query }) => policyBoard.rules(query),
+    explain: ({ query }) => policyBoard.explain(query),
+    sees: ({ query }) => policyBoard.sees(query),
     metrics: () => board().metrics(),
     calls: ({ query }) => callBoard().calls(query),
     call: ({ given }) => callBoard().call(given),

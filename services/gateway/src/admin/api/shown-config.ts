@@ -2,6 +2,7 @@
 import type { Configuration } from '@omnibus/admin-api';
 import { isSecretOption, type Config, type LoadedConfig } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
+import { mayDo, type AdminRole } from '../roles.ts';
 
 type Value = Configuration['values'][number];
 type Path = readonly (string | number)[];
@@ -55,6 +56,12 @@ export function shownValues({ config, loaded, overrides, discovered }: ConfigSou
   return values;
 }
 
+/** The configuration for somebody with these roles: who may do what is shown to those who may see the rules. */
+export function configurationFor(shown: Configuration, roles: readonly AdminRole[]): Configuration {
+  if (mayDo('policy', roles)) return shown;
+  return { ...shown, values: shown.values.map((each) => (/^(access\.rules|guardrails)\b/.test(each.path) ? { path: each.path, from: each.from, value: hidden, isSecret: true } : each)) };
+}
+
 /** Hides values of secret options, values that came by reference, and the parts of addresses that may hold secrets. */
 function secretOf(value: unknown, given: unknown, path: Path): Pick<Value, 'value' | 'isSecret' | 'reference'> {
   // The default in a reference may be a secret too.
@@ -73,11 +80,11 @@ const secretWord = /(^|[-_])(pass|pwd|secret|token|key|cred|auth)/i;
 const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/;
 
 function cleaned(value: unknown, given: unknown): unknown {
+  if (typeof given === 'string' && reference.test(given)) return hidden;
   if (Array.isArray(value)) {
     return value.map((item: unknown, index) => {
       const said: unknown = Array.isArray(given) ? given[index] : undefined;
       const before: unknown = value[index - 1];
-      if (typeof said === 'string' && reference.test(said)) return hidden;
       if (typeof before === 'string' && /^--?[\w-]+$/.test(before) && secretWord.test(before) && typeof item === 'string' && !item.startsWith('-')) return hidden;
       return cleaned(item, said);
     });

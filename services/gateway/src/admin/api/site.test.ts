@@ -80,7 +80,8 @@ it('a bug is one answer in words, and one line in the log', async () => {
 });
 
 it('what somebody may is said, so that no button is shown that would be refused', () => {
-  expect(rightsOf(configOf({}), ['viewer'], 'bob')).toEqual({ mode: 'full', who: 'bob', roles: ['viewer'], mayChange: false, mayWatch: false, mayPayloads: false });
+  expect(rightsOf(configOf({}), ['viewer'], 'bob')).toEqual({ mode: 'full', who: 'bob', roles: ['viewer'], mayChange: false, mayWatch: false, mayPayloads: false, mayPolicy: false, mayAudit: false });
+  expect(rightsOf(configOf({}), ['auditor'], 'eve')).toMatchObject({ mayChange: false, mayPolicy: true, mayAudit: true });
   expect(rightsOf(configOf({ console: { payloads: true } }), ['viewer', 'operator'], 'ann')).toMatchObject({ mayChange: true, mayWatch: true, mayPayloads: true });
   expect(rightsOf(configOf({ console: { mode: 'read', payloads: true } }), ['operator'], 'ann')).toMatchObject({ mode: 'read', mayChange: false, mayPayloads: false });
 });

@@ -4,6 +4,7 @@ import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
 import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
 import type { AdminAccess } from '../access.ts';
+import { mayDo, type AdminRole } from '../roles.ts';
 import { ApiProblem } from './api-problem.ts';
 import { actOf, RepeatedActs } from './repeated-acts.ts';
 import { apiHeaders, refuseForeign } from './security.ts';
@@ -31,7 +32,7 @@ export interface ApiSiteOptions {
 /** The act that each operation needs permission for. The type demands a row for each. */
 const acts: Readonly<Record<OperationName, AdminAct>> = {
   overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
-  configuration: 'configuration', calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
+  configuration: 'configuration', policy: 'policy', explain: 'policy', sees: 'policy', calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
 };
 
 const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
@@ -124,8 +125,8 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
 }
 
 /** What the caller may do, so that the page can leave out buttons that would be refused. */
-export function rightsOf(config: Config, roles: readonly string[], who: string): Overview['console'] {
+export function rightsOf(config: Config, roles: readonly AdminRole[], who: string): Overview['console'] {
   const mode = consoleMode(config) === 'full' ? 'full' : 'read';
-  const mayAct = roles.includes('operator') || roles.includes('admin');
-  return { mode, who, roles: [...roles], mayChange: mode === 'full' && mayAct, mayWatch: mayAct, mayPayloads: mode === 'full' && mayAct && config.console.payloads };
+  const mayAct = mayDo('restart', roles);
+  return { mode, who, roles: [...roles], mayChange: mode === 'full' && mayAct, mayWatch: mayAct, mayPayloads: mode === 'full' && mayAct && config.console.payloads, mayPolicy: mayDo('policy', roles), mayAudit: mayDo('audit', roles) };
 }

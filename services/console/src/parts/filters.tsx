@@ -1,0 +1,36 @@
+/** A form whose fields are sent together, into the address of the page: for questions that cost something or are put on record. */
+import type { ComponentChildren } from 'preact';
+import { place, setQuery } from '../route.ts';
+
+interface AskFormProps {
+  readonly label: string;
+  /** The names of the fields. */
+  readonly names: readonly string[];
+  readonly act: string;
+  /** Called when the form is sent, also when nothing in it has changed. */
+  readonly sent?: () => void;
+  readonly children: ComponentChildren;
+}
+
+export function AskForm({ label, names, act, sent, children }: AskFormProps) {
+  const send = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const given = new FormData(event.currentTarget as HTMLFormElement);
+    const changes = Object.fromEntries(names.map((name) => [name, textOf(given.get(name))]));
+    const isSame = names.every((name) => (place.value.query.get(name) ?? '') === changes[name]);
+    setQuery(changes);
+    if (isSame) sent?.();
+  };
+  return <form class="filters" aria-label={label} onSubmit={send}>{children}<button type="submit" class="strong">{act}</button></form>;
+}
+
+const textOf = (value: FormDataEntryValue | null): string => (typeof value === 'string' ? value.trim() : '');
+
+/** The parameters of the address that are set, as a query. */
+export function queryOf(names: readonly string[], more: Readonly<Record<string, string | undefined>> = {}): string {
+  const { query } = place.value;
+  const asked = new URLSearchParams();
+  for (const name of names) if ((query.get(name) ?? '') !== '') asked.set(name, query.get(name) as string);
+  for (const [name, value] of Object.entries(more)) if (value !== undefined) asked.set(name, value);
+  return asked.toString();
+}
