@@ -113,3 +113,35 @@ describe.each(revisions)('in %s, a token', (revision) => {
     expect(await call(await worker.open(revision, {}, holder('git/delete')), 'git__delete')).toHaveProperty('result');
   });
 });
+
+describe('a subscription without a session to resources, by a token that lacks the scope of some', () => {
+  const stepUp = { auth: { issuers: [{ issuer: 'https://login.example' }], scopes: ['mcp'], stepUp: [{ scope: 'git:read', for: 'resource:git/git://*' }, { scope: 'shell', for: 'resource:shell/*' }] }, publicUrl: 'https://mcp.example' };
+  const user = (...scopes: readonly string[]): Caller => callerOf('ann', { scopes: ['mcp', ...scopes] });
+  const listen = ({ ask }: ClientUnderTest, ...uris: readonly string[]): Promise<JsonObject> => ask('subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: uris } });
+  const honoured = (...uris: readonly string[]): object => ({ method: 'notifications/subscriptions/acknowledged', params: { notifications: { toolsListChanged: true, resourceSubscriptions: uris } } });
+
+  async function begin(settings: object = stepUp): Promise<void> {
+    await start(settings);
+    for (const server of servers) await worker.put(server, { ...record, lists: { ...noLists, resources: [{ uri: `${server}://one`, name: 'one' }, { uri: `file://${server}`, name: 'two' }] } });
+  }
+
+  it('is told of all that are lacking at once, in the words of a request to read, and subscribes to nothing', async () => {
+    await begin();
+    const client = await worker.open(latestModernRevision, {}, user());
+    const [read, refused] = [await client.ask('resources/read', { uri: 'git://one' }), await listen(client, 'file://git', 'git://one')];
+    expect(refused).toMatchObject({ error: { message: 'this needs a token with the scope mcp git:read', data: { reason: 'auth.scope', requiredScopes: ['mcp', 'git:read'] } } });
+    expect(refused['error']).toEqual(read['error']);
+    expect(await listen(client, 'git://one', 'shell://one', 'file://shell', 'nobody://knows')).toMatchObject({ error: { data: { reason: 'auth.scope', requiredScopes: ['mcp', 'git:read', 'shell'] } } });
+    expect(worker.reached).toEqual([]);
+    expect(await listen(client, 'file://git')).toMatchObject(honoured('file://git'));
+    client.become(user('git:read', 'shell'));
+    expect(await listen(client, 'git://one', 'shell://one')).toMatchObject(honoured('git://one', 'shell://one'));
+    expect(worker.reached).toEqual(['git', 'git', 'shell']);
+  });
+
+  it('is told of no scope for what the rules hide or deny, which is left out as what nobody has', async () => {
+    await begin({ ...stepUp, access: { rules: [{ id: 'git', who: 'everyone', allow: ['git', 'resource:git/file://*'] }] } });
+    const client = await worker.open(latestModernRevision, {}, user());
+    expect(await listen(client, 'file://git', 'shell://one')).toMatchObject(honoured('file://git'));
+  });
+});

@@ -142,7 +142,12 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
 
 /** The refusal for a caller who may see something but not use it in this way. */
 function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
-  if (missingScopes !== undefined) return fault('auth.scope', `this needs a token with the scope ${missingScopes.join(' ')}`, { requiredScopes: missingScopes });
+  if (missingScopes !== undefined) return withoutScopes(missingScopes);
   const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
   return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, { ...(rule === undefined ? {} : { rule }), ...(because === undefined ? {} : { because }) });
+}
+
+/** The refusal of a request whose token lacks a scope. @param requiredScopes all that the request needs. */
+export function withoutScopes(requiredScopes: readonly string[]): GatewayFault {
+  return fault('auth.scope', `this needs a token with the scope ${requiredScopes.join(' ')}`, { requiredScopes });
 }

@@ -4,16 +4,15 @@
  * server has answered, or the time of the request is over.
  */
 import { subjects } from '@omnibus/bus';
-import type { Route, View } from '@omnibus/catalog';
+import type { View } from '@omnibus/catalog';
 import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type GatewayFault, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
-import type { LinkedResources } from '../call/routes/linked-resources.ts';
-import { resourceRoute } from '../call/routes/resource-route.ts';
 import { SubscriptionHolders } from '../call/subscription-holders.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { subscriptionEnd } from '../dialect/modern/encode.ts';
+import type { ListenedResources } from './listened-resources.ts';
 import { answerResult, send, subscriptionId, type PendingReply } from './pending-reply.ts';
 import type { Place } from '../views/place.ts';
 import type { StatelessHost } from './stateless-host.ts';
@@ -21,8 +20,6 @@ import type { StatelessHost } from './stateless-host.ts';
 const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
 /** Messages that are kept until the acknowledgement; further ones are dropped, since nothing before the acknowledgement is promised. */
 const maxEarly = 1_000;
-/** Resource subscriptions of one stream. */
-export const maxResourceSubscriptions = 1_000;
 
 export class Listener {
   readonly waiter: PendingReply;
@@ -41,7 +38,7 @@ export class Listener {
   readonly #running = new Map<Exchange, ServerName>();
   #isEnded = false;
 
-  constructor(host: StatelessHost, waiter: PendingReply, asked: JsonObject, view: View, linkedResources: LinkedResources) {
+  constructor(host: StatelessHost, waiter: PendingReply, asked: JsonObject, { uris, routes }: ListenedResources) {
     this.#host = host;
     this.waiter = waiter;
     this.place = host.placeOf(waiter.command.caller);
@@ -49,10 +46,8 @@ export class Listener {
     // From now on changes of what it sees are its own.
     host.view(waiter.command.caller, this.declared);
     this.#kinds = new Set((Object.keys(flags) as ChangeKind[]).filter((kind) => asked[flags[kind]] === true));
-    const { resourceSubscriptions } = asked;
-    const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions.filter((uri): uri is string => typeof uri === 'string') : undefined;
     if (uris === undefined || uris.length === 0) this.#acknowledge(uris);
-    else this.#subscribe(uris, view, linkedResources);
+    else this.#subscribe(uris, routes);
   }
 
   listsChanged(kinds: readonly ChangeKind[]): void {
@@ -135,19 +130,12 @@ export class Listener {
   }
 
   /** Subscribes to each resource at its server, and acknowledges those that were accepted. */
-  #subscribe(uris: readonly string[], view: View, linkedResources: LinkedResources): void {
+  #subscribe(uris: readonly string[], routes: ListenedResources['routes']): void {
     const taken = new Set<string>();
-    const { waiter } = this;
-    const host = this.#host;
-    const routes = new Map([...new Set(uris)].flatMap((uri): (readonly [string, Route])[] => {
-      const route = resourceRoute(view, linkedResources, uri);
-      if (route === undefined || 'rivals' in route || this.blockOf(route.server) !== undefined) return [];
-      const permission = host.accessOf(waiter.command.caller)?.decide({ kind: 'resource', server: route.server, name: route.original, method: 'resources/subscribe' });
-      return permission === undefined || permission.effect === 'allow' || permission.isRecorded ? [[uri, route]] : [];
-    }));
-    let waiting = routes.size;
+    const open = [...routes].filter(([, { server }]) => this.blockOf(server) === undefined);
+    let waiting = open.length;
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
-    for (const [uri, { server, original }] of routes) {
+    for (const [uri, { server, original }] of open) {
       this.#contacted.add(server);
       this.#subscribeOne(server, original, (isTaken, by) => {
         if (isTaken) {

@@ -1,14 +1,18 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: their limits, and the messages for all of them. */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type GatewayFault, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
-import { Listener, maxResourceSubscriptions } from './listener.ts';
-import { refuse, tasksMissing, type PendingReply } from './pending-reply.ts';
+import { listenedResources } from './listened-resources.ts';
+import { Listener } from './listener.ts';
+import { tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Shares } from './shares.ts';
 import { holderOf } from './kept-calls.ts';
 import type { ChangesFor, StatelessHost } from './stateless-host.ts';
+
+/** Resource subscriptions of one stream. */
+const maxResourceSubscriptions = 1_000;
 
 export class Listeners {
   readonly #host: StatelessHost;
@@ -34,30 +38,24 @@ export class Listeners {
     return this.#open.has(key);
   }
 
-  listen(waiter: PendingReply, view: View, linkedResources: LinkedResources): void {
+  /** @returns why it is refused; undefined when it is open. */
+  listen(waiter: PendingReply, view: View, linkedResources: LinkedResources): GatewayFault | undefined {
     const { request: { params = {} }, context, caller, key } = waiter.command;
     const asked = params['notifications'];
-    if (!isObject(asked)) {
-      refuse(waiter, fault('params.invalid', 'params.notifications must be an object'));
-      return;
-    }
+    if (!isObject(asked)) return fault('params.invalid', 'params.notifications must be an object');
     const { resourceSubscriptions } = asked;
     if (resourceSubscriptions !== undefined && (!Array.isArray(resourceSubscriptions) || resourceSubscriptions.length > maxResourceSubscriptions)) {
-      refuse(waiter, fault('params.invalid', `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`));
-      return;
+      return fault('params.invalid', `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`);
     }
-    if (asked['taskIds'] !== undefined && !declaresExtension(context.capabilities, tasksExtension)) {
-      refuse(waiter, tasksMissing('taskIds need'));
-      return;
-    }
+    if (asked['taskIds'] !== undefined && !declaresExtension(context.capabilities, tasksExtension)) return tasksMissing('taskIds need');
     const limitMs = readOwnLimit(params);
-    if (typeof limitMs === 'object') {
-      refuse(waiter, fault('params.invalid', limitMs.problem));
-      return;
-    }
+    if (typeof limitMs === 'object') return fault('params.invalid', limitMs.problem);
+    const resources = listenedResources(asked, view, linkedResources, this.#host.accessOf(caller));
+    if ('fault' in resources) return resources.fault;
     const full = this.#shares.take(holderOf(caller));
-    if (full === undefined) this.#open.set(key, new Listener(this.#host, waiter, asked, view, linkedResources));
-    else refuse(waiter, fault('listen.limit', full));
+    if (full !== undefined) return fault('listen.limit', full);
+    this.#open.set(key, new Listener(this.#host, waiter, asked, resources));
+    return undefined;
   }
 
   /** Ends a subscription whose client has disconnected. @returns false when there is none. */

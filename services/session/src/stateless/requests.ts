@@ -191,9 +191,11 @@ export class StatelessRequests {
       case 'server/discover':
         answerResult(waiter, discovery(view));
         return;
-      case 'subscriptions/listen':
-        this.#listeners.listen(waiter, view, this.#linkedResources.of(waiter.command.caller));
+      case 'subscriptions/listen': {
+        const refusal = this.#listeners.listen(waiter, view, this.#linkedResources.of(waiter.command.caller));
+        if (refusal !== undefined) this.#deny(waiter, refusal);
         return;
+      }
       case 'tools/call':
         if (typeof params['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#receiveLater(waiter)) return;
         this.#calls.call(waiter, view, method, params);
