@@ -6,6 +6,8 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { approvals, type Approval, type Approvals, type Processes } from '@omnibus/admin-api';
+import { inboxOf, openNatsBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import type { JsonObject } from '@omnibus/protocol';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
@@ -164,12 +166,74 @@ describe.each(shapes)('%s', (shape) => {
     expect(told.values.map(({ body }) => String((JSON.parse(body) as JsonObject)['state'])).toSorted()).toEqual(['approved', 'refused', 'waiting', 'waiting']);
   });
 
+  it('shows and decides calls over the API of every process with the sealing key, for those who may, and tells the others why not', async () => {
+    using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
+    using his = new ModernClient(gateway.url, {}, keys.headersOf('both'));
+    const ports = shape === 'nats' ? [gateway.edge, gateway.processes[1] as typeof gateway.edge] : [gateway.edge];
+    const [first, last] = [await gateway.admin(ports[0] as typeof gateway.edge), await gateway.admin(ports.at(-1) as typeof gateway.edge)];
+    const api = async <Body>(as: string, path: string, body?: object, port = first): Promise<{ readonly status: number; readonly said: Body }> => {
+      const response = await fetch(`http://${port}/api/v1${path}`, { headers: { ...keys.headersOf(as), ...(body === undefined ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1', 'idempotency-key': Buffer.from(path + JSON.stringify(body)).toString('base64url').slice(-150) }) }, ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) });
+      return { status: response.status, said: await response.json() as Body };
+    };
+    const before = calls();
+    const [refund, own] = [hers.callTool('refund', { amount: 7_000 }), his.call('refund', { arguments: { amount: 8_000 } })];
+    await expect.poll(async () => (await api<Approvals>('fin', '/approvals')).said.waiting).toBe(2);
+    const { said } = await api<Approvals>('fin', '/approvals?state=waiting', undefined, last);
+    expect(approvals.parse(said)).toEqual(said);
+    const of = (list: Approvals, args: string): Approval => list.approvals.find((each) => each.arguments === args) as Approval;
+    const [call, mine] = [of(said, '{"amount":7000}'), of(said, '{"amount":8000}')];
+    expect(call).toMatchObject({ server: 'bank', tool: 'refund', rule: 'large', state: 'waiting', mayDecide: true, approvers: ['group:finance'], who: ['omnibus:keys|ann'] });
+    expect(of((await api<Approvals>('both', '/approvals')).said, '{"amount":8000}')).toMatchObject({ mayDecide: false, obstacle: 'nobody approves calls of his own' });
+    expect(of((await api<Approvals>('ops', '/approvals')).said, '{"amount":7000}')).toMatchObject({ mayDecide: false, obstacle: 'this is for group:finance' });
+    expect(await api('ann', '/approvals')).toMatchObject({ status: 403, said: { reason: 'forbidden' } });
+    const approve = { digest: call.digest, approve: true };
+    expect(await api('fin', `/approvals/${call.id}`, { ...approve, approve: 'yes' })).toMatchObject({ status: 400, said: { reason: 'invalid', problem: expect.stringContaining('approve') as string } });
+    expect(await api('both', `/approvals/${mine.id}`, { digest: mine.digest, approve: true })).toMatchObject({ status: 403, said: { reason: 'forbidden', problem: expect.stringContaining('of his own') as string } });
+    expect(await api('fin', `/approvals/${call.id}`, { ...approve, digest: mine.digest })).toMatchObject({ status: 409, said: { reason: 'conflict', problem: expect.stringContaining('not the call that was shown') as string } });
+    expect(await api('fin', '/approvals/none', approve)).toMatchObject({ status: 409 });
+    expect(calls()).toBe(before);
+    const done = await api<object>('fin', `/approvals/${call.id}`, approve);
+    expect(done).toEqual({ status: 200, said: { id: call.id, state: 'approved', by: 'omnibus:keys|fin' } });
+    expect(await api('fin', `/approvals/${call.id}`, approve)).toEqual(done); // The same act with the same key.
+    expect(reasonOf(await refund)).toBe('answered');
+    expect(await api('fin', `/approvals/${mine.id}`, { digest: mine.digest, approve: false, reason: 'not today' }, last)).toMatchObject({ status: 200, said: { state: 'refused' } });
+    expect((await own).last.error).toMatchObject({ message: expect.stringContaining('not today') as string });
+    expect(calls()).toBe(before + 1);
+    await expect.poll(async () => (await api<{ readonly approval: Approval }>('fin', `/approvals/${call.id}`)).said.approval).toMatchObject({ state: 'used', by: 'omnibus:keys|fin', mayDecide: false });
+    expect((await omnibus('fin', 'approvals', 'list', '--all')).output).toMatch(new RegExp(`${mine.id} +refused`));
+    if (shape === 'nats') {
+      // A backend worker has no sealing key, so it can vouch for nobody; and what nobody vouches for does not count.
+      const third = new ModernClient(gateway.url, {}, keys.headersOf('ann')).call('refund', { arguments: { amount: 9_000 } });
+      await expect.poll(async () => (await api<Approvals>('fin', '/approvals')).said.waiting).toBe(1);
+      const backend = await gateway.admin(gateway.backend);
+      const [waiting] = (await api<Approvals>('fin', '/approvals', undefined, backend)).said.approvals;
+      expect(waiting).toMatchObject({ mayDecide: false, obstacle: expect.stringContaining('no sealing key') as string });
+      expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: true }, backend)).toMatchObject({ status: 409, said: { advice: expect.stringContaining('console of an edge') as string } });
+      const { processes } = (await api<Processes>('ops', '/processes')).said;
+      const said = JSON.stringify({ id: waiting?.id, digest: waiting?.digest, approve: true, by: 'eve', at: Date.now() });
+      const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'eve', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
+      const answers = new Heard<JsonObject>();
+      const asking = processes.filter(({ role }) => role === 'session').map(({ process }) => bus.request(subjects.adminAsk, { about: 'approval-decide', args: { to: process, said, signature: 'x'.repeat(43) } }, {
+        reply: ({ body }) => {
+          if (body !== undefined) answers.add(body);
+        },
+        failed: () => undefined,
+      }));
+      await answers.until(2);
+      expect(answers.values).toMatchObject([{ kind: 'unsigned' }, { kind: 'unsigned' }]);
+      for (const each of asking) each.close();
+      await bus.drain();
+      expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: false })).toMatchObject({ status: 200 });
+      expect(reasonOf(await third)).toBe('approval.refused');
+    }
+  });
+
   it('records every approval and refusal', async () => {
     await expect.poll(async () => {
       const files = await readdir(join(folder, 'audit'));
       const lines = (await Promise.all(files.map((file) => readFile(join(folder, 'audit', file), 'utf8')))).flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line) as JsonObject);
       const names = lines.map((line) => String(line['event.name'])).filter((name) => /^(approval|admin\.approvals\.(approve|refuse))/.test(name));
       return Object.fromEntries([...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]));
-    }).toEqual({ 'admin.approvals.approve': 4, 'admin.approvals.refuse': 1, 'approval.approved': 3, 'approval.asked': 5, 'approval.impossible': 2, 'approval.refused': 2, 'approval.used': 3 });
+    }).toEqual({ 'admin.approvals.approve': 6, 'admin.approvals.refuse': shape === 'nats' ? 3 : 2, 'approval.approved': 4, 'approval.asked': shape === 'nats' ? 8 : 7, 'approval.impossible': 2, 'approval.refused': shape === 'nats' ? 4 : 3, 'approval.used': 4 });
   });
 });

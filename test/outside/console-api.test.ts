@@ -56,8 +56,8 @@ async function raw(path: string, method: string, headers: Readonly<Record<string
 
 it('every answer of three processes matches the OpenAPI document, without other members, and contains no secret', async () => {
   const sessions = await ask<Sessions>('/sessions');
-  const given: Readonly<Record<string, string>> = { server: 'far', logs: 'near', session: sessions.sessions[0]?.key ?? '' };
-  const asked = Object.entries(operations).filter(([name, { method }]) => method === 'get' && !['watch', 'call', 'replay', 'openapi'].includes(name));
+  const given: Readonly<Record<string, string>> = { server: 'far', serverDefinitions: 'far', logs: 'near', session: sessions.sessions[0]?.key ?? '' };
+  const asked = Object.entries(operations).filter(([name, { method }]) => method === 'get' && !['watch', 'call', 'replay', 'approval', 'openapi'].includes(name));
   for (const [name, operation] of asked) {
     const answer = await ask<unknown>(operation.path.replace(/\{\w+\}/, given[name] ?? ''));
     const { answer: shape } = operation as { readonly answer?: { parse(value: unknown): unknown } };

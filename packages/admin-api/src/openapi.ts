@@ -18,7 +18,7 @@ export function openApi(version: string): Json {
   };
 }
 
-function describe(id: string, { method, path, summary, query, answer, type }: Operation): Json {
+function describe(id: string, { method, path, summary, query, body, answer, type }: Operation): Json {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
   const inQuery = query === undefined ? [] : Object.entries(query.shape).map(([name, schema]) => {
     const { description, ...rest } = schemaOf(schema as z.ZodType);
@@ -30,6 +30,7 @@ function describe(id: string, { method, path, summary, query, answer, type }: Op
   return {
     operationId: id, summary,
     ...(parameters.length === 0 ? {} : { parameters }),
+    ...(body === undefined ? {} : { requestBody: { required: true, content: { 'application/json': { schema: schemaOf(body) } } } }),
     responses: {
       200: { description: 'Done.', content: { [type ?? 'application/json']: { schema: answer === undefined ? {} : schemaOf(answer) } } },
       default: { description: 'A problem.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } } },

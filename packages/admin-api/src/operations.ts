@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
+import { approvalPage, approvals, decided, decision, definitions, definitionsApproval, definitionsApproved, definitionsPage } from './trust.ts';
 
 export const base = '/api/v1';
 /** A header that every change must have: a form of another site's page cannot send it. */
@@ -17,6 +18,8 @@ export interface Operation {
   readonly path: string;
   readonly summary: string;
   readonly query?: z.ZodObject;
+  /** What a change carries; left out where it carries nothing. */
+  readonly body?: z.ZodObject;
   /** Left out when the answer is an event stream or a document. */
   readonly answer?: z.ZodType;
   /** Media type of the answer if it is not JSON with a schema of this package. */
@@ -51,6 +54,15 @@ export const operations = {
     query: z.object({ server: z.string().max(64).optional().describe('Default: the server that the call went to. One that offers no tool of the same name is refused (404).') }),
   },
   failures: { method: 'get', path: '/failures', summary: 'The last calls that failed, of every process.', answer: failures },
+  approvals: {
+    method: 'get', path: '/approvals', summary: 'Calls that wait for approvers, and those of the last day that were decided, expired or withdrawn.', answer: approvals,
+    query: page.extend({ state: z.enum(['waiting', 'over']).optional().describe('Default: all.') }),
+  },
+  approval: { method: 'get', path: '/approvals/{id}', summary: 'One call that waits for approvers, or did.', answer: approvalPage },
+  decide: { method: 'post', path: '/approvals/{id}', summary: 'Approves or refuses a call that waits. Nobody decides calls of his own.', body: decision, answer: decided },
+  definitions: { method: 'get', path: '/definitions', summary: 'What servers say of themselves that differs from what was approved, without the differences, and what is suspicious.', answer: definitions },
+  serverDefinitions: { method: 'get', path: '/definitions/{server}', summary: 'What one server says of itself that differs from what was approved, with the differences.', answer: definitionsPage },
+  approve: { method: 'post', path: '/definitions/{server}', summary: 'Approves definitions of a server as they were shown.', body: definitionsApproval, answer: definitionsApproved },
   watch: {
     method: 'get', path: '/watch', summary: 'What happens from now on: events `calls`, and one for each topic of state whenever its answer differs. A comment every 15 seconds.', type: 'text/event-stream',
     query: watchFilter.extend({
@@ -63,4 +75,5 @@ export const operations = {
 } as const satisfies Readonly<Record<string, Operation>>;
 export type OperationName = keyof typeof operations;
 export type AnswerOf<Name extends OperationName> = (typeof operations)[Name] extends { readonly answer: infer Answer extends z.ZodType } ? z.output<Answer> : never;
+export type BodyOf<Name extends OperationName> = (typeof operations)[Name] extends { readonly body: infer Body extends z.ZodType } ? z.output<Body> : undefined;
 export type QueryOf<Name extends OperationName> = (typeof operations)[Name] extends { readonly query: infer Query extends z.ZodType } ? z.output<Query> : object;

@@ -45,6 +45,7 @@ export const processRow = z.object({
   problems: z.array(z.string()).describe('What keeps it from serving.'),
   bus: z.object({ kind: z.enum(['memory', 'nats']), isConnected: z.boolean(), reconnects: counted }),
   sessions: z.record(z.string(), counted).optional().describe('By state; left out where it holds none.'),
+  waiting: counted.optional().describe('Calls that it holds for approvers; left out where it holds no sessions.'),
   servers: counted.optional().describe('Servers it is connected to; left out where that is not its part.'),
   failures: counted.describe('Failed calls that it remembers.'),
   configuration: z.string().describe('A digest of the configuration in force: processes with another one run another file.'),

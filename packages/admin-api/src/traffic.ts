@@ -50,7 +50,7 @@ export const watchFilter = z.object({
   server: z.string().optional(), tool: z.string().optional().describe('As the server calls it.'), client: z.string().optional(), session: z.string().optional(), outcome: z.enum(outcomes).optional(), minMs: z.coerce.number().nonnegative().optional(),
 });
 export type WatchFilter = z.output<typeof watchFilter>;
-export const stateTopics = ['overview', 'processes', 'servers', 'sessions', 'metrics', 'configuration'] as const;
+export const stateTopics = ['overview', 'processes', 'servers', 'sessions', 'metrics', 'configuration', 'approvals', 'definitions'] as const;
 export type StateTopic = (typeof stateTopics)[number];
 export const watched = z.object({ events: z.array(tapEvent), dropped: counted.describe('Calls that were not told of, because there were more than the rate.') });
 export type Watched = z.output<typeof watched>;

@@ -13,3 +13,5 @@ export { drawn } from './definitions/hidden-text.ts';
 export { definitionDigest } from './definitions/facets.ts';
 export { approve, atFirstSight, judge } from './definitions/judge.ts';
 export type { DefinitionsMode, Deviation, Judgement, Said } from './definitions/judge.ts';
+export { suspicious } from './definitions/suspicious.ts';
+export type { Suspicion } from './definitions/suspicious.ts';

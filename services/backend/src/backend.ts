@@ -14,6 +14,7 @@ import { SessionLeases } from './session-leases.ts';
 
 export type { ServerDefinitions };
 export type { UserOptions } from './connection/accounts.ts';
+export { suspicionsOf } from './catalog/definitions/suspicions.ts';
 
 export interface BackendOptions extends Pick<AllDefinitionsOptions, 'definitionChanged'> {
   readonly config: Config;
@@ -159,8 +160,8 @@ export class Backend {
   }
 
   /** Approves definitions of a server as they are now, by their digests. */
-  async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
-    await this.#definitions.approve(server, digests);
+  approve(server: string, digests: ReadonlySet<string>): Promise<void> {
+    return this.#definitions.approve(server, digests);
   }
 
   /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
@@ -286,8 +287,7 @@ export class Backend {
 
   #noteSleep(name: string, adapter: Adapter, isAsleep: boolean): void {
     if (this.#served.get(name)?.adapter !== adapter) return;
-    if (isAsleep) this.#sleeping.add(name);
-    else this.#sleeping.delete(name);
+    this.#sleeping[isAsleep ? 'add' : 'delete'](name);
     this.#slept(name, isAsleep);
   }
 

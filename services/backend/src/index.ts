@@ -1,2 +1,2 @@
-export { Backend } from './backend.ts';
+export { Backend, suspicionsOf } from './backend.ts';
 export type { BackendOptions, ServerDefinitions, ServerLoad, UserOptions } from './backend.ts';

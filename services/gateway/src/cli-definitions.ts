@@ -5,7 +5,7 @@ import type { ApproveOptions, DefinitionsOptions } from './commands/definitions.
 export function addDefinitions(program: Command): void {
   const definitions = program.command('definitions').description('compare what servers say of their tools with what was approved (docs/definitions.md)');
   const command = (words: string, description: string): Command => definitions.command(words).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process that talks to servers, https://host:port where it speaks TLS', '127.0.0.1:7301')
+    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
     .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
     .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--json', 'print JSON');

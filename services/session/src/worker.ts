@@ -131,7 +131,7 @@ export class SessionWorker {
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
       inUse: () => new Set([...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)), ...this.#stateless.listenedTo]),
     });
-    this.desk = new Desk({ worker, config: () => this.#config, sessions: () => this.#sessions, peers: this.#peers, edges: this.#edges, watch: this.#watch, views: this.#views });
+    this.desk = new Desk({ worker, config: () => this.#config, sessions: () => this.#sessions, peers: this.#peers, edges: this.#edges, watch: this.#watch, views: this.#views, waiting: () => metering.approvals.forApprovers });
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
     const placeOf = (caller: Caller): Place => this.#placeOf(caller);

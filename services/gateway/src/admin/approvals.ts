@@ -1,13 +1,12 @@
-/** The acts of the admin port that show and decide calls that wait for approvers. */
+/** The acts of the admin port that show and decide calls that wait for approvers, for commands of 0.2.0 and where the API is off (`api/approval-board.ts`). */
 import type { Audit } from '@omnibus/audit';
 import { ApprovalBoard, type Bus } from '@omnibus/bus';
-import type { ApprovalRecord } from '@omnibus/protocol';
 import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
-import type { AdminAccess, Administrator } from './access.ts';
+import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { actsCounted, read } from './acts.ts';
-import { isNamed } from './roles.ts';
+import { asItIs, mayLook, refusalOf } from './approval-rules.ts';
 
 export interface ApprovalsRoutesOptions {
   readonly access: AdminAccess;
@@ -56,22 +55,4 @@ export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }
       return { status: 200, text: `${id} is ${approve ? 'approved' : 'refused'}\n` };
     }),
   ];
-}
-
-/** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
-function mayLook({ roles, facts }: Administrator, { approvers }: ApprovalRecord): boolean {
-  return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
-}
-
-/** The record with its true state: one whose worker is gone may still say `waiting` after its time is over. */
-function asItIs(record: ApprovalRecord): ApprovalRecord {
-  return record.state === 'waiting' && record.until <= Date.now() ? { ...record, state: 'expired' } : record;
-}
-
-/** Why an administrator may not decide a call. */
-function refusalOf({ facts }: Administrator, { digest, approvers, principal, who }: ApprovalRecord, shown: string): string | undefined {
-  if (digest !== shown) return 'this is not the call that was shown: look at it again';
-  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
-  if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
-  return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
 }

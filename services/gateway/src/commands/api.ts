@@ -1,5 +1,5 @@
 /** Requests of the command line to the API of a running gateway (`/api/v1`). */
-import { base, changeHeader, problem, type AnswerOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
+import { base, changeHeader, problem, type AnswerOf, type BodyOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
 import { CommandProblem } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { openAdmin, type AskOptions } from './administer.ts';
@@ -11,9 +11,9 @@ export interface ApiOptions extends AskOptions {
 const exitOf: Partial<Readonly<Record<ProblemReason, Exit>>> = { unauthenticated: 'forbidden', forbidden: 'forbidden', mode: 'forbidden', host: 'forbidden', unknown: 'unknown', invalid: 'usage', busy: 'busy', starting: 'unreachable' };
 const answerMs = 15_000;
 
-/** @param _operation gives the type of the answer. @param path what follows `/api/v1`. @throws {CommandProblem} */
-export async function askApi<Name extends OperationName>(options: ApiOptions, _operation: Name, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET'): Promise<AnswerOf<Name>> {
-  const response = await open(options, path, method, AbortSignal.timeout(answerMs));
+/** @param _operation gives the types of body and answer. @param path what follows `/api/v1`. @throws {CommandProblem} */
+export async function askApi<Name extends OperationName>(options: ApiOptions, _operation: Name, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET', body?: BodyOf<Name>): Promise<AnswerOf<Name>> {
+  const response = await open(options, path, method, AbortSignal.timeout(answerMs), body as object | undefined);
   return await response.json() as AnswerOf<Name>;
 }
 
@@ -50,10 +50,24 @@ export async function followApi(options: ApiOptions, path: string, heard: (event
   throw new CommandProblem('unreachable', `${options.admin}: the gateway has ended the stream`);
 }
 
-async function open(options: ApiOptions, path: string, method: string, signal: AbortSignal): Promise<Response> {
+/**
+ * Asks the API, or, where it is off (`console`) or the gateway is older than the operation, the paths of the admin port that are always there.
+ * @throws {CommandProblem}
+ */
+export async function askEither<Answer>(api: () => Promise<Answer>, port: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await api();
+  } catch (error) {
+    const isWithout = error instanceof CommandProblem && (error.reason === 'mode' || (error.reason === undefined && error.exit === 'other') || error.message.includes(`there is no ${base}/`));
+    if (!isWithout) throw error;
+    return port();
+  }
+}
+
+async function open(options: ApiOptions, path: string, method: string, signal: AbortSignal, body?: object): Promise<Response> {
   let response: Response;
   try {
-    response = await openAdmin(options, `${base}${path}`, { method, signal, headers: method === 'GET' ? {} : { [changeHeader]: '1' } });
+    response = await openAdmin(options, `${base}${path}`, { method, signal, headers: method === 'GET' ? {} : { [changeHeader]: '1', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
   } catch (error) {
     throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
   }

@@ -1,9 +1,11 @@
 /** Lists, shows and decides calls that wait for approvers. */
-import { printable, type ApprovalRecord } from '@omnibus/protocol';
+import type { Approval } from '@omnibus/admin-api';
+import { printable } from '@omnibus/protocol';
 import { alignColumns } from '../table.ts';
 import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
 import { askAdmin, type AskOptions } from './administer.ts';
+import { askApi, askEither, queryOf } from './api.ts';
 
 export interface ApprovalsOptions extends AskOptions {
   readonly all?: boolean;
@@ -19,7 +21,7 @@ export interface DecideOptions extends AskOptions, InputOptions {
 
 export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
   return runCommand(json, async () => {
-    const found = (await read(who)).filter(({ state }) => all || state === 'waiting');
+    const found = await read(who, all);
     const rows = found.map((each) => [each.id, each.state, targetOf(each), whoOf(each), new Date(each.until).toISOString(), each.by ?? '']);
     answerEither(json, found, rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
     return 'done';
@@ -40,9 +42,11 @@ export function decideApproval(id: string, approve: boolean, { yes = false, reas
     const found = await one(who, id);
     if (!json) notice(`${describe(found)}\n`);
     if (!yes) await needConsent('Approve this call?', { input });
-    const { text } = await askAdmin(who, 'POST', '/approvals', { id, digest: found.digest, approve, reason });
-    if (json) answerJson({ id, state: approve ? 'approved' : 'refused' });
-    else answer(text);
+    const { digest } = found;
+    const state = approve ? 'approved' as const : 'refused' as const;
+    await askEither<unknown>(() => askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason }), () => askAdmin(who, 'POST', '/approvals', { id, digest, approve, reason }));
+    if (json) answerJson({ id, state });
+    else answer(`${id} is ${state}\n`);
     return 'done';
   });
 }
@@ -53,24 +57,41 @@ export async function needConsent(question: string, options: InputOptions): Prom
   if (!(await confirm(question, false))) throw new CommandProblem('interrupted', 'nothing was approved');
 }
 
-async function read(who: AskOptions): Promise<readonly ApprovalRecord[]> {
-  return JSON.parse((await askAdmin(who, 'GET', '/approvals')).text) as readonly ApprovalRecord[];
+/** What is shown of a call; a gateway of 0.2.0 says less. */
+type Shown = Omit<Approval, 'mayDecide'>;
+
+/** Calls, the oldest first. @param isAll those that do not wait any more too. */
+function read(who: AskOptions, isAll: boolean): Promise<readonly Shown[]> {
+  return askEither<readonly Shown[]>(async () => {
+    const found: Shown[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await askApi(who, 'approvals', `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`);
+      found.push(...page.approvals);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return found.toSorted((first, second) => first.at - second.at);
+  }, async () => (await readPort(who)).filter(({ state }) => isAll || state === 'waiting'));
+}
+
+async function readPort(who: AskOptions): Promise<readonly Shown[]> {
+  return JSON.parse((await askAdmin(who, 'GET', '/approvals')).text) as readonly Shown[];
 }
 
 /** @throws {CommandProblem} */
-async function one(who: AskOptions, id: string): Promise<ApprovalRecord> {
-  const found = (await read(who)).find((each) => each.id === id);
+async function one(who: AskOptions, id: string): Promise<Shown> {
+  const found = await askEither<Shown | undefined>(async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval, async () => (await readPort(who)).find((each) => each.id === id));
   if (found === undefined) throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, { advice: '"omnibus approvals list" shows those that do.' });
   return found;
 }
 
 /** What waits, written as in rules. */
-const targetOf = ({ kind, server, tool }: ApprovalRecord): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
+const targetOf = ({ kind, server, tool }: Shown): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
 
-const whoOf = ({ who: [first, ...actors], principal }: ApprovalRecord): string => `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
+const whoOf = ({ who: [first, ...actors], principal }: Shown): string => `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
 
 /** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
-function describe(record: ApprovalRecord): string {
+function describe(record: Shown): string {
   const { id, state, server, kind = 'tool', tool, rule, because, until, digest, hidden, arguments: args, tenant, client, approvers, by, reason } = record;
   const lines: readonly (readonly [string, string | undefined])[] = [
     ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`], [kind, `${server}/${tool}`], ['who', whoOf(record)], ['tenant', tenant], ['client', client],

@@ -14,6 +14,8 @@ export interface DeskOptions {
   readonly edges: { readonly expected: readonly WorkerId[] };
   /** Backend workers that are there or may be, and by server the number of those that calls may go to. */
   readonly watch: { readonly expected: readonly WorkerId[]; readonly adapters: Readonly<Record<string, number>> };
+  /** Calls that wait for approvers. */
+  readonly waiting: () => number;
   readonly views: { readonly leftOut: readonly string[]; get(endpoint: EndpointName): View | undefined };
 }
 
@@ -51,6 +53,11 @@ export class Desk {
   /** Sessions by state. */
   counts(): Record<string, number> {
     return this.#options.sessions().counts();
+  }
+
+  /** How many calls it holds for approvers. */
+  get waiting(): number {
+    return this.#options.waiting();
   }
 
   /** The first sessions. Only the beginning of each key is shown, which gives no access. */

@@ -152,7 +152,8 @@ function order2(one: string, other: string): number {
   return roleOrder.indexOf(one) - roleOrder.indexOf(other);
 }
 
-function positionOf(cursor: string | undefined): number {
+/** @throws {ApiProblem} for a cursor that is none of ours. */
+export function positionOf(cursor: string | undefined): number {
   if (cursor === undefined) return 0;
   if (!/^\d{1,9}$/.test(cursor)) throw new ApiProblem('invalid', 'the cursor is none of ours', 'take `next` of the page before');
   return Number(cursor);

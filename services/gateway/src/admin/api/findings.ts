@@ -18,7 +18,9 @@ function ofProcesses({ processes, missing }: Processes): Finding[] {
   const link = '#/topology';
   const digests = new Set(processes.map(({ configuration }) => configuration));
   const versions = new Set(processes.map(({ version }) => version));
+  const waiting = processes.reduce((sum, each) => sum + (each.waiting ?? 0), 0);
   return [
+    ...(waiting === 0 ? [] : [{ id: 'approvals', severity: 'warning' as const, text: waiting === 1 ? 'a call waits to be approved' : `${waiting} calls wait to be approved`, advice: 'Look at each, and approve or refuse it: omnibus approvals list', link: '#/approvals' }]),
     ...missing.map(({ process, role }): Finding => ({ id: `missing ${process}`, severity: 'error', text: `${process} (${role}) does not answer`, advice: 'It is busy, cut off from NATS, of an older version, or gone: see its log. What it held is taken over when its signs of life stay out.', link })),
     ...processes.flatMap(({ process, problems, bus }): Finding[] => [
       ...(bus.isConnected ? [] : [{ id: `bus ${process}`, severity: 'error' as const, text: `${process} is cut off from the bus`, advice: 'Is NATS there, and does it let this process in? See its log, and omnibus doctor.', link }]),
@@ -37,7 +39,7 @@ function ofServer({ name, state, problem, advice, leftOut, held, places }: Serve
     ...(state === 'unknown' ? [{ id: `unknown ${name}`, severity: 'warning' as const, text: `nobody says what became of server ${name}`, advice: 'Is a process with the role backend there, with the same configuration?', link }] : []),
     ...(state === 'up' && apart > 0 ? [{ id: `apart ${name}`, severity: 'warning' as const, text: `server ${name} cannot be reached from ${apart} of ${places.length} processes`, link }] : []),
     ...(state === 'up' && problem !== undefined ? [{ id: `problem ${name}`, severity: 'warning' as const, text: `server ${name}: ${problem}`, link }] : []),
-    ...(held > 0 ? [{ id: `held ${name}`, severity: 'warning' as const, text: `${held} of what server ${name} offers wait to be approved`, advice: `See what changed: omnibus definitions ${name}`, link }] : []),
+    ...(held > 0 ? [{ id: `held ${name}`, severity: 'warning' as const, text: `${held} of what server ${name} offers wait to be approved`, advice: `See what changed, and approve what is right: omnibus definitions diff ${name}`, link: `#/trust/${encodeURIComponent(name)}` }] : []),
     ...(leftOut > 0 ? [{ id: `left out ${name}`, severity: 'note' as const, text: `${leftOut} of what server ${name} offers cannot be shown to clients`, link: '#/catalogue' }] : []),
   ];
 }

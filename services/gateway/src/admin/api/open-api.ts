@@ -7,9 +7,13 @@ import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol
 import type { AdminAct, AdminSite, Failures, Logger } from '@omnibus/telemetry';
 import type { ActDetails } from '../act-records.ts';
 import { ApiProblem } from './api-problem.ts';
+import { ApprovalsOfAll, type RawApprovals } from './approval-board.ts';
+import { ApprovalDesk } from './approval-desk.ts';
 import { Assembly } from './assembly.ts';
 import { Board } from './board.ts';
 import type { ConfigHistory } from './config-history.ts';
+import { DefinitionsOfAll } from './definition-board.ts';
+import { definitionQuestions } from './definition-desk.ts';
 import { findingsOf } from './findings.ts';
 import { PolicyBoard } from './policy-board.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
@@ -17,7 +21,9 @@ import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, 
 import { CallBoard } from './call-board.ts';
 import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
+import { approvalsFor, trustHandlers } from './trust-handlers.ts';
 import { vaultQuestions } from './vault-desk.ts';
+import type { SealingKeys } from '../../sealing-key.ts';
 import type { Vaults } from '../../vault.ts';
 import { configurationFor } from './shown-config.ts';
 import { Watches } from './watch.ts';
@@ -32,6 +38,9 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly vaults: () => Vaults | undefined;
   /** Records a change in the audit, and logs it. */
   readonly note: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
+  /** Records a refused change in the audit. */
+  readonly denied: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
+  readonly sealingKeys: SealingKeys | undefined;
 }
 
 export interface Api {
@@ -47,17 +56,24 @@ export interface Api {
 
 export function openAdminApi(options: OpenApiOptions): Api {
   const { process: own, config, access, history, wheel, log, onFault, note } = options;
-  const desk = new ProcessDesk({ ...options, more: { ...vaultQuestions(options.vaults), 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
+  let joined: Bus | undefined;
+  const hasCallers = (): boolean => config().auth !== undefined && config().auth !== 'none';
+  const approvalDesk = new ApprovalDesk({ wheel, process: own, bus: () => (options.sessions() === undefined ? undefined : joined), signedWith: () => (joined?.isShared === true && hasCallers() ? options.sealingKeys : undefined) });
+  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend) };
+  const desk = new ProcessDesk({ ...options, more: { ...questions, 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
   let assembly: Assembly | undefined;
   const board = (): Board => {
     if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
     return new Board({ process: own, config, assembly, history });
   };
   const policyBoard = new PolicyBoard({ process: own, config, history, catalogue: (asked) => board().catalogue(asked) });
-  const callBoard = (): CallBoard => {
+  const assembled = (): Assembly => {
     board();
-    return new CallBoard(assembly as Assembly, options.tapDesk);
+    return assembly as Assembly;
   };
+  const callBoard = (): CallBoard => new CallBoard(assembled(), options.tapDesk);
+  const approvals = (): ApprovalsOfAll => new ApprovalsOfAll({ assembly: assembled(), config, keys: options.sealingKeys, isShared: joined?.isShared === true });
+  const definitions = (): DefinitionsOfAll => new DefinitionsOfAll(assembled(), config);
   const overview = async (): Promise<Omit<Overview, 'console'>> => {
     const [processes, servers, configuration, sessions] = await Promise.all([board().processes(), board().servers(), board().configuration(), board().sessions({})]);
     const count = (of: (server: (typeof servers.servers)[number]) => number): number => servers.servers.reduce((sum, server) => sum + of(server), 0);
@@ -76,6 +92,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   };
   const state: Readonly<Record<StateTopic, () => Promise<object>>> = {
     overview, processes: () => board().processes(), servers: () => board().servers(), sessions: () => board().sessions({}), metrics: () => board().metrics(), configuration: () => board().configuration(),
+    approvals: () => approvals().list({}), definitions: () => definitions().list(),
   };
   const watches = new Watches(wheel, (topic) => state[topic](), onFault);
   const letIn = async (request: ApiRequest<'watch'>['request'], act: AdminAct): Promise<void> => {
@@ -88,7 +105,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, ${stateTopics.join(', ')}`);
     board();
     const mayPayloads = query.payload !== 'none';
-    const acts: readonly AdminAct[] = ['console', ...(topics.has('calls') ? ['calls' as const] : []), ...(mayPayloads ? ['payloads' as const] : [])];
+    const acts: readonly AdminAct[] = ['console', ...(topics.has('calls') ? ['calls' as const] : []), ...(topics.has('approvals') ? ['approvals.list' as const] : []), ...(mayPayloads ? ['payloads' as const] : [])];
     for (const act of acts.slice(1)) await letIn(request, act);
     if (mayPayloads && !config().console.payloads) throw new ApiProblem('mode', 'arguments and results are shown to nobody here', 'set console: { payloads: true } where an operator may see them');
     if (mayPayloads) note(request, 'calls.payloads', { payload: query.payload, ...Object.fromEntries(Object.entries(query).filter(([name, value]) => ['server', 'tool', 'client'].includes(name) && value !== undefined)) as Record<string, string> });
@@ -96,7 +113,12 @@ export function openAdminApi(options: OpenApiOptions): Api {
     const told = !topics.has('calls') ? undefined : (send: (event: string, data: unknown) => void): (() => void) => options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) });
     watches.open({
       request, response, who: access.of(request).name, topics, told,
-      forReader: (topic, answer) => (topic === 'overview' ? { ...answer, console: rights(request) } : topic === 'configuration' ? configurationFor(answer as Configuration, access.of(request).roles) : answer),
+      forReader: (topic, answer) => {
+        const by = access.of(request);
+        if (topic === 'overview') return { ...answer, console: rights(request) };
+        if (topic === 'configuration') return configurationFor(answer as Configuration, by.roles);
+        return topic === 'approvals' ? approvalsFor(by, answer as RawApprovals, approvals()) : answer;
+      },
       check: async () => {
         refuseByMode(consoleMode(config()), false);
         for (const act of acts) await letIn(request, act);
@@ -132,6 +154,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     call: ({ given }) => callBoard().call(given),
     replay: async ({ given, query }) => replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
     failures: () => callBoard().failures(),
+    ...trustHandlers({ access, approvals, definitions, note, denied: options.denied }),
     watch,
     openapi: () => Promise.resolve({ ...openApi(version) }),
   };
@@ -144,10 +167,12 @@ export function openAdminApi(options: OpenApiOptions): Api {
       await made.start();
       await options.tapDesk.start(bus);
       assembly = made;
+      joined = bus;
     },
     stop() {
       watches.stop();
       options.tapDesk.stop();
+      approvalDesk.stop();
       assembly?.stop();
     },
   };

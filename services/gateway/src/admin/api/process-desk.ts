@@ -87,7 +87,7 @@ export class ProcessDesk {
     const servers = backend()?.loads.length;
     return {
       process: name, role, version, pid, host: hostname(), startedAt: this.#startedAt, ...(endpoint === undefined ? {} : { endpoint }), problems: [...problems], bus,
-      ...(desk === undefined ? {} : { sessions: desk.counts() }), ...(servers === undefined ? {} : { servers }), configuration: digest,
+      ...(desk === undefined ? {} : { sessions: desk.counts(), waiting: desk.waiting }), ...(servers === undefined ? {} : { servers }), configuration: digest,
     };
   }
 

@@ -1,8 +1,9 @@
 /** The API of the admin port: who may ask for what, and what is answered (`docs/openapi.json`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
+import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type BodyOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
 import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
+import type { z } from 'zod';
 import type { AdminAccess } from '../access.ts';
 import { mayDo, type AdminRole } from '../roles.ts';
 import { ApiProblem } from './api-problem.ts';
@@ -16,6 +17,7 @@ export interface ApiRequest<Name extends OperationName> {
   /** The parameters in the path, by their names in braces. */
   readonly given: string;
   readonly query: QueryOf<Name>;
+  readonly body: BodyOf<Name>;
 }
 
 /** The handler of each operation; one that returns `undefined` has written its answer itself. */
@@ -33,6 +35,7 @@ export interface ApiSiteOptions {
 const acts: Readonly<Record<OperationName, AdminAct>> = {
   overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
   configuration: 'configuration', policy: 'policy', explain: 'policy', sees: 'policy', calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
+  approvals: 'approvals.list', approval: 'approvals.list', decide: 'approvals.decide', definitions: 'definitions.list', serverDefinitions: 'definitions.list', approve: 'definitions.approve',
 };
 
 const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
@@ -60,11 +63,12 @@ async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOpti
     refuseByMode(consoleMode(config()), isChange);
     const refusal = await access.guard(request, path, acts[name]);
     if (refusal !== undefined) throw refused(refusal);
-    const asked = { request, response, given, query: queryOf(name, request.url ?? '') };
-    // The query was parsed with the schema of this operation, which its handler expects.
-    const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown }) => Promise<unknown>;
+    const query = queryOf(name, request.url ?? '');
     const body = isChange ? await readSmallBody(request) : '';
     if (body === undefined) throw new ApiProblem('large', 'a change has at most 16 KiB');
+    const asked = { request, response, given, query, body: bodyOf(name, body) };
+    // Query and body were parsed with the schemas of this operation, which its handler expects.
+    const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown; readonly body: unknown }) => Promise<unknown>;
     const act = async (): Promise<unknown> => {
       const done = await handler(asked);
       if (isChange) metrics.callers.adminActed(acts[name]);
@@ -103,9 +107,26 @@ function routeOf({ method = '' }: IncomingMessage, path: string): { readonly nam
 function queryOf(name: OperationName, url: string): unknown {
   const { query } = operations[name] as Operation;
   if (query === undefined) return {};
-  const parsed = query.safeParse(Object.fromEntries(new URL(url, 'http://localhost').searchParams));
+  return read(query, Object.fromEntries(new URL(url, 'http://localhost').searchParams), '');
+}
+
+/** @throws {ApiProblem} for a change whose content does not fit its schema; a change that carries nothing may have any. */
+function bodyOf(name: OperationName, text: string): unknown {
+  const { body } = operations[name] as Operation;
+  if (body === undefined) return undefined;
+  let said: unknown;
+  try {
+    said = JSON.parse(text);
+  } catch {
+    throw new ApiProblem('invalid', 'this change carries a JSON object', `${base}/openapi.json describes it`);
+  }
+  return read(body, said, 'the body');
+}
+
+function read(schema: z.ZodType, value: unknown, whole: string): unknown {
+  const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new ApiProblem('invalid', parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  throw new ApiProblem('invalid', parsed.error.issues.map(({ path, message }) => `${path.join('.') || whole}: ${message}`).join('; '));
 }
 
 /** A refusal of the port's guard as a problem of the API, with its challenge. */

@@ -60,6 +60,7 @@ export class Approvals {
   readonly #options: ApprovalsOptions;
   readonly #byCaller = new Map<string, number>();
   #size = 0;
+  #forApprovers = 0;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
@@ -68,6 +69,11 @@ export class Approvals {
   /** How many calls wait. */
   get size(): number {
     return this.#size;
+  }
+
+  /** How many of them wait for approvers, and not for their callers. */
+  get forApprovers(): number {
+    return this.#forApprovers;
   }
 
   /** Begins a wait. @returns the wait, or the reason why nobody is asked. */
@@ -80,10 +86,13 @@ export class Approvals {
       metrics.approval(by, 'limit');
       return fault('approval.limit', undefined, { rule });
     }
+    const isForApprovers = by === 'approvers';
     this.#size += 1;
+    if (isForApprovers) this.#forApprovers += 1;
     this.#byCaller.set(share, held + 1);
     return new Waiting(this.#options, asked, () => {
       this.#size -= 1;
+      if (isForApprovers) this.#forApprovers -= 1;
       const left = (this.#byCaller.get(share) ?? 1) - 1;
       if (left === 0) this.#byCaller.delete(share);
       else this.#byCaller.set(share, left);

@@ -1,0 +1,57 @@
+/** The operations of the API about calls that wait for approvers and about definitions of servers. */
+import type { IncomingMessage } from 'node:http';
+import type { Approvals } from '@omnibus/admin-api';
+import type { AdminAccess } from '../access.ts';
+import type { ActDetails } from '../act-records.ts';
+import { mayLook, type Approver } from '../approval-rules.ts';
+import { ApiProblem } from './api-problem.ts';
+import type { ApprovalsOfAll, RawApprovals } from './approval-board.ts';
+import type { DefinitionsOfAll } from './definition-board.ts';
+import type { Handlers } from './site.ts';
+
+export interface TrustOptions {
+  readonly access: Pick<AdminAccess, 'of'>;
+  readonly approvals: () => ApprovalsOfAll;
+  readonly definitions: () => DefinitionsOfAll;
+  /** Records what was done in the log and the audit. */
+  readonly note: (request: IncomingMessage, act: string, details: ActDetails) => void;
+  /** Records what somebody may not do. */
+  readonly denied: (request: IncomingMessage, act: string, details: ActDetails) => void;
+}
+
+/** Bound on the definitions that one audit record names. */
+const maxRecorded = 500;
+
+export function trustHandlers({ access, approvals, definitions, note, denied }: TrustOptions): Pick<Handlers, 'approvals' | 'approval' | 'decide' | 'definitions' | 'serverDefinitions' | 'approve'> {
+  return {
+    approvals: async ({ request, query }) => {
+      const by = access.of(request);
+      return approvalsFor(by, await approvals().list({ of: by, ...query }), approvals());
+    },
+    approval: ({ request, given }) => approvals().one(given, access.of(request)),
+    decide: async ({ request, given, body }) => {
+      const act = body.approve ? 'approvals.approve' : 'approvals.refuse';
+      try {
+        const { approval: { server, tool, rule, digest }, ...decided } = await approvals().decide(given, body, access.of(request));
+        note(request, act, { approval: given, approval_digest: digest, server, tool, rule, reason: body.reason });
+        return decided;
+      } catch (error) {
+        if (error instanceof ApiProblem && error.reason === 'forbidden') denied(request, act, { approval: given });
+        throw error;
+      }
+    },
+    definitions: () => definitions().list(),
+    serverDefinitions: ({ given }) => definitions().one(given),
+    approve: async ({ request, given, body }) => {
+      const { chosen, ...done } = await definitions().approve(given, body.approve);
+      note(request, 'definitions.approve', { server: given, approved: chosen.slice(0, maxRecorded), count: chosen.length });
+      return done;
+    },
+  };
+}
+
+/** What somebody may see of records that all were read of. */
+export function approvalsFor(by: Approver, { approvals, ...rest }: RawApprovals, board: ApprovalsOfAll): Approvals {
+  const seen = approvals.filter((record) => mayLook(by, record));
+  return { ...rest, approvals: seen.map((record) => board.shown(record, by)), ...(seen.length === approvals.length ? {} : { waiting: seen.filter(({ state }) => state === 'waiting').length, total: seen.length }) };
+}

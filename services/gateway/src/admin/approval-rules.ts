@@ -1,0 +1,32 @@
+/** Who may see and decide a call that waits for approvers. */
+import type { ApprovalRecord } from '@omnibus/protocol';
+import type { Administrator } from './access.ts';
+import { isNamed } from './roles.ts';
+
+/** What of a record counts for that; the same in a record of the bucket and in one that another process sent. */
+type Limited = Readonly<Record<'principal', string>> & { readonly who: readonly string[]; readonly approvers?: readonly string[] | undefined };
+
+/** What of a person counts for that. */
+export type Approver = Pick<Administrator, 'roles' | 'facts'>;
+
+/** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
+export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Limited, 'approvers'>): boolean {
+  return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
+}
+
+/** The record with its true state: one whose worker is gone may still say `waiting` after its time is over. */
+export function asItIs(record: ApprovalRecord): ApprovalRecord {
+  return record.state === 'waiting' && record.until <= Date.now() ? { ...record, state: 'expired' } : record;
+}
+
+/** Why somebody may not decide a call. */
+export function obstacleOf({ facts }: Pick<Approver, 'facts'>, { approvers, principal, who }: Limited): string | undefined {
+  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
+  if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
+  return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
+}
+
+/** Why a decision does not count. @param digest of the call that was shown. */
+export function refusalOf(by: Pick<Approver, 'facts'>, record: ApprovalRecord, digest: string): string | undefined {
+  return record.digest === digest ? obstacleOf(by, record) : 'this is not the call that was shown: look at it again';
+}
