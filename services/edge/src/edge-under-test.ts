@@ -76,10 +76,15 @@ export class EdgeUnderTest implements AsyncDisposable {
 
   /** Posts a request that needs no session. */
   postStateless(headers: Readonly<Record<string, string>>, path = '/mcp', method = 'tools/list'): Promise<Response> {
-    return fetch(`${this.origin}${path}`, {
-      method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
-      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', 'mcp-protocol-version': modernRevision, 'mcp-method': method, ...headers },
-    });
+    return fetch(`${this.origin}${path}`, { method: 'POST', ...this.stateless(headers, method) });
+  }
+
+  /** The headers and the body of a request that needs no session. */
+  stateless(headers: Readonly<Record<string, string>>, method: string): { readonly headers: Readonly<Record<string, string>>; readonly body: string } {
+    return {
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
+      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': modernRevision, 'mcp-method': method, ...headers },
+    };
   }
 
   post(message: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {

@@ -15,11 +15,22 @@ export class CredentialLifetimes {
   readonly #holds: (facts: Facts) => boolean;
   /** One entry for each open stream; their number is bounded where they are opened. */
   readonly #open = new Set<CredentialLifetime>();
+  /** How often something may have been revoked so far: whoever has asked at the same number need not ask again. */
+  #reviews = 0;
 
   /** @param holds whether facts that were proven are still valid. */
   constructor(wheel: DeadlineWheel, holds: (facts: Facts) => boolean) {
     this.#wheel = wheel;
     this.#holds = holds;
+  }
+
+  get reviews(): number {
+    return this.#reviews;
+  }
+
+  /** Whether facts that were proven are not valid any more. @param asOf `reviews` when they were proven. */
+  areOver(facts: Facts, asOf: number): boolean {
+    return asOf !== this.#reviews && !this.#holds(facts);
   }
 
   /**
@@ -38,7 +49,8 @@ export class CredentialLifetimes {
         end();
       },
     };
-    const leftMs = facts.expiresAt === undefined ? maxMs : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
+    // Something may have been revoked while the stream was being opened.
+    const leftMs = !this.#holds(facts) ? 0 : facts.expiresAt === undefined ? maxMs : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
     const deadline = this.#wheel.schedule(leftMs, lifetime.end);
     this.#open.add(lifetime);
     return forget;
@@ -46,6 +58,7 @@ export class CredentialLifetimes {
 
   /** Ends the streams whose facts are no longer valid. */
   review(): void {
+    this.#reviews += 1;
     for (const lifetime of [...this.#open]) if (!this.#holds(lifetime.facts)) lifetime.end();
   }
 }

@@ -1,6 +1,7 @@
 /** Every front of the edge asks who is there, before it reads or opens anything. */
 import { once } from 'node:events';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
 import type { Caller } from '@omnibus/protocol';
-import { EdgeUnderTest } from '../edge-under-test.ts';
+import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
 
 let folder: string;
 let test: EdgeUnderTest;
@@ -148,4 +149,38 @@ it('a stream of HTTP+SSE takes messages of its own caller only, and ends with it
   expect(await send(ann.key)).toBe(202);
   await writeKeys(bob);
   while (!(await reader.read()).done);
+});
+
+describe('a key that is revoked', () => {
+  /** Resolves when the edge has read that there is no key of ann any more. */
+  async function revoke(): Promise<void> {
+    await writeKeys(bob);
+    await expect.poll(async () => (await post({ authorization: `Bearer ${ann.key}` })).status).toBe(401);
+  }
+
+  it.each(['tools/list', 'subscriptions/listen'])('while the body of a %s is sent is good for nothing', async (method) => {
+    const { headers, body } = test.stateless({ authorization: `Bearer ${ann.key}` }, method);
+    const slow = request(`${url}/mcp`, { method: 'POST', headers: { ...headers, 'content-length': Buffer.byteLength(body) } });
+    const answered = once(slow, 'response');
+    slow.write(body.slice(0, 10));
+    await revoke();
+    slow.end(body.slice(10));
+    const [answer] = (await answered) as [IncomingMessage];
+    expect([answer.statusCode, answer.headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/)]);
+    answer.destroy();
+  });
+
+  it('while a stream is opened by it opens none that stays', async () => {
+    const attached = Promise.withResolvers<() => void>();
+    await test.serve((command, reply) => {
+      if (command.kind === 'attach') attached.resolve(() => reply({ kind: 'attached', stream: command.stream }));
+    });
+    const opened = await test.post(initialize, { authorization: `Bearer ${ann.key}` });
+    await opened.text();
+    const stream = fetch(test.url, { headers: { 'accept': 'text/event-stream', 'authorization': `Bearer ${ann.key}`, 'mcp-session-id': opened.headers.get('mcp-session-id') as string } });
+    const attach = await attached.promise;
+    await revoke();
+    attach();
+    await (await stream).text();
+  });
 });

@@ -34,12 +34,14 @@ export interface Gate {
 /** Default of `Retry-After`, in seconds. */
 const retrySeconds = 1;
 const retryable = new Set([429, 503]);
+const revoked = fault('auth.invalid', 'the credential of this request was revoked while its body was sent');
 
 export class Arrival {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   #caller: Caller;
   #facts: Facts | undefined;
+  #provenAt = 0;
   readonly #gate: Gate;
   /** Whether its client waits for `100 Continue` before it sends the body. */
   #waitsForContinue: boolean;
@@ -62,6 +64,7 @@ export class Arrival {
   /** Notes the proven facts about its sender. */
   identify(facts: Facts): void {
     this.#facts = facts;
+    this.#provenAt = this.#gate.credentialLifetimes.reviews;
     this.#caller = withAddress(knownCaller(facts, this.#caller.endpoint, this.#gate.proofs), this.request, this.#gate);
   }
 
@@ -149,7 +152,12 @@ export class Arrival {
       else chunks.push(chunk);
     });
     request.on('end', () => {
-      if (!isRefused) this.run(() => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+      if (isRefused) return;
+      // A body may take as long as its sender likes, within the time limit of a request.
+      if (this.#facts !== undefined && this.#gate.credentialLifetimes.areOver(this.#facts, this.#provenAt)) {
+        this.#gate.metrics.refused(revoked.reason);
+        this.challenge(revoked, errorText(undefined, toErrorObject(revoked)));
+      } else this.run(() => done(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     });
   }
 }
