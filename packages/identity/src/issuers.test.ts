@@ -100,6 +100,7 @@ describe.each([
   ['that was changed', async () => (await signed()).replace(/\.([^.]+)\./, `.${Buffer.from(JSON.stringify({ sub: 'bob', aud: audience, iss: issuer.issuer, exp: now() + 60 })).toString('base64url')}.`), /its signature is not of/],
   ['that is an ID token', () => signed({ nonce: 'n' }, { typ: 'JWT' }), /ID token/],
   ['that is an ID token by its hash', () => signed({ at_hash: 'h' }, { typ: 'JWT' }), /ID token/],
+  ['that tells of a sign-out and says of itself only that it is a JWT', () => signed({ events: { 'http://schemas.openid.net/event/backchannel-logout': {} }, scope: 'mcp' }, { typ: 'JWT' }), /security event/],
   ['of another kind', () => signed({}, { typ: 'logout+jwt' }), /another kind/],
   ['that is bound to a key of its holder', () => signed({ cnf: { jkt: 'x' } }), /bound to a key/],
   ['whose groups are too many to stand in it', () => signed({ _claim_names: { groups: 'src1' } }), /too many/],

@@ -27,9 +27,9 @@ const accessTokenKinds = new Set(['bearer', 'access_token', 'access', 'at+jwt'])
 /** An opaque token of which its issuer names no expiry is good for as long as the issuer says so; whoever holds a stream open by it shows it again after this time. */
 const unsaidSeconds = 300;
 const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
-/** Claims that only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
 /** Values of the claim by which Keycloak names the kind of a token. */
 const idTokenTypes = new Set<unknown>(['ID', 'Refresh', 'Offline', 'Logout']);
+/** Claims that only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
 const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
 
 export class Issuer {
@@ -104,6 +104,8 @@ function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'a
   if (typ !== undefined && accessTokenTypes.has(typ)) return undefined;
   if (tokenType === 'at+jwt') return 'its header does not say that it is an access token (typ: at+jwt)';
   if (typ !== undefined && typ !== 'jwt') return 'its header says that it is of another kind than an access token';
+  // Logout tokens of older providers have no kind of their own in the header (OpenID Connect Back-Channel Logout, 2.4; RFC 8417, 4).
+  if (payload['events'] !== undefined) return 'it tells of a security event, and is no access token';
   const client = payload['azp'] ?? payload['client_id'];
   // For a token whose audience is the client itself, only a scope distinguishes an access token from an ID token.
   const permits = payload['scope'] !== undefined || payload['scp'] !== undefined;
