@@ -1,3 +1,4 @@
+export { bearerChallenge } from './challenge.ts';
 export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem } from './issuers/claims.ts';

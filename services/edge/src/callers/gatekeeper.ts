@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Blocks } from '@omnibus/bus';
-import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
+import { bearerChallenge, type Authenticator, type Facts, type Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
 import type { ScopesOfEndpoints } from './endpoint-scopes.ts';
@@ -32,8 +32,6 @@ export interface Stranger {
   readonly refuse: (gatewayFault: GatewayFault, challenge: string) => void;
 }
 
-/** Error codes of RFC 6750, 3.1; there is none where no credential was sent. */
-const errorCodes: Partial<Record<GatewayFault['reason'], string>> = { 'auth.invalid': 'invalid_token', 'auth.scope': 'insufficient_scope', 'auth.endpoint': 'insufficient_scope', 'auth.query': 'invalid_request' };
 /** Paths at which clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
 const serverMetadata = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
@@ -83,16 +81,7 @@ export class Gatekeeper {
    */
   challenge({ reason, message, data }: GatewayFault, path: string): string {
     const { metadata } = this.#options;
-    const error = errorCodes[reason];
     const scopes = (data?.['requiredScopes'] as readonly string[] | undefined) ?? metadata?.scopesFor(path) ?? [];
-    const parameters = [
-      metadata === undefined ? ['realm', 'omnibus'] : ['resource_metadata', metadata.addressFor(path)],
-      ...(metadata === undefined || scopes.length === 0 ? [] : [['scope', scopes.join(' ')]]),
-      ...(error === undefined ? [] : [['error', error], ['error_description', message.replaceAll(unquotable, "'")]]),
-    ];
-    return `Bearer ${parameters.map(([name, value]) => `${name}="${value}"`).join(', ')}`;
+    return bearerChallenge({ reason, message }, metadata === undefined ? [['realm', 'omnibus']] : [['resource_metadata', metadata.addressFor(path)], ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const])]);
   }
 }
-
-/** Characters that are not allowed in an `error_description` (RFC 6750, 3). */
-const unquotable = /[^\x20\x21\x23-\x5B\x5D-\x7E]/g;

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
-import type { Authenticator, Facts, Verdict } from '@omnibus/identity';
-import type { EndpointName } from '@omnibus/protocol';
+import { bearerChallenge, type Authenticator, type Facts, type Verdict } from '@omnibus/identity';
+import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { AdminAct, AdminAnswer, Faults, Metrics } from '@omnibus/telemetry';
 import { recordAct } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
@@ -98,22 +98,25 @@ export class AdminAccess {
     if (authentic === undefined) return { status: 503, text: 'nobody can be known here now: the process is starting, or its log says what is missing\n', headers: { 'retry-after': '1' } };
     const { remoteAddress: peer } = request.socket;
     const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, isAdminPort: true, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
-    if ('fault' in verdict) return this.#stranger(verdict.fault.reason, verdict.fault.message, rules.scope);
+    if ('fault' in verdict) return this.#stranger(verdict.fault);
     if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
-      return this.#stranger('auth.scope', `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`, rules.scope);
+      return this.#stranger({ reason: 'auth.scope', message: `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}` });
     }
     return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict, tenant: tenantOf(verdict, rules.tenants) };
   }
 
-  #stranger(reason: string, message: string, scope: string | false): AdminAnswer {
-    const { publicUrl } = this.#options.config();
+  #stranger({ reason, message }: Pick<GatewayFault, 'reason' | 'message'>): AdminAnswer {
+    const { publicUrl, auth } = this.#options.config();
     const status = reason === 'auth.unavailable' ? 503 : reason === 'auth.scope' || reason === 'auth.endpoint' ? 403 : reason === 'auth.query' ? 400 : 401;
-    const challenge = [
-      publicUrl === undefined ? 'realm="omnibus admin"' : `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
-      ...(scope === false ? [] : [`scope="${scope}"`]),
-    ].join(', ');
+    const scope = this.#rules()?.scope ?? false;
+    // A token needs the scopes of every token too.
+    const scopes = scope === false ? [] : [...new Set([...(auth === undefined || auth === 'none' ? [] : auth.scopes), scope])];
+    const challenge = bearerChallenge({ reason, message }, [
+      publicUrl === undefined ? ['realm', 'omnibus admin'] : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
+      ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
+    ]);
     const text = reason === 'auth.required' ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is' : message;
-    return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': `Bearer ${challenge}` } : {} };
+    return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': challenge } : {} };
   }
 }
 
