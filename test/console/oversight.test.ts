@@ -1,9 +1,10 @@
-/** The views for those who look after others (Policy), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
+/** The views for those who look after others (Policy, Audit), in a browser, before a gateway that knows its callers: one process, and three over NATS. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
 import { fixturePath } from '../support/processes.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
 
 describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (shape) => {
@@ -22,6 +23,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
         { id: 'stock', who: 'group:support', allow: ['shop/stock'] }, { id: 'orders', who: 'group:support', allow: ['shop/order'], args: { customer: { in: ['Ada'] } }, because: 'only for Ada' },
         { id: 'never', who: 'everyone', deny: ['shop/close_*'] },
       ] },
+      audit: { sinks: [shape === 'embedded' ? { kind: 'file', folder: 'audit' } : { kind: 'jetstream' }, { kind: 'webhook', url: 'http://127.0.0.1:9/hook', optional: true }] },
       mcpServers: { shop: { command: 'node', args: [fixturePath('shop-server')] } },
     });
     admin = await gateway.admin(gateway.edge);
@@ -77,5 +79,41 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await page.goto(`http://${admin}/#/configuration`);
     await page.getByRole('row', { name: /access\.rules.*•••/ }).waitFor();
     expect((await fetch(`http://${admin}/api/v1/policy`, { headers: keys.headersOf('vic') })).status).toBe(403);
+  });
+
+  it('an auditor finds a record, reads it whole, and has the chain of its writer verified; all of that is on record', async () => {
+    using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
+    await client.untilTools((names) => names.includes('stock'));
+    expect((await client.callTool('stock', {})).last.result).toBeDefined();
+    await open('eve', 'audit?event=mcp.call&tool=stock');
+    const records = page.getByRole('region', { name: 'Records' });
+    const row = records.getByRole('row', { name: /mcp\.call.*ann.*shop.*stock.*ok/ });
+    await expect.poll(async () => {
+      await page.getByRole('button', { name: 'Search', exact: true }).click();
+      await page.getByText(/records? read/).waitFor();
+      return row.count();
+    }).toBe(1);
+    await page.getByText(/webhook http:\/\/127.0.0.1:9.*cannot be searched here/).waitFor();
+    await row.getByRole('link').click();
+    const chosen = page.getByRole('region', { name: 'The chosen record' });
+    await chosen.getByText('as it was written').waitFor();
+    await chosen.getByText('"omnibus.arguments_digest"').waitFor();
+    await chosen.getByRole('button', { name: /Verify the whole chain/ }).press('Enter');
+    await chosen.getByText('all as they were written').waitFor();
+    await chosen.getByText('open').waitFor();
+    expect(await seen.findings()).toEqual([]);
+    for (const [event, by] of [['admin.audit.search', 'eve'], ['admin.audit.read', 'eve'], ['admin.audit.verify', 'eve']] as const) {
+      await expect.poll(async () => {
+        const said = await (await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=${by}&limit=1`, { headers: keys.headersOf('eve') })).json() as { readonly records: readonly object[] };
+        return said.records.length;
+      }).toBe(1);
+    }
+  });
+
+  it('whoever is no auditor is told so, and is given no record', async () => {
+    await open('ops', 'audit');
+    await page.getByText('Audit records are for the roles auditor and admin.').waitFor();
+    expect(await seen.findings()).toEqual([]);
+    for (const path of ['records', 'record?source=nats&at=x', 'verify?source=nats&writer=x']) expect((await fetch(`http://${admin}/api/v1/audit/${path}`, { headers: keys.headersOf('ops') })).status).toBe(403);
   });
 });

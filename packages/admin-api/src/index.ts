@@ -1,3 +1,4 @@
+export * from './audit.ts';
 export * from './policy.ts';
 export * from './problem.ts';
 export * from './state.ts';

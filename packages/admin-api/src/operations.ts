@@ -1,6 +1,7 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
 import { approvalPage, approvals, decided, decision, definitions, definitionsApproval, definitionsApproved, definitionsPage } from './trust.ts';
@@ -46,6 +47,9 @@ export const operations = {
   policy: { method: 'get', path: '/policy', summary: 'The rules in force that say who may do what, and where they are from.', answer: policy, query: page },
   explain: { method: 'get', path: '/policy/explain', summary: 'Whether a caller may use something, which rule decides, and what each other rule says. Nothing is called.', answer: explained, query: explainQuery },
   sees: { method: 'get', path: '/policy/sees', summary: 'What of all that servers offer a caller may use, is asked about, is refused, or is not shown.', answer: sees, query: seesQuery },
+  audit: { method: 'get', path: '/audit/records', summary: 'Audit records, the latest first. The search is itself on record.', answer: auditRecords, query: auditQuery },
+  auditRecord: { method: 'get', path: '/audit/record', summary: 'One audit record in full, and its place in the chain of its writer. Reading it is on record.', answer: auditRecord, query: recordQuery },
+  auditVerify: { method: 'get', path: '/audit/verify', summary: 'Verifies the chain of one writer: events `progress`, and then `verified` or `failed`. That it was asked for is on record.', type: 'text/event-stream', query: verifyQuery },
   metrics: { method: 'get', path: '/metrics/summary', summary: 'Calls, failures and how long they take.', answer: summary },
   calls: { method: 'get', path: '/calls', summary: 'Calls that were watched lately, and that failed.', answer: calls, query: watchFilter },
   call: { method: 'get', path: '/calls/{tag}', summary: 'One call, in all processes.', answer: callPage },

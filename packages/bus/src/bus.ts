@@ -175,8 +175,10 @@ export interface Ledger {
    *   when it is not known whether it is kept: then the same is to be added again.
    */
   append(writer: string, id: string, text: string): Promise<void>;
-  /** All stored texts, oldest first. */
-  read(): AsyncIterable<LedgerEntry>;
+  /** All stored texts, oldest first. @param writer only its texts. */
+  read(writer?: string): AsyncIterable<LedgerEntry>;
+  /** All stored texts, latest first, each with its number. @param before only texts with a smaller number. */
+  readBack(before?: number): AsyncIterable<LedgerEntry & { readonly number: number }>;
 }
 
 /** A failure that no caller can be told of, or not in detail. */

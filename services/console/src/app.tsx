@@ -24,6 +24,7 @@ const shown: Readonly<Record<string, ComponentType>> = {
   sessions: later(async () => (await import('./views/sessions.tsx')).Sessions),
   topology: later(async () => (await import('./views/topology.tsx')).Topology),
   policy: later(async () => (await import('./views/policy.tsx')).Policy),
+  audit: later(async () => (await import('./views/audit.tsx')).Audit),
   configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
 };
 

@@ -11,6 +11,7 @@ export const views = [
   { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
   { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
   { name: 'policy', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
+  { name: 'audit', title: 'Audit', key: 'u', asks: 'Who did what, and when?' },
   { name: 'configuration', title: 'Configuration', key: 'f', asks: 'What is in force, and from where?' },
 ] as const;
 

@@ -19,7 +19,12 @@ export class MemoryLedger implements Ledger {
     return Promise.resolve();
   }
 
-  async *read(): AsyncGenerator<LedgerEntry> {
-    for (const { writer, text } of await Promise.resolve([...this.#entries])) yield { writer, text };
+  async *read(wanted?: string): AsyncGenerator<LedgerEntry> {
+    for (const { writer, text } of await Promise.resolve([...this.#entries])) if (wanted === undefined || wanted === writer) yield { writer, text };
+  }
+
+  async *readBack(before = Infinity): AsyncGenerator<LedgerEntry & { readonly number: number }> {
+    const entries = await Promise.resolve([...this.#entries]);
+    for (const [index, { writer, text }] of [...entries.entries()].toReversed()) if (index + 1 < before) yield { writer, text, number: index + 1 };
   }
 }

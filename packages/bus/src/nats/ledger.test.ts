@@ -15,9 +15,13 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 async function all(bus: Bus): Promise<LedgerEntry[]> {
-  const entries: LedgerEntry[] = [];
-  for await (const entry of (await bus.ledger(definition)).read()) entries.push(entry);
-  return entries;
+  return collect((await bus.ledger(definition)).read());
+}
+
+async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
+  const found: Entry[] = [];
+  for await (const entry of entries) found.push(entry);
+  return found;
 }
 
 /** Connects with the permissions of one role only. */
@@ -48,6 +52,11 @@ describe.each(['memory', 'nats'])('%s', (kind) => {
     await ledger.append('other', 'other:1', 'b');
     await ledger.append('one', 'one:2', 'c');
     await ledger.append('one', 'one:2', 'c');
+    const back = await collect(ledger.readBack());
+    expect(back.slice(0, 3).map(({ writer, text }) => writer + text)).toEqual(['onec', 'otherb', 'onea']);
+    expect((await collect(ledger.readBack(back[1]?.number))).map(({ number }) => number)).toEqual(back.slice(2).map(({ number }) => number));
+    expect((await collect(ledger.read('one'))).map(({ text }) => text)).toEqual(['a', 'c']);
+    expect(await collect(ledger.readBack(1))).toEqual([]);
     await ledger.append('one', 'one:3', 'd');
     expect((await all(bus)).filter(({ writer }) => writer !== 'mine')).toEqual([['one', 'a'], ['other', 'b'], ['one', 'c'], ['one', 'd']].map(([writer, text]) => ({ writer, text })));
     await expect((async () => {

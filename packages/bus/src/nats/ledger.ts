@@ -76,21 +76,32 @@ class NatsLedger implements Ledger {
     this.#last.set(writer, last.seq);
   }
 
-  async *read(): AsyncGenerator<LedgerEntry> {
+  async *read(writer?: string): AsyncGenerator<LedgerEntry> {
     const prefix = this.#subject.slice(0, -1);
+    const subject = writer === undefined ? this.#subject : this.#subjectOf(writer);
     for (let next = 1; ;) {
-      const message = await this.#next(next);
+      const message = await this.#stored({ seq: next, next_by_subj: subject });
       if (message === undefined) return;
       yield { writer: message.subject.slice(prefix.length), text: message.string() };
       next = message.seq + 1;
     }
   }
 
-  async #next(from: number): Promise<{ readonly seq: number; readonly subject: string; string(): string } | undefined> {
-    // Asked of the stream's leader, which knows the latest entry; the client's types know this form for replicas only.
-    const next = { seq: from, next_by_subj: this.#subject };
+  async *readBack(before?: number): AsyncGenerator<LedgerEntry & { readonly number: number }> {
+    const prefix = this.#subject.slice(0, -1);
+    // Texts expire from the oldest on, so that the first one that is missing is the end.
+    for (let next = before === undefined ? undefined : before - 1; next === undefined || next > 0;) {
+      const message = await this.#stored(next === undefined ? { last_by_subj: this.#subject } : { seq: next });
+      if (message === undefined) return;
+      yield { writer: message.subject.slice(prefix.length), text: message.string(), number: message.seq };
+      next = message.seq - 1;
+    }
+  }
+
+  async #stored(which: { readonly seq: number; readonly next_by_subj?: string } | { readonly last_by_subj: string }): Promise<{ readonly seq: number; readonly subject: string; string(): string } | undefined> {
+    // Asked of the stream's leader, which knows the latest entry; the client's types know `seq` with a subject for replicas only.
     try {
-      return (await this.#manager.streams.getMessage(this.#stream, next)) ?? undefined;
+      return (await this.#manager.streams.getMessage(this.#stream, which as { readonly seq: number })) ?? undefined;
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === codes.notFound) return undefined;
       throw error;

@@ -10,6 +10,9 @@ import { ApiProblem } from './api-problem.ts';
 import { ApprovalsOfAll, type RawApprovals } from './approval-board.ts';
 import { ApprovalDesk } from './approval-desk.ts';
 import { Assembly } from './assembly.ts';
+import { AuditBoard } from './audit-board.ts';
+import { AuditDesk } from './audit-desk.ts';
+import { tellVerified } from './audit-verify.ts';
 import { Board } from './board.ts';
 import type { ConfigHistory } from './config-history.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
@@ -34,6 +37,8 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly history: ConfigHistory;
   readonly tapDesk: TapDesk;
   readonly failures: Failures;
+  /** Folder that relative paths of the configuration are resolved against. */
+  readonly baseFolder: string;
   /** Undefined in a process that has not opened one. */
   readonly vaults: () => Vaults | undefined;
   /** Records a change in the audit, and logs it. */
@@ -59,7 +64,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   let joined: Bus | undefined;
   const hasCallers = (): boolean => config().auth !== undefined && config().auth !== 'none';
   const approvalDesk = new ApprovalDesk({ wheel, process: own, bus: () => (options.sessions() === undefined ? undefined : joined), signedWith: () => (joined?.isShared === true && hasCallers() ? options.sealingKeys : undefined) });
-  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend) };
+  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend), ...new AuditDesk({ process: own, config, baseFolder: options.baseFolder, bus: () => joined }).questions };
   const desk = new ProcessDesk({ ...options, more: { ...questions, 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
   let assembly: Assembly | undefined;
   const board = (): Board => {
@@ -74,6 +79,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   const callBoard = (): CallBoard => new CallBoard(assembled(), options.tapDesk);
   const approvals = (): ApprovalsOfAll => new ApprovalsOfAll({ assembly: assembled(), config, keys: options.sealingKeys, isShared: joined?.isShared === true });
   const definitions = (): DefinitionsOfAll => new DefinitionsOfAll(assembled(), config);
+  const auditBoard = (): AuditBoard => new AuditBoard({ process: own, config, assembly: assembled() });
   const overview = async (): Promise<Omit<Overview, 'console'>> => {
     const [processes, servers, configuration, sessions] = await Promise.all([board().processes(), board().servers(), board().configuration(), board().sessions({})]);
     const count = (of: (server: (typeof servers.servers)[number]) => number): number => servers.servers.reduce((sum, server) => sum + of(server), 0);
@@ -149,6 +155,21 @@ export function openAdminApi(options: OpenApiOptions): Api {
     policy: ({ query }) => policyBoard.rules(query),
     explain: ({ query }) => policyBoard.explain(query),
     sees: ({ query }) => policyBoard.sees(query),
+    audit: async ({ request, query }) => {
+      const { cursor, limit: _limit, ...asked } = query;
+      note(request, 'audit.search', { ...asked, isNextPage: cursor !== undefined });
+      return auditBoard().search(query);
+    },
+    auditRecord: async ({ request, query }) => {
+      const found = await auditBoard().record(query);
+      note(request, 'audit.read', { writer: found.row.writer, seq: found.row.seq });
+      return found;
+    },
+    auditVerify: async ({ request, response, query }) => {
+      note(request, 'audit.verify', { writer: query.writer });
+      await tellVerified(auditBoard(), query, response);
+      return undefined;
+    },
     metrics: () => board().metrics(),
     calls: ({ query }) => callBoard().calls(query),
     call: ({ given }) => callBoard().call(given),

@@ -1,0 +1,149 @@
+/**
+ * Searches records from the latest back, over the chains of several writers at once. A search stops when it has found enough, or has read for long enough, and goes on
+ * from there the next time: nothing is kept in between.
+ */
+import { readLink, type Link } from '../chain.ts';
+import { recordFilter, type RecordFilter } from './filter.ts';
+
+/** A line of a lane. */
+export interface LaneLine {
+  readonly text: string;
+  /** The position from which this line is read again. */
+  readonly from: string;
+  /** The position from which the line before it is read. */
+  readonly rest: string;
+  readonly bytes: number;
+}
+
+/** Lines that are read from the latest back: those of one writer, or of a stream. */
+export interface Lane {
+  readonly name: string;
+  /** @param from a position; undefined: the latest line first. */
+  read(from: string | undefined): AsyncIterableIterator<LaneLine>;
+}
+
+export interface SearchBounds {
+  readonly records: number;
+  readonly ms: number;
+  readonly bytes: number;
+}
+
+interface Found extends Link {
+  readonly lane: string;
+  /** The position from which it is read again. */
+  readonly from: string;
+}
+
+export interface SearchResult {
+  /** The latest first. */
+  readonly found: readonly Found[];
+  /** Where the search goes on; undefined when everything was searched. */
+  readonly cursor: string | undefined;
+  /** The time of the oldest record that was read. */
+  readonly reached: string | undefined;
+  readonly records: number;
+  readonly bytes: number;
+}
+
+/**
+ * A record may say the time at which its act began, and is written when the act ends: in a chain it may stand after later ones. So a search with `since` reads on until
+ * records are older by this.
+ */
+const slackMs = 10 * 60_000;
+/** Bound on lanes that are in the middle of being read, so that a cursor has a bound. */
+const maxOpen = 100;
+
+interface Position {
+  /** The time and lane of the oldest record that was read. */
+  readonly time: string;
+  readonly lane: string;
+  /** Where lanes go on that were read in part. One that is not here was not begun if its latest record is older than `time`, and was read to its end otherwise. */
+  readonly lanes: Readonly<Record<string, string>>;
+}
+
+interface Head {
+  readonly lane: string;
+  readonly lines: AsyncIterableIterator<LaneLine>;
+  readonly line: LaneLine;
+  readonly link: Link;
+  readonly time: string;
+}
+
+/** @param cursor of an earlier search with the same filter. @throws {Error} for a cursor that is none, and when a file cannot be read. */
+export async function searchBack(lanes: readonly Lane[], filter: RecordFilter, bounds: SearchBounds, cursor?: string, now = performance.now.bind(performance)): Promise<SearchResult> {
+  const begun = cursor === undefined ? undefined : positionOf(cursor);
+  const matches = recordFilter(filter);
+  const oldest = filter.since === undefined ? undefined : new Date(Date.parse(filter.since) - slackMs).toISOString();
+  const deadline = now() + bounds.ms;
+  const found: Found[] = [];
+  const places = new Map<string, string>(Object.entries(begun?.lanes ?? {}));
+  let [time, lane] = [begun?.time, begun?.lane];
+  let [records, bytes] = [0, 0];
+
+  /** Reads the next record of a lane. @returns undefined at its end. */
+  const next = async (name: string, lines: AsyncIterableIterator<LaneLine>): Promise<Head | undefined> => {
+    for (;;) {
+      const { done, value } = await lines.next();
+      if (done === true) return undefined;
+      bytes += value.bytes;
+      const link = readLink(value.text);
+      if (link === undefined) continue; // `verify` reports lines that are no records.
+      const at = String(link.record['time']);
+      if (oldest !== undefined && at < oldest) {
+        await lines.return?.();
+        return undefined;
+      }
+      return { lane: name, lines, line: value, link, time: at };
+    }
+  };
+  const heads: Head[] = [];
+  try {
+    for (const each of lanes) {
+      const from = begun?.lanes[each.name];
+      const head = await next(each.name, each.read(from));
+      if (head === undefined) places.delete(each.name);
+      else if (begun === undefined || from !== undefined || isBefore(head, begun.time, begun.lane)) heads.push(head);
+      else await head.lines.return?.();
+    }
+    while (heads.length > 0) {
+      const at = heads.reduce((best, head, index) => (isBefore(heads[best] as Head, head.time, head.lane) ? index : best), 0);
+      const head = heads[at] as Head;
+      records += 1;
+      if (time === undefined || isBefore(head, time, lane as string)) [time, lane] = [head.time, head.lane];
+      if (matches(head.link.record)) found.push({ ...head.link, lane: head.lane, from: head.line.from });
+      const following = await next(head.lane, head.lines);
+      if (following === undefined) {
+        heads.splice(at, 1);
+        places.delete(head.lane);
+      } else {
+        heads[at] = following;
+        places.set(head.lane, head.line.rest);
+      }
+      if (found.length >= bounds.records || now() >= deadline || bytes >= bounds.bytes) break;
+    }
+    if (heads.length === 0) return { found, cursor: undefined, reached: time, records, bytes };
+    if (places.size > maxOpen) throw new Error(`more than ${maxOpen} processes wrote at the same time: search a shorter time`);
+    return { found, cursor: Buffer.from(JSON.stringify({ time, lane, lanes: Object.fromEntries(places) })).toString('base64url'), reached: time, records, bytes };
+  } finally {
+    for (const { lines } of heads) await lines.return?.();
+  }
+}
+
+/** Whether a record comes after another in the order of a search, which goes back. */
+function isBefore(head: Pick<Head, 'time' | 'lane'>, time: string, lane: string): boolean {
+  return head.time < time || (head.time === time && head.lane < lane);
+}
+
+function positionOf(cursor: string): Position {
+  const said = parsed(cursor) as Partial<Position> | null | undefined;
+  if (typeof said?.time === 'string' && typeof said.lane === 'string' && typeof said.lanes === 'object' && said.lanes !== null && Object.values(said.lanes).every((each) => typeof each === 'string')) return { time: said.time, lane: said.lane, lanes: { ...said.lanes } };
+  throw new Error('the cursor is none of ours');
+}
+
+function parsed(cursor: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(cursor, 'base64url').toString());
+  } catch {
+    return undefined; // Not JSON: somebody else's text.
+  }
+}
