@@ -53,6 +53,13 @@ describe.each(shapes)('%s', (shape) => {
     const response = await fetch(`http://${admin}/approvals`, { headers: keys.headersOf(as), ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) });
     return { status: response.status, text: await response.text() };
   };
+  const withForms = async (who: string, revision: string): Promise<RawClient> => {
+    const client = new RawClient(gateway.url, keys.headersOf(who));
+    const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities: { elicitation: {} }, clientInfo: { name: 'raw', version: '1' } } });
+    client.session = opened.session ?? undefined;
+    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    return client;
+  };
   const calls = (): number => bank.requests.filter(({ method }) => method === 'tools/call').length;
 
   beforeAll(async () => {
@@ -77,7 +84,7 @@ describe.each(shapes)('%s', (shape) => {
     });
     gateway = await startGateway(shape, {
       auth: { ...keys.auth, admin: { roles: { approver: ['group:finance'], operator: ['key:ops'] } } }, mcpServers: { bank: { url: bank.url } },
-      access: { rules, approvals: { webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret } } },
+      access: { rules, approvals: { clients: true, webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret } } },
       audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
     });
     // The approver asks another process than the one that holds the call.
@@ -96,10 +103,7 @@ describe.each(shapes)('%s', (shape) => {
   });
 
   it('shows a user of 2025-11-25 the exact call in a form, and makes it once', async () => {
-    using client = new RawClient(gateway.url, keys.headersOf('ann'));
-    const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: newest, capabilities: { elicitation: {} }, clientInfo: { name: 'raw', version: '1' } } });
-    client.session = opened.session ?? undefined;
-    await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    using client = await withForms('ann', newest);
     const before = calls();
     const messages: Message[] = [];
     await client.stream({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'refund', arguments: { amount: 20 } } }, async (message) => {
@@ -235,5 +239,30 @@ describe.each(shapes)('%s', (shape) => {
       const names = lines.map((line) => String(line['event.name'])).filter((name) => /^(approval|admin\.approvals\.(approve|refuse))/.test(name));
       return Object.fromEntries([...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]));
     }).toEqual({ 'admin.approvals.approve': 6, 'admin.approvals.refuse': shape === 'nats' ? 3 : 2, 'approval.approved': 4, 'approval.asked': shape === 'nats' ? 8 : 7, 'approval.impossible': 2, 'approval.refused': shape === 'nats' ? 4 : 3, 'approval.used': 4 });
+  });
+
+  it('asks an approver in every client that is connected, whichever process holds its session, and takes the first decision', async () => {
+    using caller = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
+    const clients = await Promise.all([newest, '2025-06-18', newest, '2025-06-18'].map((revision) => withForms('fin', revision)));
+    const heard = await Promise.all(clients.map((client) => client.standing()));
+    using hers = await withForms('ann', newest);
+    const toHer = await hers.standing();
+    const before = calls();
+    const answered = caller.callTool('refund', { amount: 7_000 });
+    const isForm = ({ method }: Message): boolean => method === 'elicitation/create';
+    await Promise.all(heard.map((each) => each.untilSome(isForm)));
+    const forms = heard.map(({ values }) => values.find(isForm) as Message);
+    for (const { params } of forms) expect(params?.['message']).toContain('arguments: {"amount":7000}');
+    expect(calls()).toBe(before);
+    const answer = (index: number, content: JsonObject): Promise<Answer> => (clients[index] as RawClient).post({ jsonrpc: '2.0', id: forms[index]?.id, result: { action: 'accept', content } });
+    clients[0]?.[Symbol.dispose](); // It goes away, and leaves the call to the others.
+    expect(await answer(1, { decision: 'leave' })).toMatchObject({ status: 202 });
+    expect(await answer(2, { decision: 'approve' })).toMatchObject({ status: 202 });
+    expect(reasonOf(await answered)).toBe('answered');
+    await heard[3]?.untilSome(({ method }) => method === 'notifications/cancelled');
+    expect(await answer(3, { decision: 'refuse' })).toMatchObject({ status: 202 });
+    expect(calls()).toBe(before + 1);
+    expect(toHer.values.filter(isForm)).toEqual([]);
+    for (const client of clients) client[Symbol.dispose]();
   });
 });

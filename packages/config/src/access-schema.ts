@@ -72,6 +72,7 @@ export const accessSchema = z.strictObject({
   mode: z.enum(['enforce', 'record']).default('enforce').describe('record: nothing is refused or hidden; what the rules would refuse is logged and counted.'),
   rules: z.array(rule).max(1_000).default([]).describe('Rules that deny override rules that ask, these override rules that allow, and all override `default`. The order of the rules has no effect.'),
   approvals: z.strictObject({
+    clients: z.boolean().default(false).describe('true: approvers who are connected with an MCP client that can show forms (elicitation) are asked there too, besides the admin port. A client that answers forms without its user gives that user\'s approvals away.'),
     webhook: z.strictObject({
       url: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' }).describe('The address that each message is posted to.'),
       secret: z.string().min(16).describe('The secret that each message is signed with: HMAC-SHA256, in the header `omnibus-signature`. Secret.'),

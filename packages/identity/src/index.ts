@@ -1,6 +1,8 @@
 export { bearerChallenge } from './challenge.ts';
 export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
+export { approvalObstacle, isApprover, isNamed } from './approvers.ts';
+export type { Approvable } from './approvers.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem } from './issuers/claims.ts';
 export { principalOf } from './facts.ts';
 export { Proofs } from './proofs.ts';

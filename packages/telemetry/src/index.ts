@@ -2,7 +2,7 @@ export { createLogger } from './logger.ts';
 export type { LogFormat, Logger } from './logger.ts';
 export { Faults } from './faults.ts';
 export { Metrics } from './metrics.ts';
-export type { ApprovalOutcome, FaultPart } from './metrics.ts';
+export type { ApprovalFormOutcome, ApprovalOutcome, FaultPart } from './metrics.ts';
 export { durationBuckets } from './instruments.ts';
 export type { CallCounts, CallMeter, CallResult, CurrentState, CircuitCause, SchemaProblem, UpstreamState } from './upstream-metrics.ts';
 export { json, startAdminServer, writeAnswer } from './admin-server.ts';

@@ -16,6 +16,8 @@ const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', '
 export type FaultPart = (typeof faultParts)[number];
 const approvalOutcomes = ['asked', 'approved', 'refused', 'expired', 'withdrawn', 'used', 'impossible', 'limit', 'void'] as const;
 export type ApprovalOutcome = (typeof approvalOutcomes)[number];
+/** What became of a form in an approver's client. */
+export type ApprovalFormOutcome = 'shown' | 'approved' | 'refused' | 'left' | 'withdrawn' | 'failed' | 'late' | 'skipped';
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
 export class Metrics extends Instruments {
@@ -70,6 +72,7 @@ export class Metrics extends Instruments {
   readonly #approvals = this.counter('omnibus_approvals_total', 'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.', ['by', 'outcome']);
   /** Messages to approvers that were given up. */
   readonly approvalsUntold = this.counter('omnibus_approvals_untold_total', 'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.', []);
+  readonly #approvalForms = this.counter('omnibus_approval_forms_total', 'Forms in which MCP clients of approvers (access.approvals.clients) are shown calls, by what became of each: shown, approved, refused, left to other approvers, withdrawn since the call waits no more, failed at the client, or too late; skipped: calls that no client was shown because too many wait.', ['outcome']);
   readonly #ruleRefusals = this.counter('omnibus_policy_refusals_total', 'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.', ['outcome', 'rule']);
   readonly #guarded = this.counter('omnibus_guardrail_decisions_total', 'Messages in which a guardrail has found something, by guardrail, by what it looked at (requests, results, questions, lists) and what became of the message: denied, changed, labelled, failed (it could not look), or only recorded.', ['guardrail', 'stage', 'action']);
   readonly #guardrailSeconds = this.histogram('omnibus_guardrail_check_seconds', 'Time that a check by a webhook or a tool takes, waiting for a place included, by guardrail.', ['guardrail']);
@@ -118,6 +121,10 @@ export class Metrics extends Instruments {
 
   approval(by: 'caller' | 'approvers', outcome: ApprovalOutcome): void {
     this.#approvals.inc({ by, outcome });
+  }
+
+  approvalForm(outcome: ApprovalFormOutcome): void {
+    this.#approvalForms.inc({ outcome });
   }
 
   /** @param rule by the id that the configuration gives it. */

@@ -57,7 +57,9 @@ export function accessWarnings(config: Config): readonly string[] {
       ...(auth === undefined || auth === 'none' ? namesSomebody(rule.who) ? [`${name} names callers, and nothing says how they are known (auth)`] : [] : []),
     ];
   });
-  return [...ofRules, ...ofGuardrails];
+  const hasRoles = auth !== undefined && auth !== 'none' && auth.admin !== undefined && [auth.admin.roles.approver, auth.admin.roles.operator, auth.admin.roles.admin].some((list) => list.length > 0);
+  const unasked = access.approvals.clients && !hasRoles ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)'] : [];
+  return [...ofRules, ...unasked, ...ofGuardrails];
 }
 
 const enabledServerNames = (config: Config): readonly string[] => [...enabledServers(config).keys()];

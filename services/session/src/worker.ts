@@ -140,7 +140,7 @@ export class SessionWorker {
     this.#metering = metering;
     const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
     const host: SessionHost & StatelessHost = {
-      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, approvals: metering.approvals, records: callRecords({ ...options, isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin' }),
+      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, approvals: metering.approvals, approverDesk: metering.approverDesk, records: callRecords({ ...options, isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin' }),
       reports: callReportsOf(options),
       adapters: this.#watch,
       offers: this.#offers,

@@ -1,16 +1,13 @@
 /** Who may see and decide a call that waits for approvers. */
+import { approvalObstacle, isNamed, type Approvable } from '@omnibus/identity';
 import type { ApprovalRecord } from '@omnibus/protocol';
 import type { Administrator } from './access.ts';
-import { isNamed } from './roles.ts';
-
-/** What of a record counts for that; the same in a record of the bucket and in one that another process sent. */
-type Limited = Readonly<Record<'principal', string>> & { readonly who: readonly string[]; readonly approvers?: readonly string[] | undefined };
 
 /** What of a person counts for that. */
 export type Approver = Pick<Administrator, 'roles' | 'facts'>;
 
 /** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
-export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Limited, 'approvers'>): boolean {
+export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvable, 'approvers'>): boolean {
   return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
 }
 
@@ -20,10 +17,8 @@ export function asItIs(record: ApprovalRecord): ApprovalRecord {
 }
 
 /** Why somebody may not decide a call. */
-export function obstacleOf({ facts }: Pick<Approver, 'facts'>, { approvers, principal, who }: Limited): string | undefined {
-  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
-  if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
-  return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
+export function obstacleOf({ facts }: Pick<Approver, 'facts'>, call: Approvable): string | undefined {
+  return approvalObstacle(facts, call);
 }
 
 /** Why a decision does not count. @param digest of the call that was shown. */

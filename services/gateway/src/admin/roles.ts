@@ -1,5 +1,5 @@
 /** Who may do what at the admin port: a table of acts with the roles they need, and the configuration's lists of who has which role. */
-import type { Facts } from '@omnibus/identity';
+import { isNamed, type Facts } from '@omnibus/identity';
 import type { AdminAct } from '@omnibus/telemetry';
 
 export type AdminRole = 'viewer' | 'operator' | 'auditor' | 'approver' | 'admin';
@@ -69,14 +69,6 @@ function namesOf({ issuer, subject }: Facts): string[] {
  */
 export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
   return ([...everyRole, 'approver'] as const).filter((role) => isNamed(facts, lists[role]));
-}
-
-/** Whether a list, such as that of a role, names a caller. */
-export function isNamed(facts: Facts, list: readonly string[]): boolean {
-  const { issuer, subject, groups, tenant, actors } = facts;
-  if (actors.length > 0) return false;
-  const names = new Set(tenant === undefined ? [...namesOf(facts), ...groups.map((group) => `group:${group}`)] : [`${issuer}|${subject}`]);
-  return list.some((who) => names.has(who));
 }
 
 /** The tenant that a caller administers, which can only be his own. @param lists of administrators, by tenant. */

@@ -7,7 +7,7 @@ import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
   errorTable, isObject, listKindOf, repeatableMethods,
-  type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
@@ -130,6 +130,14 @@ export class CallRecords {
     this.#options.audit.record({
       ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target, args: args ?? {}, outcome: approvalOutcomes[outcome],
       more: { approval: id, approval_digest: digest, approval_by: by, ...(decidedBy === undefined ? {} : { by: decidedBy }) },
+    });
+  }
+
+  /** Records that an approver was shown the waiting call of somebody else in a form, or has answered that. */
+  approver(requester: Requester, what: 'shown' | 'answered', { id, digest, server, kind, tool, rule }: ApprovalRecord, more: Readonly<Record<string, string>>): void {
+    this.#options.audit.record({
+      name: `approval.${what}`, weight: 'always', who: this.#options.whoOf(requester.asking), endpoint: requester.asking.endpoint, session: requester.key, revision: requester.dialect.revision,
+      server, ...(kind === 'resource' ? { uri: tool } : { target: tool }), rule, more: { approval: id, approval_digest: digest, ...more },
     });
   }
 

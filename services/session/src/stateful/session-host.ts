@@ -1,6 +1,7 @@
 /** The parts of a worker that its sessions share. */
 import type { View } from '@omnibus/catalog';
 import type { Caller, Declared, LateReply, PostedMessage, QuestionId, SessionKey, WorkerId } from '@omnibus/protocol';
+import type { ApproverDesk } from '../call/approvals/approver-desk.ts';
 import type { CallHost } from '../call/call-host.ts';
 import type { StreamHost } from '../streams/stream-host.ts';
 import type { Offers } from '../views/offers.ts';
@@ -20,4 +21,6 @@ export interface SessionHost extends CallHost, StreamHost {
   readonly view: (caller: Caller, declared?: Declared) => View | undefined;
   readonly placeOf: (caller: Caller) => Place;
   readonly offers: Offers;
+  /** Shows calls that wait to approvers in their clients; left out where that is not configured. */
+  readonly approverDesk?: ApproverDesk | undefined;
 }

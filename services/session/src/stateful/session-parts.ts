@@ -1,12 +1,16 @@
-import type { SessionRecord } from '@omnibus/protocol';
+import { fault, type SessionRecord } from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
 import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionStreams } from '../streams/session-streams.ts';
 import type { OfferWait } from '../views/offer-wait.ts';
+import type { ApproverForms } from './approver-forms.ts';
 import type { ServerQuestions } from './server-questions.ts';
 import type { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
 import type { SessionSight } from './session-sight.ts';
+
+/** The answer to requests that are still open when a worker has to stop. */
+export const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
 
 /** The parts of a session, which share them. */
 export interface SessionParts {
@@ -17,6 +21,8 @@ export interface SessionParts {
   readonly forwarding: Forwarding<PostStream>;
   readonly questions: ServerQuestions;
   readonly offerWait: OfferWait;
+  /** Shows it calls that its user may approve; undefined where that is not configured. */
+  readonly forms: ApproverForms | undefined;
 }
 
 /** The members of the session's record that come from its parts. */

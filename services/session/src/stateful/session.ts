@@ -29,14 +29,12 @@ import { sessionMachine } from './machine.ts';
 import { hearNotice, type SessionNotice } from './notices.ts';
 import { Posted } from './posted.ts';
 import { Serving } from './serve.ts';
+import { ApproverForms } from './approver-forms.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SessionClient } from './session-client.ts';
 import type { SessionHost } from './session-host.ts';
-import { keptOf, type SessionParts } from './session-parts.ts';
+import { interrupted, keptOf, type SessionParts } from './session-parts.ts';
 import { SessionSight } from './session-sight.ts';
-
-/** The answer to requests that are still open when a worker has to stop. */
-const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
 
 /** Calls by which a session informs its worker. */
 export interface SessionHooks {
@@ -95,7 +93,8 @@ export class Session {
     const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
     const questions: ServerQuestions = new ServerQuestions({ key, host, client, messages: forwarding.messages, push: streams.push, changed });
     const offerWait = new OfferWait({ key, place: host.placeOf(caller), offers: host.offers, client, told: (server) => forwarding.kept.contacted.add(server) });
-    return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait };
+    const forms = host.approverDesk === undefined ? undefined : new ApproverForms({ host, client, streams, questions, desk: host.approverDesk });
+    return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait, forms };
   }
 
   /** Its state (`machine.ts`). */
@@ -137,8 +136,7 @@ export class Session {
     const capabilities = isObject(given) ? given : {};
     this.#declare(capabilities, clientInfoOf(clientInfo));
     this.#parts.client.offered = new Set(offeredBy(view));
-    // Its first list is not far.
-    void this.#parts.offerWait.begin();
+    void this.#parts.offerWait.begin(); // Its first list is not far.
     this.#actor.send({ type: 'client.initialize', revision, capabilities });
     return resultText(request.id, JSON.stringify(initializeResult(revision, view)));
   }
@@ -159,8 +157,7 @@ export class Session {
   restore(record: SessionRecord): void {
     const { revision, capabilities, isReady, logLevel, touched, subscriptions, bound = [], offered } = record;
     const { client, forwarding, questions } = this.#parts;
-    // A worker of an older version told its clients of everything.
-    client.offered = new Set(offered ?? capabilityNames);
+    client.offered = new Set(offered ?? capabilityNames); // A worker of an older version told its clients of everything.
     forwarding.kept.restore(touched, subscriptions, bound);
     this.#declare(capabilities, record.client);
     client.level.current = logLevel;
@@ -177,7 +174,7 @@ export class Session {
   /** Handles a command. @param edge to which the client is connected; undefined in a gateway of one process. */
   receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
-    const { client, streams } = this.#parts;
+    const { client, streams, forms } = this.#parts;
     if (command.kind === 'detach') {
       streams.detach(command.stream, command.reader);
       return;
@@ -194,22 +191,23 @@ export class Session {
     switch (command.kind) {
       case 'post':
         if (this.#posted.receive(command, [command.message], reply, edge)) this.isUsed = true;
-        return;
+        break;
       case 'batch':
         if (!client.dialect.hasBatches) reply({ kind: 'refused', fault: fault('batch.unsupported') });
         else if (this.#posted.receive(command, command.messages, reply, edge)) this.isUsed = true;
-        return;
+        break;
       case 'attach':
         this.isUsed = true;
         streams.attach(command, reply, edge);
-        return;
+        break;
       case 'delete':
-        this.#actor.send({ type: 'client.deleted' });
+        this.end();
         reply({ kind: 'accepted' });
         return;
       default: // Of a newer edge.
         reply({ kind: 'refused', fault: fault('command.unknown') });
     }
+    forms?.look();
   }
 
   /** What its client sees. */
@@ -266,6 +264,7 @@ export class Session {
 
   /** Ends the session here because another worker holds it by now. */
   abandon(): void {
+    this.#parts.forms?.close();
     this.#parts.forwarding.failAll(interrupted);
     this.#parts.streams.move();
   }
@@ -291,7 +290,8 @@ export class Session {
   }
 
   #release(): void {
-    const { streams, forwarding } = this.#parts;
+    const { streams, forwarding, forms } = this.#parts;
+    forms?.close();
     forwarding.cancelAll('the session has ended');
     streams.end();
     forwarding.carrier.tellServers({ kind: 'session-ended', session: this.key });

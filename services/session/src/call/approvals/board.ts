@@ -17,6 +17,7 @@ type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
 export class Board {
   readonly #options: BoardOptions;
   readonly #waiting = new Map<string, { readonly record: ApprovalRecord; readonly decided: (record: ApprovalRecord) => void }>();
+  #observer: (record: ApprovalRecord) => void = () => undefined;
   #opening: Promise<ApprovalBoard> | undefined;
   #watch: Watch | undefined;
 
@@ -52,6 +53,17 @@ export class Board {
     if (outcome !== 'impossible') this.#close(held.record, outcome);
   }
 
+  /** Calls back with every record there, of all workers, and with every change; opens the board for that. Without a board, later once it can be opened. */
+  async follow(observer: (record: ApprovalRecord) => void): Promise<void> {
+    this.#observer = observer;
+    await this.#open().catch((error: unknown) => this.#options.log.error({ err: error }, `approvers cannot be shown calls in their clients: ${openingAdvice(error)}`));
+  }
+
+  /** Decides about a call of any worker. @throws {Error} in words for the approver. */
+  async decide(...decision: Parameters<ApprovalBoard['decide']>): Promise<ApprovalRecord> {
+    return (await this.#open()).decide(...decision);
+  }
+
   #close(record: ApprovalRecord, outcome: Exclude<Ended, 'impossible'>): void {
     this.#options.webhook?.tell({ ...record, state: outcome });
     if (outcome === 'refused') return;
@@ -69,7 +81,10 @@ export class Board {
 
   async #begin(): Promise<ApprovalBoard> {
     const board = await ApprovalBoard.open(this.#options.bus);
-    this.#watch = await board.watch((record) => this.#waiting.get(record.id)?.decided(record));
+    this.#watch = await board.watch((record) => {
+      this.#waiting.get(record.id)?.decided(record);
+      this.#observer(record);
+    });
     return board;
   }
 

@@ -1,6 +1,6 @@
-/** The form in which a caller approves a call, and the meaning of his answer (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
+/** The forms in which a caller or an approver is shown a call, and the meaning of his answer (2025-06-18 client/elicitation; 2026-07-28 client/elicitation). */
 import { drawn } from '@omnibus/catalog';
-import { isObject, type InputAnswer, type JsonObject } from '@omnibus/protocol';
+import { isObject, type ApprovalRecord, type InputAnswer, type JsonObject } from '@omnibus/protocol';
 
 /** Bound on the characters of arguments that a person is shown; the digest covers all of them. */
 const maxShown = 4_000;
@@ -39,6 +39,27 @@ export function formOf({ server, kind, name, rule, because, digest, text, hidden
     mode: 'form',
     message: `This call needs your approval (${why}).\n\nserver: ${server}\n${kind}: ${drawn(name)}${kind === 'resource' ? '' : `\narguments: ${text}${rest}`}\nsha256: ${digest}`,
     requestedSchema: { type: 'object', properties: { approve: { type: 'boolean', title: 'Approve this call', description: 'It is made once, as it stands here.' } }, required: ['approve'] },
+  };
+}
+
+/**
+ * Parameters of `elicitation/create` for an approver, who decides about the call of somebody else. What a client answers that accepts every form, or takes the
+ * first of all choices, leaves the call to others.
+ */
+export function approverForm({ rule, because, who, principal, tenant, client, server, kind, tool, arguments: args, hidden = 0, digest, until }: ApprovalRecord): JsonObject {
+  const caller = `${who.length === 0 ? principal : who.map((each) => drawn(each)).join(', for whom acts ')}${tenant === undefined ? '' : ` of ${drawn(tenant)}`}${client === undefined ? '' : ` (with ${drawn(client)})`}`;
+  const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
+  return {
+    mode: 'form',
+    message: `A call waits for your approval (rule "${rule}"${because === undefined ? '' : `: ${because}`}).\n\ncaller: ${caller}\nserver: ${server}\n${kind ?? 'tool'}: ${drawn(tool)}${kind === 'resource' ? '' : `\narguments: ${args}${rest}`}\nsha256: ${digest}\nuntil: ${new Date(until).toISOString()}`,
+    requestedSchema: {
+      type: 'object',
+      properties: {
+        decision: { type: 'string', title: 'Decision', oneOf: [{ const: 'leave', title: 'Leave it to other approvers' }, { const: 'approve', title: 'Approve: it is made once, as it stands here' }, { const: 'refuse', title: 'Refuse it for everybody' }] },
+        reason: { type: 'string', title: 'Reason', description: 'What the caller is told if you refuse.', maxLength: 500 },
+      },
+      required: ['decision'],
+    },
   };
 }
 

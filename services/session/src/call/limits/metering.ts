@@ -5,6 +5,7 @@ import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { QuotaRecord, WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Approvals } from '../approvals/approvals.ts';
+import type { ApproverDesk } from '../approvals/approver-desk.ts';
 import { openApprovals, type OpenedApprovals } from '../approvals/open-approvals.ts';
 import { CallGate } from './call-gate.ts';
 import { Limiter } from './limiter.ts';
@@ -56,7 +57,7 @@ export class Metering {
       metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
-    const approvals = openApprovals({ bus, wheel, log, metrics, limits: config.limits, worker, webhook: config.access?.approvals.webhook });
+    const approvals = openApprovals({ bus, wheel, log, metrics, limits: config.limits, worker, config });
     return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel, approvals);
   }
 
@@ -77,10 +78,15 @@ export class Metering {
     });
     this.#usage?.start();
     await this.#limiter.start();
+    await this.approverDesk?.start();
   }
 
   get approvals(): Approvals {
     return this.#approvals.approvals;
+  }
+
+  get approverDesk(): ApproverDesk | undefined {
+    return this.#approvals.desk;
   }
 
   apply(config: Config): void {

@@ -1,0 +1,38 @@
+/** Who may decide about calls that wait for approvers (`ask` under `access`): at the admin port, and in an MCP client. */
+import type { Facts } from './facts.ts';
+
+/** Roles of `auth.admin.roles` that may decide. */
+const decidingRoles = ['approver', 'operator', 'admin'] as const;
+
+/** People as the configuration lists them, by role: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
+type RoleLists = Readonly<Record<(typeof decidingRoles)[number], readonly string[]>>;
+
+/**
+ * Whether a list, such as that of a role, names a caller. An agent that acts for a user is not that user. Two tenants may have groups of the same name,
+ * and keys with the same subject: both name only callers without a tenant.
+ */
+export function isNamed(facts: Facts, list: readonly string[]): boolean {
+  const { issuer, subject, groups, tenant, actors } = facts;
+  if (actors.length > 0) return false;
+  const key = issuer === 'omnibus:keys' ? [`key:${subject}`] : [];
+  const names = new Set([`${issuer}|${subject}`, ...(tenant === undefined ? [...key, ...groups.map((group) => `group:${group}`)] : [])]);
+  return list.some((who) => names.has(who));
+}
+
+/** Whether a caller has a role that may decide. */
+export function isApprover(facts: Facts, lists: RoleLists): boolean {
+  return decidingRoles.some((role) => isNamed(facts, lists[role]));
+}
+
+/** What of a record counts for that; the same in a record of the bucket and in one that another process sent. */
+export type Approvable = Readonly<Record<'principal', string>> & { readonly who: readonly string[]; readonly approvers?: readonly string[] | undefined };
+
+/**
+ * Why somebody may not decide about a call; undefined where he may.
+ * @param facts undefined for a person who is not known.
+ */
+export function approvalObstacle(facts: Facts | undefined, { approvers, principal, who }: Approvable): string | undefined {
+  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
+  if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
+  return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
+}
