@@ -50,6 +50,8 @@ const tasks = {
     if (!installed('chromium', 'chromium')) console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
     // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
     if (!installed('bwrap', 'bubblewrap')) console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
+    // Without these, keychains are stand-ins in unit tests alone.
+    if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring')) console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
     check();
     bundleProgram();
     // Developers start their own engine; in CI one is started where possible.

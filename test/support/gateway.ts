@@ -66,8 +66,9 @@ export async function writeConfig(config: object): Promise<string> {
  * @param config the configuration file, without addresses, log and bus.
  * @param environment further variables of its processes.
  * @param program the program to run; default: the gateway of this checkout, as built.
+ * @param words further arguments of each process.
  */
-export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = omnibusProgram): Promise<GatewayUnderTest> {
+export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = omnibusProgram, words: readonly string[] = []): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
@@ -75,7 +76,7 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   const configFile = join(folder, 'omnibus.json');
   const configure = (content: object): Promise<void> => writeFile(configFile, configText(content));
   await configure(config);
-  const args = [program, 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort];
+  const args = [program, 'serve', '--config', configFile, '--listen', anyPort, '--admin', anyPort, ...words];
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {

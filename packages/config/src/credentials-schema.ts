@@ -61,5 +61,6 @@ export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, ex
 
 export const vaultSchema = z.strictObject({
   keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
+  keychain: z.boolean().default(true).describe('Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/credentials.md). false, and where there is no keychain: in a file beside the vault.'),
   file: z.string().min(1).optional().describe('File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.'),
 });

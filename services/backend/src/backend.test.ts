@@ -24,7 +24,7 @@ async function backendOf(config: Config, users: Partial<UserOptions>, bus: Bus =
   const backend = new Backend({
     config, baseFolder, bus, wheel: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
-    users: { base: () => 'http://127.0.0.1:7300', isForOne: true, areKnown: false, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
+    users: { base: () => 'http://127.0.0.1:7300', clientDocument: () => undefined, isForOne: true, areKnown: false, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
   });
   await backend.start();
   await backend.settled();

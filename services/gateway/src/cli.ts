@@ -39,6 +39,8 @@ export function createProgram(): Command {
     .option('-y, --yes', 'start what servers start without asking, and agree to it')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
     .option('--no-input', 'never ask, even on a terminal')
+    .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
+    .option('--no-browser', 'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed')
     .action(async (options: ServeOptions) => {
       const { serve } = await import('./commands/serve.ts');
       await serve(options);
@@ -53,6 +55,8 @@ export function createProgram(): Command {
     .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value"')
     .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--device', 'with --connect: sign in by a code that you type on another device, if the authorization server supports that')
+    .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
+    .option('--no-browser', 'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed')
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);

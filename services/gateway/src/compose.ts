@@ -15,12 +15,13 @@ import type { SealingKeys } from './sealing-key.ts';
 import { compileAccess } from './access.ts';
 import { compileGuards } from './guards.ts';
 import type { GoneUsers } from './connect/gone-users.ts';
+import { openPages } from './connect/own-user.ts';
 import type { Exchange } from './exchange/open-exchange.ts';
 import type { Vaults } from './vault.ts';
 import { openBus } from './open-bus.ts';
 import { Proofs } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, version, type CatalogRecord } from '@omnibus/protocol';
+import { newWorkerId, version, type CatalogRecord, type ServerName } from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import { Failures, Faults, Metrics, openTracing, Tap, type Logger, type Tracing } from '@omnibus/telemetry';
 import { ConfigHistory } from './admin/api/config-history.ts';
@@ -45,6 +46,8 @@ export interface GatewayOptions {
   readonly sealingKeys?: SealingKeys | undefined;
   /** Reads the configuration again and applies it. @returns what is wrong with it. */
   readonly reload?: () => Promise<readonly string[]>;
+  /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
+  readonly showPage?: (server: ServerName, address: string) => boolean;
   /** Versions of the configuration and whether they were applied; left out where nobody is shown them. */
   readonly history?: ConfigHistory;
 }
@@ -69,6 +72,8 @@ export interface Gateway {
   readonly servers: ServersHere | undefined;
   /** Resolves when every server is up or has failed its first attempt. */
   settled(): Promise<void>;
+  /** Sends the one user of this machine to the pages of servers that want him to sign in, one after the other. Never rejects. */
+  invite(): Promise<void>;
   apply(config: Config): Promise<void>;
   stop(): Promise<void>;
 }
@@ -77,7 +82,7 @@ export interface Gateway {
 const flushMs = 5_000;
 
 /** Starts all parts of the role. The admin port opens first, and its readiness says what the start waits for. @throws {Error} in words for the operator, after stopping what was started. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, history = new ConfigHistory('', undefined), reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, showPage, history = new ConfigHistory('', undefined), reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -156,15 +161,16 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   // Of the configuration at the start: a change of these options needs a restart.
   const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
-  const isForOne = isForOneUser(config);
+  const isForOne = !isServing || isForOneUser(config);
+  const pages = openPages({ config, bus, log, served: isServing ? base : undefined });
   let authorization: AuthorizationServer | undefined;
   try {
     if (isServing) blocks = await openBlocks(opened, log);
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {
-        base, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
-        openVaults: async () => (vaults ??= await (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log, metrics })),
+        base: pages.base, clientDocument: pages.clientDocument, ready: pages.ready, show: isForOne ? showPage : undefined, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
+        openVaults: async () => (vaults ??= await (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log, metrics, usesKeychain: isForOne })),
       };
       backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }), definitionChanged: changesOnRecord(audit) });
     }
@@ -218,6 +224,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     records: () => backend?.records ?? [],
     servers: backend,
     settled: () => settled,
+    invite: () => pages.invite((backend?.records ?? []).filter(({ wantsSignIn }) => wantsSignIn === true).map(({ server }) => server)),
     async apply(changed) {
       // Compiled before anything changes, so that a configuration with wrong rules is not applied in part.
       const [policy, guardrails] = sessions === undefined ? [] : [await compileAccess(changed), await compileGuards(changed)];
@@ -241,6 +248,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
       closeRevocations();
       await authorization?.close();
       await backend?.stop();
+      await pages.close();
       vaults?.stop();
       blocks?.close();
       stopMeasuring();

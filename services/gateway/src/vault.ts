@@ -37,13 +37,16 @@ export interface VaultOptions {
   readonly bus: Bus;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** Whether keys that the gateway makes itself are moved to the keychain of its user. */
+  readonly usesKeychain?: boolean;
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openVaults({ config, baseFolder, bus, log, metrics }: VaultOptions): Promise<Vaults> {
+export async function openVaults({ config, baseFolder, bus, log, metrics, usesKeychain = false }: VaultOptions): Promise<Vaults> {
   const file = fileOf(config, baseFolder);
   const own = hasKeys(config) || bus.isShared ? undefined : new OwnKeys(file);
-  const ring = new KeyRing(own?.open() ?? keysOf(config), own === undefined ? undefined : () => own.read());
+  const ring = new KeyRing(own === undefined ? keysOf(config) : await own.open(usesKeychain && config.vault?.keychain !== false), own === undefined ? undefined : () => own.read());
+  if (own?.areInKeychain === true) log.info('the key of the vault is in the keychain of this user');
   const envelopes = new Envelopes(ring);
   const said = new Set<string>();
   const unreadable = (key: string): void => {

@@ -13,8 +13,14 @@ import { SignIns } from '../transport/credentials/sign-ins.ts';
 export interface UserOptions {
   /** @throws {Error} in words for the operator. */
   readonly openVaults: () => Promise<{ readonly connections: Vault; readonly passing: Vault }>;
-  /** The address under which browsers reach the gateway. */
-  readonly base: () => string;
+  /** The address under which browsers reach the gateway, where the pages of sign-ins are served from then on. */
+  readonly base: () => string | Promise<string>;
+  /** The address of the document that describes the gateway to issuers; undefined where they cannot reach it. */
+  readonly clientDocument: () => string | undefined;
+  /** Shows the one user of this machine the page of a sign-in, or prints its address. Left out where users are elsewhere. @returns whether a browser was opened. */
+  readonly show?: ((server: ServerName, address: string) => boolean) | undefined;
+  /** Hears of the sign-ins when the vault is open. */
+  readonly ready?: ((signIns: Pick<SignIns, 'invite'>) => void) | undefined;
   /** Whether everybody who can reach the gateway is the one user of its machine. */
   readonly isForOne: boolean;
   /** Every caller is known (`auth`). */
@@ -57,14 +63,14 @@ export class Accounts {
    * @throws {Error} in words for the operator.
    */
   async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
-    const { users: { base, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
+    const { users: { clientDocument, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
     this.#servers.delete(server);
     // A reloaded configuration may say so of a process that still listens as it was started.
     if (config.credentials !== undefined && config.credentials.kind !== 'client' && !isForOne && !areKnown) throw new Error('it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it');
     const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
       server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault, edges: { receiver: this.#receiver, ask: this.#askEdge },
-      clientDocument: base().startsWith('https:') ? `${base()}/connect/client.json` : undefined,
+      clientDocument: clientDocument(),
     });
     this.#servers.set(server, credentials);
     return { credentials, signIns: users?.signIns };
@@ -104,9 +110,9 @@ export class Accounts {
   }
 
   async #start(): Promise<Users> {
-    const { bus, log, users: { openVaults, base }, changed } = this.#options;
+    const { bus, log, users: { openVaults, base, show, ready }, changed } = this.#options;
     const { connections: vault, passing } = await openVaults();
-    const signIns = new SignIns({ bus, log, vault, passing, base, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => changed(server, principal) });
+    const signIns = new SignIns({ bus, log, vault, passing, base, show, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => changed(server, principal) });
     const watch = await vault.watch(({ purpose, server, principal }) => {
       if (purpose === 'connection') changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
     });
@@ -114,6 +120,7 @@ export class Accounts {
       watch.close();
       throw error;
     });
+    ready?.(signIns);
     return {
       vault, signIns,
       stop: async () => {

@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '@omnibus/config';
+import { aloneOf } from '../alone.ts';
 import { isObject, isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice } from '../outcome.ts';
 import { LineClient } from './line-client.ts';
@@ -164,7 +165,7 @@ async function inProcess(options: TargetOptions, config: Config, baseFolder: str
   ]);
   hideEnvironment();
   const log = createLogger({ level: 'silent', format: 'json' });
-  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
+  const gateway = await startGateway({ config: aloneOf(config), baseFolder, role: 'all', isServing: false, log });
   const { bus, wheel, metrics, tracing, faults } = gateway;
   const ready = Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]).then(() => {
     for (const { server, status, problem } of gateway.records()) if (status === 'down' && options.quiet !== true) notice(`omnibus: server ${server} is down: ${problem ?? 'it does not answer'}`);

@@ -10,6 +10,8 @@ import { makeFirstKey } from '../first-key.ts';
 import { sharingWarning } from '../sharing.ts';
 import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
+import { showingPages } from '../connect/page-shower.ts';
+import { opensPages } from '../desktop/browser.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
@@ -26,6 +28,8 @@ export interface ServeOptions extends Overrides {
   readonly consent?: string;
   /** False with `--no-input`. */
   readonly input?: boolean;
+  /** Whether pages of sign-ins are opened in a browser; undefined: where one is seen. */
+  readonly browser?: boolean;
 }
 
 /** Milliseconds beyond `timeouts.drain` that child processes have to end in order. */
@@ -91,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)), reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);

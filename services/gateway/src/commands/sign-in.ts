@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isObject, printable, signInName, type JsonObject } from '@omnibus/protocol';
 import type { Opened } from '../client/open.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
-import { openBrowser, showsPages } from '../sign-in/sign-in.ts';
+import { openBrowser, showsPages } from '../desktop/browser.ts';
 import { all, using, type Requesting, type UseOptions } from './use.ts';
 
 export interface SignInForOptions extends UseOptions {

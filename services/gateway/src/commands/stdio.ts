@@ -3,11 +3,14 @@ import { Boundary, Delivery, RequestMeter, serveStdioClient } from '@omnibus/edg
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
+import { aloneOf } from '../alone.ts';
 import { startGateway } from '../compose.ts';
+import { showingPages } from '../connect/page-shower.ts';
+import { opensPages } from '../desktop/browser.ts';
 import { serveJoinedClient } from '../joined-client.ts';
 import { KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken, otherToken, SignedIn } from '../sign-in/session.ts';
-import { isTaken, signIn } from '../sign-in/sign-in.ts';
+import { isTaken, signIn, type SignInOptions } from '../sign-in/sign-in.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { consentProblem } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
@@ -26,11 +29,14 @@ export interface StdioOptions extends Overrides {
   readonly tokens?: string;
   /** Signs in, where that is needed, by a code that the user types on another device. */
   readonly device?: boolean;
+  /** Whether pages of sign-ins are opened in a browser; undefined: where one is seen. */
+  readonly browser?: boolean;
 }
 
 /** Milliseconds that servers have to connect before the client is answered: desktop clients list the tools only once, right after the handshake. */
 const settleMs = 10_000;
 const stopSlackMs = 10_000;
+const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
 
 /** Serves one client on stdin and stdout, with the servers in this process or in a gateway that runs already. Logs go to stderr. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
@@ -39,7 +45,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 /** Passes the messages of one client to a running gateway. */
-async function join({ endpoint, header = [], tokens, device = false }: StdioOptions, address: string): Promise<void> {
+async function join({ endpoint, header = [], tokens, device = false, browser }: StdioOptions, address: string): Promise<void> {
   const problem = joinProblem(address, endpoint, header);
   if (problem !== undefined) {
     fail([problem]);
@@ -47,8 +53,7 @@ async function join({ endpoint, header = [], tokens, device = false }: StdioOpti
   }
   const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
   const headers = Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
-  const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
-  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, device, say);
+  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
@@ -65,13 +70,13 @@ async function join({ endpoint, header = [], tokens, device = false }: StdioOpti
  * The sign-in of this machine's user at a gateway: an earlier one that is still accepted, or a new one where the gateway requires it.
  * @returns undefined where the gateway requires none, or where the sign-in failed, which is printed; the gateway then refuses the client.
  */
-async function findSignIn(url: string, path: string | undefined, usesDevice: boolean, say: (text: string) => void): Promise<SignedIn | undefined> {
+async function findSignIn(url: string, path: string | undefined, way: Pick<SignInOptions, 'usesDevice' | 'opensBrowser'>): Promise<SignedIn | undefined> {
   const tokens = new KeptTokens(path);
   try {
     // A sign-in that cannot be refreshed any more is replaced by a new one.
     const found = await freshToken(tokens, url).catch(() => undefined);
     const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
-    const kept = before ?? await signIn({ url, usesDevice, opensBrowser: true, say });
+    const kept = before ?? await signIn({ url, ...way, say });
     if (kept === undefined) return undefined;
     if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));
     return new SignedIn(tokens, url, kept, say);
@@ -102,7 +107,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const log = createLogger(config.log);
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
-  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'all', isServing: false, log });
+  const gateway = await startGateway({ config: aloneOf(config), baseFolder, role: 'all', isServing: false, log, showPage: showingPages(opensPages(options.browser), say) });
   surviveFaults((kind, error) => gateway.faults.bug(kind, 'an error was caught nowhere else', error));
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
@@ -110,6 +115,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, metrics, tracing, faults } = gateway;
   process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
+  void gateway.settled().then(() => gateway.invite());
   await serveStdioClient({
     bus, endpoint, meter: new RequestMeter(metrics, tracing),
     delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,

@@ -2,13 +2,13 @@
  * Signs the user of this machine in to a gateway, as an MCP client does (MCP authorization 2025-11-25): the gateway names the issuer whose tokens it
  * accepts, and the token is obtained there with a browser and a loopback redirect (RFC 8252), or with a code that is typed on another device (RFC 8628).
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import type * as oidc from 'openid-client';
 import type { Configuration, DiscoveryRequestOptions, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
+import { openBrowser, showsPages } from '../desktop/browser.ts';
 import type { Kept } from './kept-tokens.ts';
 
 export interface SignInOptions {
@@ -150,13 +150,6 @@ async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded)
   return configuration.serverMetadata().device_authorization_endpoint !== undefined;
 }
 
-/** Whether the user of this terminal would see the pages of a browser on this machine. */
-export function showsPages(): boolean {
-  const { DISPLAY: x, WAYLAND_DISPLAY: wayland, SSH_CONNECTION: remote, BROWSER: browser } = process.env;
-  if (browser !== undefined && browser !== '') return true;
-  return process.platform === 'linux' ? (x ?? wayland ?? '') !== '' : remote === undefined;
-}
-
 async function byDevice(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
   const client = await import('openid-client');
   const configuration = await registered(options, issuer, 'http://127.0.0.1/callback', ['urn:ietf:params:oauth:grant-type:device_code']);
@@ -246,12 +239,4 @@ async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
     const { message, error: code, error_description: description } = error as Error & { readonly error?: string; readonly error_description?: string };
     throw new SignInProblem(`the sign-in has failed: ${code === undefined ? message : `${code}${description === undefined ? '' : `: ${description}`}`}`, { cause: error });
   }
-}
-
-/** Opens a browser. It does not matter if there is none, since the address was printed. */
-export function openBrowser(address: string): void {
-  const [program, ...args] = process.platform === 'darwin' ? ['open', address] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', address] : ['xdg-open', address];
-  const child = spawn(program as string, args, { stdio: 'ignore', detached: true });
-  child.on('error', () => undefined);
-  child.unref();
 }

@@ -6,10 +6,11 @@
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
-import { fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
+import { anonymous, fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
 import { Connections, ownerOf } from './connections.ts';
+import { OwnBrowser, reuseMs } from './own-browser.ts';
 import type { UserCredentials } from './server-credentials.ts';
 
 export interface SignInsOptions {
@@ -20,7 +21,9 @@ export interface SignInsOptions {
   /** The vault with tickets and unfinished sign-ins. */
   readonly passing: Vault;
   /** The address under which browsers reach the gateway. */
-  readonly base: () => string;
+  readonly base: () => string | Promise<string>;
+  /** Shows the one user of this machine a page, or prints its address; left out where users are elsewhere. @returns whether a browser was opened. */
+  readonly show?: ((server: ServerName, address: string) => boolean) | undefined;
   /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
@@ -56,8 +59,6 @@ interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session
 }
 
 const lifeMs = 10 * 60_000;
-/** Time within which a caller who is refused again is given the same address. */
-const reuseMs = 5 * 60_000;
 const maxReused = 10_000;
 const secret = (): string => randomBytes(16).toString('base64url');
 const gone: ConnectReply = { kind: 'gone' };
@@ -66,6 +67,7 @@ export class SignIns {
   readonly #options: SignInsOptions;
   readonly #confirmations: Confirmations;
   readonly #connections: Connections;
+  readonly #browser: OwnBrowser;
   /** The addresses that were given out, by caller. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
 
@@ -73,20 +75,32 @@ export class SignIns {
     this.#options = options;
     this.#confirmations = new Confirmations(options.passing);
     this.#connections = new Connections(options);
+    this.#browser = new OwnBrowser(options.show);
+  }
+
+  /** Sends the one user of this machine to the page of a server that wants him to sign in, before he has called it. @returns whether he has signed in, or need not. */
+  async invite(server: ServerName): Promise<boolean> {
+    const users = this.#options.users(server);
+    const wanted = users?.areSeveral === false ? users.base.wanted : undefined;
+    if (wanted === undefined) return true;
+    const { ticket, elicitation } = await this.#ticket(server, wanted, { principal: anonymous, session: '' as SessionKey });
+    this.#browser.show(server, `${await this.#options.base()}/connect/${ticket}`);
+    return this.#browser.ended(elicitation);
   }
 
   /** The answer to a call that its server has refused: a URL elicitation, as a server with sign-in pages of its own would send (2025-11-25 client/elicitation, URL mode). */
   async ask(server: ServerName, wanted: Challenge, { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<SignInAnswer> {
     if (await this.#confirmations.isWaited(server, context.principal)) return this.#askForCode(server, method, params, context);
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
-    const url = `${this.#options.base()}/connect/${ticket}`;
+    const url = `${await this.#options.base()}/connect/${ticket}`;
     const why = await this.#isLost(server, context.principal) ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.' : undefined;
     const { elicitation: declared } = context.capabilities;
     if (isObject(declared) && isObject(declared['url'])) {
       const message = [`The server "${server}" wants you to sign in.`, why ?? []].flat().join(' ');
       return { kind: 'error', error: { code: urlElicitationRequired, message, data: { elicitations: [{ mode: 'url', elicitationId: elicitation, url, message }] } } };
     }
-    const text = [`The server "${server}" wants its user to sign in first, at ${url} - the address is for this user alone, and good for ten minutes. Then ask again.`, why ?? []].flat().join(' ');
+    const where = this.#browser.show(server, url) ? `on a page that a browser of this machine has opened; if it is not there, open ${url}` : `at ${url}`;
+    const text = [`The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes. Then ask again.`, why ?? []].flat().join(' ');
     return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text }], isError: true } } : { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) };
   }
 
@@ -154,7 +168,7 @@ export class SignIns {
     }
   }
 
-  async #ticket(server: ServerName, wanted: Challenge, { principal, who, session }: ExchangeContext): Promise<{ readonly ticket: string; readonly elicitation: string }> {
+  async #ticket(server: ServerName, wanted: Challenge, { principal, who, session }: Pick<ExchangeContext, 'principal' | 'who' | 'session'>): Promise<{ readonly ticket: string; readonly elicitation: string }> {
     const key = JSON.stringify([server, principal, session, wanted]);
     const before = this.#given.get(key);
     if (before !== undefined && Date.now() - before.at < reuseMs && await this.#options.passing.get(placeOfSecret('ticket', before.ticket)) !== undefined) return before;
@@ -182,7 +196,7 @@ export class SignIns {
     const users = ticket === undefined ? undefined : usersOf(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
     const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
-    const { address, state, begun } = await beginSignIn(users.signIn, `${this.#options.base()}/connect/callback`, ticket.wanted, before?.scope);
+    const { address, state, begun } = await beginSignIn(users.signIn, `${await this.#options.base()}/connect/callback`, ticket.wanted, before?.scope);
     const { server, who, session, elicitation } = ticket;
     await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
     return { kind: 'leave', address };
@@ -206,6 +220,7 @@ export class SignIns {
     const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
     if (isProven) await this.#keep(users, server, principal, connection);
     bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
+    this.#browser.done(server, elicitation);
     return { kind: 'done', server, ...(code === undefined ? {} : { code }) };
   }
 }
