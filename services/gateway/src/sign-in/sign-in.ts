@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import type * as oidc from 'openid-client';
 import type { Configuration, DiscoveryRequestOptions, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
 import { openBrowser, showsPages } from '../desktop/browser.ts';
@@ -64,7 +64,9 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
   if (!isObject(metadata) || !Array.isArray(metadata['authorization_servers']) || typeof metadata['authorization_servers'][0] !== 'string') throw new SignInProblem(`${url} wants to know who asks, and does not say where one signs in: give an API key with --header "Authorization: Bearer ..."`);
   const { resource } = metadata;
   if (typeof resource !== 'string' || canonical(resource) !== canonical(url)) throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
-  return { resource, issuer: metadata['authorization_servers'][0], scope: scopeOf(challenge, metadata) };
+  const issuer = metadata['authorization_servers'][0] as string;
+  if (!URL.canParse(issuer) || (new URL(issuer).protocol !== 'https:' && !isHere(issuer))) throw new SignInProblem(`${url} names ${JSON.stringify(printable(issuer))} as the place to sign in, which is no https:// address`);
+  return { resource, issuer, scope: scopeOf(challenge, metadata) };
 }
 
 /**
@@ -155,7 +157,9 @@ async function byDevice(options: SignInOptions, { resource, issuer, scope }: Gua
   const configuration = await registered(options, issuer, 'http://127.0.0.1/callback', ['urn:ietf:params:oauth:grant-type:device_code']);
   if (configuration.serverMetadata().device_authorization_endpoint === undefined) throw new SignInProblem(`${issuer} has no sign-in by a code that is typed elsewhere; sign in with a browser, without --device`);
   const device = await client.initiateDeviceAuthorization(configuration, { resource, ...(scope === undefined ? {} : { scope }) });
-  options.say(`open ${device.verification_uri} anywhere and type ${device.user_code}${device.verification_uri_complete === undefined ? '' : `, or open ${device.verification_uri_complete}`}`);
+  const { verification_uri: page, user_code: code, verification_uri_complete: complete } = device;
+  // The server may be anybody's: its words must not control the terminal.
+  options.say(`open ${printable(page)} anywhere and type ${printable(code)}${complete === undefined ? '' : `, or open ${printable(complete)}`}`);
   return keptOf(await client.pollDeviceAuthorizationGrant(configuration, device, { resource }), keptClient(configuration, issuer));
 }
 
@@ -181,11 +185,9 @@ async function discovered(issuer: string, clientId: string, clientSecret: string
  * @throws {SignInProblem} when there are neither.
  */
 async function discoveryOptions(client: typeof oidc, issuer: string): Promise<DiscoveryRequestOptions> {
-  const { protocol, hostname } = new URL(issuer);
-  const isHere = protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
   const problems: string[] = [];
   for (const algorithm of ['oauth2', 'oidc'] as const) {
-    const options = { algorithm, timeout: answerSeconds, ...(isHere ? { execute: [client.allowInsecureRequests] } : {}) };
+    const options = { algorithm, timeout: answerSeconds, ...(isHere(issuer) ? { execute: [client.allowInsecureRequests] } : {}) };
     try {
       await client.discovery(new URL(issuer), 'unregistered', undefined, client.None(), options);
       return options;
@@ -195,6 +197,12 @@ async function discoveryOptions(client: typeof oidc, issuer: string): Promise<Di
     }
   }
   throw new SignInProblem(`${issuer} does not say how one signs in there: its metadata are neither at /.well-known/oauth-authorization-server (${problems[0] ?? ''}) nor at .../.well-known/openid-configuration (${problems[1] ?? ''})`);
+}
+
+/** Whether an address is one of this machine over http://. */
+function isHere(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 
 function keptClient(configuration: Configuration, issuer: string): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {

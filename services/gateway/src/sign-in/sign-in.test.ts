@@ -1,0 +1,44 @@
+/** What an authorization server that nobody knows yet can make a terminal show. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { signIn } from './sign-in.ts';
+
+const escapes = '\u001B]0;mine\u0007\u001B[31m\u202Ered';
+
+/** A gateway that is also an authorization server. @param issuers that it names; default: itself. */
+async function serve(issuers?: readonly string[]): Promise<string> {
+  const server = createServer((request, response) => {
+    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): unknown => response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+    request.resume();
+    switch (request.url) {
+      case '/mcp': return json(401, {}, { 'www-authenticate': 'Bearer' });
+      case '/.well-known/oauth-protected-resource/mcp': return json(200, { resource: `${origin}/mcp`, authorization_servers: issuers ?? [origin] });
+      case '/.well-known/oauth-authorization-server': return json(200, { issuer: origin, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, device_authorization_endpoint: `${origin}/device`, response_types_supported: ['code'] });
+      case '/register': return json(201, { client_id: 'one', redirect_uris: [] });
+      case '/device': return json(200, { device_code: 'device', user_code: `ABCD${escapes}`, verification_uri: `https://login.example/${escapes}`, expires_in: 60, interval: 0.01 });
+      case '/token': return json(400, { error: 'access_denied', error_description: escapes });
+      default: return json(404, {});
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `${origin}/mcp`;
+}
+
+it('the address and the code that a user is to type are shown without what would control the terminal', async () => {
+  const said: string[] = [];
+  await expect(signIn({ url: await serve(), usesDevice: true, opensBrowser: false, say: (text) => said.push(text) })).rejects.toThrow('access_denied');
+  expect(said).toEqual([expect.stringMatching(/^open https:\/\/login\.example\/.*red anywhere and type ABCD.*red$/)]);
+  for (const sign of ['\u001B', '\u0007', '\u202E']) expect(said.join('')).not.toContain(sign);
+});
+
+it.each(['nonsense', 'http://login.example', 'file:///etc'])('an issuer %s, which is no https:// address, is said to be none', async (issuer) => {
+  await expect(signIn({ url: await serve([issuer]), usesDevice: false, opensBrowser: false, say: () => undefined })).rejects.toThrow(`names ${JSON.stringify(issuer)} as the place to sign in, which is no https:// address`);
+});
