@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -70,4 +70,18 @@ it('goes on when its folder comes back that was not there', async () => {
   await expect.poll(() => counted.recovered, { timeout: 10_000 }).toBe(1);
   await trail.close();
   expect(verify(await linesIn(file))).toMatchObject({ findings: [], records: 3 });
+});
+
+it('closes every file that it has left, whether or not something was written to it since its last sync', async () => {
+  const at = await folder();
+  const open = async (): Promise<number> => (await Promise.all((await readdir('/proc/self/fd')).map((each) => readlink(`/proc/self/fd/${each}`).catch(() => '')))).filter((each) => each.startsWith(at)).length;
+  const sink = sinkOf({ folder: at, maxBytes: 1 });
+  for (let number = 0; number < 5; number += 1) {
+    await sink.write([`{"number":${number}}`]);
+    await sink.sync();
+  }
+  expect((await filesOf(at)).length).toBe(5);
+  expect(await open()).toBeLessThanOrEqual(1);
+  await sink.close();
+  expect(await open()).toBe(0);
 });

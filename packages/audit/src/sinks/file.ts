@@ -64,9 +64,10 @@ export class FileSink implements Sink {
       await Promise.all(handles.map((handle) => handle.datasync()));
     } catch (error) {
       // It is unknown what is on the disk, so the lines are written again, to the next file.
-      const current = this.#handle;
+      const left = new Set([...handles, ...this.#unsynced, ...(this.#handle === undefined ? [] : [this.#handle])]);
       this.#handle = undefined;
-      await current?.close();
+      this.#unsynced = [];
+      for (const handle of left) await handle.close();
       throw error;
     }
     for (const handle of handles) if (handle !== this.#handle && !this.#unsynced.includes(handle)) await handle.close();
@@ -86,7 +87,8 @@ export class FileSink implements Sink {
       if (now - this.#lookedAt > lookMs) await this.#removeOld(now);
       return this.#handle;
     }
-    // Lines of the previous file are synced with the next sync, which closes it.
+    // The previous file is closed by the next sync, after its lines.
+    if (this.#handle !== undefined && !this.#unsynced.includes(this.#handle)) this.#unsynced.push(this.#handle);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     this.#number += 1;
     this.#handle = await open(join(folder, `${writer}-${String(this.#number).padStart(6, '0')}.jsonl`), 'wx', 0o600);
