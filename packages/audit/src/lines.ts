@@ -30,6 +30,11 @@ export class Lines {
     return this.size >= this.#slots.length || this.#bytes >= this.#maxBytes;
   }
 
+  /** Whether a fourth of the room is used, so that lines should be made safe soon. */
+  get isFilling(): boolean {
+    return this.size * 4 >= this.#slots.length || this.#bytes * 4 >= this.#maxBytes;
+  }
+
   push(line: string): void {
     this.#slots[this.#next % this.#slots.length] = line;
     this.#next += 1;

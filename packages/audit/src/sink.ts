@@ -8,7 +8,10 @@ export interface Sink {
   readonly batch: { readonly lines: number; readonly bytes: number };
   /** Stores lines, in order. After a failure the same lines come again, and a part of them may have been stored. @param from the number of the first line. */
   write(lines: readonly string[], from: number): Promise<void>;
-  /** Makes written lines survive a crash of the machine; left out where a write does. After a failure, everything written since the last success comes again. */
+  /**
+   * Makes written lines survive a crash of the machine; left out where a write does. It is called a few times a second, and at once where somebody waits for a
+   * record. After a failure, everything written since the last success comes again.
+   */
   sync?(): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,6 +26,8 @@ export interface SinkObserver {
   recovered(sink: string): void;
 }
 
+/** Written lines are synced when there are so many of them or the first has waited so long, since a sync costs more than the writes of many lines. */
+const unsynced = { lines: 1_000, ms: 250 };
 /** Pause between two attempts; it doubles. */
 const retryMs = { first: 250, longest: 30_000 };
 
@@ -37,6 +42,9 @@ export class Pump {
   #safe: number;
   #isRunning = false;
   #isSyncing = false;
+  #pause: NodeJS.Timeout | undefined;
+  /** Number of the line before which every line has to be safe as soon as possible. */
+  #wanted = 0;
   #isClosed = false;
   /** End of the write that failed; the same lines are written again. */
   #attempted: number | undefined;
@@ -93,7 +101,7 @@ export class Pump {
         this.#worked();
         this.#observer.wrote(this.sink.name, lines.length);
         if (this.sink.sync === undefined) this.#isSafeUpTo(this.#written);
-        else this.#sync(() => this.sink.sync?.());
+        else this.#syncSoon();
       } catch (error) {
         await this.#failed(error);
       }
@@ -112,15 +120,30 @@ export class Pump {
     this.#safe = Math.max(this.#safe, this.#written);
   }
 
+  /** Somebody waits until all lines before a number are safe. */
+  want(upTo: number): void {
+    this.#wanted = Math.max(this.#wanted, upTo);
+    if (this.sink.sync !== undefined) this.#syncSoon();
+  }
+
+  #syncSoon(): void {
+    const lines = this.#written - this.#safe;
+    if (this.#isSyncing || this.#isBack || lines <= 0) return;
+    if (lines >= unsynced.lines || this.#lines.isFilling || this.#wanted > this.#safe) this.#sync();
+    else this.#pause ??= setTimeout(() => this.#sync(), unsynced.ms).unref();
+  }
+
   /** Runs one sync at a time; lines written meanwhile are synced by the next. */
-  #sync(sync: () => Promise<void> | undefined): void {
-    if (this.#isSyncing) return;
+  #sync(): void {
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
+    if (this.#isSyncing || this.#isClosed) return;
     this.#isSyncing = true;
     const upTo = this.#written;
-    (sync() ?? Promise.resolve()).then(() => {
+    (this.sink.sync?.() ?? Promise.resolve()).then(() => {
       this.#isSyncing = false;
       this.#isSafeUpTo(upTo);
-      if (this.#written > upTo && !this.#isClosed) this.#sync(sync);
+      if (!this.#isClosed) this.#syncSoon();
     }, (error: unknown) => {
       this.#isBack = true;
       void this.#failed(error).then(() => {
@@ -169,6 +192,7 @@ export class Pump {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#pause);
     this.hurry();
     await this.sink.close();
   }

@@ -42,6 +42,17 @@ export class SinkUnderTest implements Sink {
   }
 }
 
+/** A sink that can sync, as a file does. */
+export class SyncedSinkUnderTest extends SinkUnderTest {
+  /** The number of lines that it had at each sync. */
+  readonly synced: number[] = [];
+
+  sync(): Promise<void> {
+    this.synced.push(this.lines.length);
+    return Promise.resolve();
+  }
+}
+
 export interface Counted {
   recorded: number;
   dropped: number;

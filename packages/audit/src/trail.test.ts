@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { anonymous, rootEndpoint, type Principal, type ServerName, type SessionKey } from '@omnibus/protocol';
-import { callOf, kindsOf, SinkUnderTest, trailUnderTest, verify } from './trail-under-test.ts';
+import { callOf, kindsOf, SinkUnderTest, SyncedSinkUnderTest, trailUnderTest, verify } from './trail-under-test.ts';
 
 const names = (sink: SinkUnderTest): unknown[] => sink.records.map((record) => record['event.name']);
 
@@ -113,4 +113,33 @@ it('records what it was asked to record of calls, and all of the rest', async ()
     await trail.close();
     expect(sink.lines.length - 2).toBe(expected);
   }
+});
+
+it('syncs many lines at once, and what somebody waits for at once', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const sink = new SyncedSinkUnderTest();
+  const { trail } = trailUnderTest([{ sink, isOptional: false }], { ring: 10_000 });
+  for (let number = 0; number < 300; number += 1) trail.record(callOf(number));
+  await vi.advanceTimersByTimeAsync(0);
+  expect([sink.lines.length, sink.synced]).toEqual([301, []]);
+  await vi.advanceTimersByTimeAsync(250);
+  expect(sink.synced).toEqual([301]);
+  expect(await trail.confirm(callOf(300))).toBe(true);
+  expect(sink.synced).toEqual([301, 302]);
+  for (let number = 0; number < 1_000; number += 1) trail.record(callOf(number));
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sink.synced).toEqual([301, 302, 1_302]);
+  await trail.close();
+});
+
+it('syncs early where the ring is small, so that nothing is dropped', async () => {
+  const sink = new SyncedSinkUnderTest();
+  const { trail, counted } = trailUnderTest([{ sink, isOptional: false }], { ring: 200 });
+  for (let round = 0; round < 20; round += 1) {
+    for (let number = 0; number < 100; number += 1) trail.record(callOf(number));
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  await trail.close();
+  expect([counted.dropped, kindsOf(verify(sink.lines)), sink.synced.at(-1)]).toEqual([0, [], 2_002]);
 });

@@ -207,6 +207,7 @@ export class AuditTrail implements Audit {
 
   #safe(upTo: number, limitMs: number): Promise<boolean> {
     if (this.#safeUpTo >= upTo) return Promise.resolve(true);
+    for (const pump of this.#pumps) pump.want(upTo);
     return new Promise((resolve) => {
       const waiting: Waiting = {
         upTo,
