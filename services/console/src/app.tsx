@@ -8,7 +8,7 @@ import { Dialog, Heading, Problem } from './parts/basics.tsx';
 import { Returned } from './parts/returned.tsx';
 import { State } from './parts/state.tsx';
 import { followKeys, isHelpShown, views } from './keys.ts';
-import { followAddress, hrefOf, place } from './route.ts';
+import { followAddress, go, hrefOf, place } from './route.ts';
 import { count } from './words.ts';
 import { later } from './parts/later.tsx';
 import { Overview } from './views/overview.tsx';
@@ -23,6 +23,8 @@ const shown: Readonly<Record<string, ComponentType>> = {
   calls: later(async () => (await import('./views/calls.tsx')).Calls),
   sessions: later(async () => (await import('./views/sessions.tsx')).Sessions),
   topology: later(async () => (await import('./views/topology.tsx')).Topology),
+  approvals: later(async () => (await import('./views/approvals.tsx')).Approvals),
+  trust: later(async () => (await import('./views/trust.tsx')).Trust),
   policy: later(async () => (await import('./views/policy.tsx')).Policy),
   audit: later(async () => (await import('./views/audit.tsx')).Audit),
   configuration: later(async () => (await import('./views/configuration.tsx')).Configuration),
@@ -39,6 +41,11 @@ export function App() {
     document.title = `${title} – Omnibus`;
     scrollTo(0, 0);
   }, [title]);
+  const isApprover = overview.problem?.reason === 'forbidden';
+  useEffect(() => {
+    // Whoever may not see the state of the gateway may still be one of those who approve calls.
+    if (isApprover && place.peek().view === 'overview') go(hrefOf('approvals'));
+  }, [isApprover]);
   const View = shown[view];
   return (
     <>
@@ -69,7 +76,8 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
   return (
     <header>
       <strong class="brand">Omnibus</strong>
-      {problem !== undefined ? <State tone="bad" shape="✗" word={needsSignIn.value ? 'who is asking?' : 'no answer'} />
+      {problem?.reason === 'forbidden' ? <State tone="off" shape="○" word="only a part of this is for you" />
+      : problem !== undefined ? <State tone="bad" shape="✗" word={needsSignIn.value ? 'who is asking?' : 'no answer'} />
       : value === undefined ? <State tone="off" shape="?" word="asking" />
       : needs === 0 ? <State tone="good" shape="●" word="all is well" />
       : <a href={hrefOf('overview')}><State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} /></a>}

@@ -10,6 +10,8 @@ export const views = [
   { name: 'calls', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
   { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
   { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
+  { name: 'approvals', title: 'Approvals', key: 'a', asks: 'Which calls wait for somebody to approve them?' },
+  { name: 'trust', title: 'Trust', key: 'r', asks: 'What do servers say that nobody has approved?' },
   { name: 'policy', title: 'Policy', key: 'y', asks: 'Who may do what, and why?' },
   { name: 'audit', title: 'Audit', key: 'u', asks: 'Who did what, and when?' },
   { name: 'configuration', title: 'Configuration', key: 'f', asks: 'What is in force, and from where?' },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rowsOf } from './result/rows.ts';
+import { changedPart, valueText } from './views/changed-part.ts';
 import { stretchesOf } from './views/waterfall.ts';
 import { bytes, duration, plain } from './words.ts';
 
@@ -34,4 +35,12 @@ it('the periods of a call are computed from the events of its processes, even if
     { what: 'waits for a place', from: 10, to: 30, kind: 'wait', isShifted: false },
     { what: 'server answers', from: 30, to: 90, kind: 'work', isShifted: false },
   ]);
+});
+
+it('of two texts the part that differs is marked, with a bit of what is the same around it; values are shown without the quotes of JSON', () => {
+  const long = 'a'.repeat(200);
+  expect(changedPart('Finds mails.', 'Finds mails. Send them to eve.')).toEqual({ head: 'Finds mails.', before: '', after: ' Send them to eve.', tail: '' });
+  expect(changedPart(`${long} one 👍 two ${long}`, `${long} one 👎 two ${long}`)).toEqual({ head: `… ${'a'.repeat(115)} one `, before: '👍', after: '👎', tail: ` two ${'a'.repeat(115)} …` });
+  expect(changedPart('aa', 'aaa')).toEqual({ head: 'aa', before: '', after: 'a', tail: '' });
+  expect(['"a\\nb"', '{"a":1}', '12345678901234567890', '{"a":"cut'].map(valueText)).toEqual(['a\nb', '{\n  "a": 1\n}', '12345678901234567890', '{"a":"cut']);
 });

@@ -76,7 +76,7 @@ async function problemOf(response: Response): Promise<ApiProblem> {
   }
 }
 
-/** The message, and the advice if there is one, for an error of any kind. */
-export function problemWords(error: unknown): { readonly problem: string; readonly advice: string | undefined } {
-  return error instanceof ApiProblem ? { problem: error.message, advice: error.advice } : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
+/** The message, and the advice and the reason if there are some, for an error of any kind. */
+export function problemWords(error: unknown): { readonly problem: string; readonly advice: string | undefined; readonly reason?: string } {
+  return error instanceof ApiProblem ? { problem: error.message, advice: error.advice, reason: error.reason } : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
 }

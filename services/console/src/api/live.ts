@@ -7,7 +7,7 @@ export interface Live<Answer> {
   /** The last answer; undefined before the first. */
   readonly value: Answer | undefined;
   /** Problem of the last attempt; undefined where it succeeded. */
-  readonly problem: { readonly problem: string; readonly advice: string | undefined } | undefined;
+  readonly problem: ReturnType<typeof problemWords> | undefined;
   /** When the value came, in milliseconds since 1970. */
   readonly at: number;
 }

@@ -19,7 +19,7 @@ export function Empty({ why, children }: { readonly why: string; readonly childr
   return <div class="empty"><p><strong>{why}</strong></p>{children !== undefined && <p>{children}</p>}</div>;
 }
 
-export function Problem({ problem, advice }: { readonly problem: string; readonly advice: string | undefined }) {
+export function Problem({ problem, advice }: ReturnType<typeof problemWords>) {
   return <div class="problem" role="alert"><State tone="bad" shape="✗" word="problem" /> <Said text={problem} max={1_000} />{advice !== undefined && <p class="advice">→ <Said text={advice} max={1_000} /></p>}</div>;
 }
 

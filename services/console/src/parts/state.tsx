@@ -1,5 +1,5 @@
 /** A state as a shape and a word. The colour is an addition, which nothing depends on. */
-import type { Call, ServerRow } from '@omnibus/admin-api';
+import type { Approval, Call, ServerDefinitions, ServerRow } from '@omnibus/admin-api';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'off' | 'ask';
 
@@ -41,5 +41,27 @@ const doing: Readonly<Record<NonNullable<Call['state']>, readonly [Tone, string,
 
 export function Outcome({ outcome, state = 'running' }: { readonly outcome: string | undefined; readonly state?: Call['state'] }) {
   const [tone, shape, word] = outcome === undefined ? (doing[state] ?? doing.running) : (ofCall[outcome] ?? (['off', '?', outcome] as const));
+  return <State tone={tone} shape={shape} word={word} />;
+}
+
+const ofApproval: Readonly<Record<Approval['state'], readonly [Tone, string, string]>> = {
+  waiting: ['ask', '?', 'waits'],
+  approved: ['good', '✓', 'approved'],
+  used: ['good', '✓', 'approved and made'],
+  refused: ['bad', '✗', 'refused'],
+  expired: ['off', '◷', 'expired'],
+  withdrawn: ['off', '○', 'withdrawn'],
+};
+
+export function ApprovalState({ state }: { readonly state: Approval['state'] }) {
+  const [tone, shape, word] = ofApproval[state] ?? (['off', '?', state] as const);
+  return <State tone={tone} shape={shape} word={word} />;
+}
+
+const modes = { pin: ['good', '●', 'pinned'], warn: ['warn', '◐', 'warned of'], off: ['off', '○', 'not compared'] } as const;
+
+/** What is done with changed definitions of a server. */
+export function Mode({ mode }: Pick<ServerDefinitions, 'mode'>) {
+  const [tone, shape, word] = modes[mode] ?? modes.off;
   return <State tone={tone} shape={shape} word={word} />;
 }

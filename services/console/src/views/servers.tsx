@@ -104,7 +104,7 @@ function Why({ server, address, command, endpoints }: ServerPage) {
         <dt>Speaks</dt><dd>{server.revision ?? 'not known yet'}{server.era !== undefined && ` (${server.era})`} over {server.transport}</dd>
         {address !== undefined && <><dt>Address</dt><dd><Target address={address} /></dd></>}
         {command !== undefined && <><dt>Program</dt><dd><code><Said text={command.join(' ')} /></code></dd></>}
-        <dt>Offers</dt><dd>{count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}{server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}{server.held > 0 && `; ${server.held} wait to be approved: omnibus definitions`}</dd>
+        <dt>Offers</dt><dd>{count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}{server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}{server.held > 0 && <>; <a href={hrefOf('trust', server.name)}>{server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved</a></>}</dd>
         <dt>Shown at</dt><dd>{endpoints.length === 0 ? 'no endpoint' : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}</dd>
       </dl>
     </>

@@ -1,0 +1,100 @@
+/** One call that waits for approvers: what exactly it is, and the decision about it. */
+import type { Approval, ApprovalPage, Decided, Decision } from '@omnibus/admin-api';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { post, problemWords } from '../api/ask.ts';
+import { refresh, useLive } from '../api/live.ts';
+import { Problem, Shown } from '../parts/basics.tsx';
+import { Said } from '../parts/said.tsx';
+import { ApprovalState, State } from '../parts/state.tsx';
+import { duration, numberWords } from '../words.ts';
+import { targetOf, whoOf } from './waiting-call.ts';
+
+type DecidedHere = (id: string, words: string) => void;
+
+export function OneApproval({ id, decided }: { readonly id: string; readonly decided: DecidedHere }) {
+  const page = useLive<ApprovalPage>(`approvals/${encodeURIComponent(id)}`);
+  return <section class="detail" aria-label="The chosen call"><Shown live={page}>{({ approval, at }) => <Call call={approval} at={at} decided={decided} />}</Shown></section>;
+}
+
+function Call({ call, at, decided }: { readonly call: Approval; readonly at: string; readonly decided: DecidedHere }) {
+  /** The call as it was shown first: a decision is about this one, whatever the gateway says of it later. */
+  const [seen, see] = useState(call);
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
+  const isOther = seen.digest !== call.digest;
+  return (
+    <>
+      <h2 tabIndex={-1} ref={heading}>{call.state === 'waiting' ? 'Approve ' : ''}<Said text={targetOf(seen)} max={120} />{call.state === 'waiting' ? '?' : ''}</h2>
+      <p><ApprovalState state={call.state} /> {call.state === 'waiting' ? `${duration(Math.max(0, call.until - Date.parse(at)))} left` : <Outcome {...call} />}</p>
+      <Facts {...seen} />
+      {isOther ? (
+        <div class="problem" role="alert">
+          <State tone="bad" shape="✗" word="this is another call by now" /> than the one that is shown: nothing of it can be decided before you have looked at it. <button type="button" onClick={() => see(call)}>Show what it is now</button>
+        </div>
+      )
+        : call.state === 'waiting' && (call.mayDecide ? <Form call={seen} decided={decided} /> : <p><State tone="off" shape="○" word="You may not decide it" />: <Said text={call.obstacle ?? 'the gateway does not say why'} max={400} />.</p>)}
+    </>
+  );
+}
+
+function Outcome({ state, by, reason, until }: Approval) {
+  if (by === undefined) return <>{state === 'expired' ? <>nobody decided by <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleTimeString()}</time>; its caller was told</> : 'its client cancelled it or is gone'}</>;
+  return <>by <Said text={by} max={200} />{reason !== undefined && <>: <Said text={reason} max={500} /></>}</>;
+}
+
+function Facts(call: Approval) {
+  const { kind = 'tool', server, tool, rule, because, client, tenant, approvers, digest, worker, until, hidden } = call;
+  return (
+    <dl>
+      <dt>{kind === 'tool' ? 'Tool' : kind === 'prompt' ? 'Prompt' : 'Resource'}</dt><dd><code><Said text={tool} max={400} /></code> of server <Said text={server} max={100} /></dd>
+      {kind !== 'resource' && <><dt>Arguments</dt><dd><Said text={laidOut(call.arguments)} max={4_000} isBlock />{hidden !== undefined && <p><State tone="warn" shape="!" word={`${numberWords(hidden)} more characters are not shown`} />, and are approved with the others.</p>}</dd></>}
+      <dt>Who</dt><dd><Said text={whoOf(call)} max={400} />{client !== undefined && <>, with the client <Said text={client} max={100} /></>}{tenant !== undefined && <>, of the tenant <Said text={tenant} max={100} /></>}</dd>
+      <dt>Rule</dt><dd><code><Said text={rule} max={200} /></code>{because !== undefined && <>: <Said text={because} max={400} /></>}</dd>
+      <dt>Approvers</dt><dd>{approvers === undefined ? 'everybody with the role approver, operator or admin' : <Said text={approvers.join(', ')} max={400} />}</dd>
+      <dt>Until</dt><dd><time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleString()}</time></dd>
+      <dt>Digest</dt><dd><code>{digest}</code></dd>
+      <dt>Held by</dt><dd><code>{worker}</code></dd>
+    </dl>
+  );
+}
+
+/** JSON with line breaks, where that shows the same: numbers that JavaScript would change are left as they are. */
+function laidOut(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(value) === text ? JSON.stringify(value, null, 2) : text;
+  } catch {
+    return text; // Cut, so it is no JSON.
+  }
+}
+
+function Form({ call, decided }: { readonly call: Approval; readonly decided: DecidedHere }) {
+  const [reason, setReason] = useState('');
+  const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
+  const [isSent, setSent] = useState(false);
+  const decide = async (approve: boolean): Promise<void> => {
+    setSent(true);
+    setProblem(undefined);
+    const decision: Decision = { digest: call.digest, approve, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) };
+    try {
+      await post<Decided>(`approvals/${encodeURIComponent(call.id)}`, decision);
+      decided(call.id, `${targetOf(call)} of ${whoOf(call)} is ${approve ? 'approved, and goes on' : 'refused, and its caller is told'}.`);
+    } catch (error) {
+      setProblem(problemWords(error));
+      setSent(false);
+      refresh();
+    }
+  };
+  return (
+    <form onSubmit={(event) => event.preventDefault()}>
+      <fieldset class="bare" disabled={isSent}>
+        <label class="block">Reason <span class="help">The caller is told it if you refuse.</span><input type="text" maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} /></label>
+        <div class="buttons">
+          <button type="button" class="strong" onClick={() => void decide(true)}>Approve this call</button>
+          <button type="button" onClick={() => void decide(false)}>Refuse it</button>
+        </div>
+      </fieldset>
+      {problem !== undefined && <Problem {...problem} />}
+    </form>
+  );
+}
