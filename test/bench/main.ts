@@ -45,7 +45,8 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
   const samples: Sample[][] = measured.map(() => []);
   for (let round = -1; round < rounds; round += 1) {
     for (const [index, load] of loads.entries()) {
-      const { pids } = measured[index] as Measured;
+      const { pids, during } = measured[index] as Measured;
+      await using _lasting = await during?.();
       const before = cpuSeconds(pids);
       const result = await load.run(round < 0 ? warmUpMs : roundMs);
       if (round >= 0) (samples[index] as Sample[]).push(sampleOf(result, cpuSeconds(pids) - before));
@@ -97,9 +98,8 @@ if (onlyTap) {
   const mcpServers = { s0: { url: `${upstream.url}/0` } };
   for (const shape of shapes) {
     await using stack = new AsyncDisposableStack();
-    // A second gateway without a watch shows the size of the noise.
-    const again = stack.use(await startOmnibus(shape, mcpServers));
-    const measured = [stack.use(await startOmnibus(shape, mcpServers)), { ...again, name: 'the same again' }, stack.use(await startWatched(shape, mcpServers, 'server=s0&tool=tool-0&rate=50'))];
+    const measured = await startWatched(shape, mcpServers, 'server=s0&tool=tool-0&rate=50');
+    for (const each of measured) stack.use(each);
     const found = await compare(`watched, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);
     rows.push(...found);
     for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);

@@ -11,6 +11,8 @@ export interface Measured {
   readonly pids: readonly number[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Begins what lasts for each round; disposing of the result ends it. */
+  readonly during?: () => Promise<AsyncDisposable>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -42,20 +44,31 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
   };
 }
 
-/** A gateway with a watch of some calls, as the console has. @param query of `/api/v1/watch`. */
-export async function startWatched(shape: Shape, mcpServers: object, query: string): Promise<Measured> {
+/**
+ * One gateway three times: twice while nobody watches, whose difference is the noise, and once while somebody watches some calls, as the console does. Two gateways
+ * that were started alike may differ by more than a watch costs.
+ * @param query of `/api/v1/watch`.
+ */
+export async function startWatched(shape: Shape, mcpServers: object, query: string): Promise<Measured[]> {
   const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
-  const stop = new AbortController();
-  const response = await fetch(`http://${await gateway.admin(gateway.edge)}/api/v1/watch?topics=calls&${query}`, { signal: stop.signal });
-  const reading = response.body?.pipeTo(new WritableStream(), { signal: stop.signal }).catch(() => undefined);
-  return {
-    name: 'one watches a filter', url: gateway.url, pids: gateway.processes.map(({ pid }) => pid),
-    async [Symbol.asyncDispose]() {
-      stop.abort();
-      await reading;
-      await gateway[Symbol.asyncDispose]();
-    },
+  const address = `http://${await gateway.admin(gateway.edge)}/api/v1/watch?topics=calls&${query}`;
+  const base = { url: gateway.url, pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() };
+  const watch = async (): Promise<AsyncDisposable> => {
+    const stop = new AbortController();
+    const response = await fetch(address, { signal: stop.signal });
+    const reading = response.body?.pipeTo(new WritableStream(), { signal: stop.signal }).catch(() => undefined);
+    return {
+      async [Symbol.asyncDispose]() {
+        stop.abort();
+        await reading;
+      },
+    };
   };
+  return [
+    { ...base, name: 'nobody watches', [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose]() },
+    { ...base, name: 'the same again' },
+    { ...base, name: 'one watches a filter', during: watch },
+  ];
 }
 
 /** Further checks of callers; none of them refuses anything in a measurement. */
