@@ -179,3 +179,15 @@ it('whoever has another password signs in anew with every browser, and so does w
   await one.open('/account/revoke', { token, grant: '*' });
   expect(await isIn(other)).toBe(false);
 });
+
+it('no answer is posted by a page with a script: whoever wants that is told so, and the metadata do not offer it', async () => {
+  const { client_id: client = '' } = await post('/register', JSON.stringify({ redirect_uris: ['http://127.0.0.1:1/callback'], token_endpoint_auth_method: 'none' }));
+  for (const path of ['/authorize', '/authorize/']) {
+    const answer = await fetch(`${url}${path}?${new URLSearchParams({ client_id: client, response_type: 'code', redirect_uri: 'http://127.0.0.1:1/callback', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256', prompt: 'none', response_mode: 'form_post' }).toString()}`);
+    const text = await answer.text();
+    expect([answer.status, answer.headers.get('content-security-policy')]).toEqual([400, expect.stringContaining("frame-ancestors 'none'")]);
+    expect(text).toContain('form_post');
+    expect(text).not.toContain('<script');
+  }
+  expect(await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()).toMatchObject({ response_modes_supported: ['query', 'fragment'] });
+});

@@ -3,7 +3,7 @@ import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
-import type { JsonObject } from '@omnibus/protocol';
+import { isObject, type JsonObject } from '@omnibus/protocol';
 import { TokenBuckets } from '@omnibus/lifecycle';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
@@ -40,6 +40,7 @@ export interface AuthorizationServerOptions extends Rules {
 
 /** Time between two checks whether a new signing key is needed. */
 const renewMs = 600_000;
+const metadataPaths = new Set(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']);
 
 export class AuthorizationServer {
   readonly #options: AuthorizationServerOptions;
@@ -99,6 +100,12 @@ export class AuthorizationServer {
       }));
       // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
       provider.proxy = true;
+      // The library offers to post answers by a page of its own, whose script no policy would permit here (`site.ts`).
+      provider.use(async ({ path, response }, next) => {
+        await next();
+        const { body } = response as { readonly body: unknown };
+        if (isObject(body) && metadataPaths.has(path)) Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
+      });
       provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
       provider.on('grant.error', (_ctx, { error }) => {
         if (error !== 'authorization_pending' && error !== 'slow_down') metrics.callers.tokensRefused.inc();

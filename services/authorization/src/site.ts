@@ -120,6 +120,7 @@ export class Site {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
       if ((request.url ?? '').length > maxAskedCharacters) throw new Unwanted(414, `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`);
+      if (url.searchParams.getAll('response_mode').includes('form_post')) throw new Unwanted(400, 'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script');
       request.url = this.#withScopes(url);
     }
     await library(request, response);
