@@ -66,7 +66,7 @@ export class Metrics extends Instruments {
   readonly configSuccessful = this.gauge('omnibus_config_last_reload_successful', '1 while the configuration that was read last is in use; 0 while something is wrong with it, so that the one before stays in use.', []);
   readonly configAppliedAt = this.gauge('omnibus_config_last_reload_success_timestamp_seconds', 'When the configuration that is in use was taken, in seconds since 1970.', []);
   readonly #limited = this.counter('omnibus_limits_refused_total', 'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.', ['limit', 'kind']);
-  readonly limitKeys = this.gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, and quotas of which a part is leased.', ['table']);
+  readonly limitKeys = this.gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, tasks that run on after their calls were answered, and quotas of which a part is leased.', ['table']);
   readonly preparedListBytes = this.gauge('omnibus_prepared_list_bytes', 'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).', []);
   readonly waitingApprovals = this.gauge('omnibus_approvals_waiting', 'Calls that wait for an approval at this worker (limits.maxWaitingApprovals).', []);
   readonly #approvals = this.counter('omnibus_approvals_total', 'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.', ['by', 'outcome']);

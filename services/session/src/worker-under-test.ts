@@ -34,6 +34,8 @@ export interface ClientUnderTest {
   readonly lastId: () => number;
   /** From now on its requests come with something else that an edge has found out of it. */
   readonly become: (caller: Caller) => void;
+  /** Ends its session; does nothing for a client without one. */
+  readonly end: () => void;
   /** Of its session, where it has one. */
   readonly key: SessionKey | undefined;
 }
@@ -132,7 +134,7 @@ export class WorkerUnderTest {
       },
       failed: (error) => this.faults.push(String(error)),
     });
-    return { greeting: result as JsonObject, ask, pushed, asked: new Heard<Message>(), say: () => undefined, lastId: () => this.#count, key: undefined, become: (other) => {
+    return { greeting: result as JsonObject, ask, pushed, asked: new Heard<Message>(), say: () => undefined, end: () => undefined, lastId: () => this.#count, key: undefined, become: (other) => {
       by = other;
     } };
   }
@@ -163,7 +165,8 @@ export class WorkerUnderTest {
     });
     const { result } = JSON.parse(opened.text) as Message;
     const say = (message: PostedMessage): void => this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, () => undefined);
-    return { greeting: result as JsonObject, ask, pushed, asked, say, lastId: () => lastId, key, become: (other) => {
+    const end = (): void => this.#command(opened.worker, key, { kind: 'delete', caller: by }, () => undefined);
+    return { greeting: result as JsonObject, ask, pushed, asked, say, end, lastId: () => lastId, key, become: (other) => {
       by = other;
     } };
   }

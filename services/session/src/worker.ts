@@ -213,6 +213,7 @@ export class SessionWorker {
           this.#adaptersChanged([notice.server], true);
           return;
         }
+        this.#metering.gate.tasks.noticed(notice);
         for (const { session } of this.#sessions.held.values()) session.hear(notice);
         this.#stateless.hear(notice);
       }),

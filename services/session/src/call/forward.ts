@@ -52,7 +52,7 @@ export class Forwarding<Stream extends CallStream> {
     this.messages = new PublicMessages(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.messages, hooks.idle);
     this.#sequential = new SequentialRequests({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.messages, tasks, port);
-    this.#tasks = new CallTasks(this.carrier, this.messages, port);
+    this.#tasks = new CallTasks(this.carrier, this.messages, port, host.callGate);
     this.#askFirst = new AskFirst({ host, port, open: this.carrier.open, messages: this.messages, idle: () => this.#idleWhenDone(), planOf: (call) => route(call, call.given, this.#client), goOn: (call, plan) => this.#charge(call, plan) });
   }
 
@@ -195,7 +195,10 @@ export class Forwarding<Stream extends CallStream> {
   #carryAsPlanned(call: ForwardedCall<Stream>, plan: Plan): void {
     switch (plan.kind) {
       case 'send':
-        this.carrier.carry(call, plan, (outcome) => this.messages.answer(call, plan, outcome));
+        this.carrier.carry(call, plan, (outcome) => {
+          this.#tasks.settled(call, plan, outcome);
+          this.messages.answer(call, plan, outcome);
+        });
         return;
       case 'start-task':
         this.#tasks.start(call, plan);

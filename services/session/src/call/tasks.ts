@@ -4,6 +4,8 @@
  */
 import { createdTask, withRelatedTask, type ExchangeOutcome, type ProgressEvent, type ServerNotice } from '@omnibus/protocol';
 import { placeOf, progressKey, type TaskAddress } from '../public-ids/task-ids.ts';
+import type { CallGate } from './limits/call-gate.ts';
+import { runningTask } from './limits/task-places.ts';
 import type { Carrier } from './carry.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { PublicMessages } from './public-messages.ts';
@@ -15,11 +17,14 @@ const maxFollowed = 100;
 export class CallTasks<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
   readonly #messages: PublicMessages<Stream>;
-  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push'>;
+  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts'>;
+  readonly #gate: CallGate | undefined;
   /** Receivers of progress that comes after the call was answered with a task; by `progressKey`. */
   readonly #followed = new Map<string, (event: ProgressEvent) => void>();
 
-  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push'>) {
+  /** @param gate where limits and blocks apply. */
+  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts'>, gate: CallGate | undefined) {
+    this.#gate = gate;
     this.#carrier = carrier;
     this.#messages = messages;
     this.#port = port;
@@ -31,7 +36,27 @@ export class CallTasks<Stream extends CallStream> {
     this.#carrier.carry(call, to, (outcome) => {
       const task = taskOf(outcome);
       if (task !== undefined && progressToken !== undefined) this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) => this.#messages.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }));
+      this.settled(call, to, outcome);
       this.#messages.answer(call, to, outcome);
+    });
+  }
+
+  /** Follows the task with which a call was answered, where that holds a place among running calls; and hears what an answer says of a task. */
+  settled({ method, accounting }: Pick<ForwardedCall<Stream>, 'method' | 'accounting'>, { server, task, tool }: Destination, outcome: ExchangeOutcome): void {
+    const gate = this.#gate;
+    if (gate === undefined) return;
+    if (task !== undefined) gate.tasks.heard(progressKey(server, task.id, task.place), method, outcome);
+    const made = method === 'tools/call' && accounting?.holdsPlace === true ? runningTask(outcome) : undefined;
+    if (made === undefined || accounting === undefined) return;
+    const { taskId, everyMs, keptMs } = made;
+    const address: TaskAddress = { server, id: taskId, owner: this.#port.key, place: placeOf(outcome), tool };
+    gate.tasks.follow({
+      key: progressKey(server, taskId, address.place), session: this.#port.key, everyMs, keptMs, leave: accounting.runOn(),
+      ask: (settled) => {
+        const blocked = gate.problemOf(this.#port.facts, server, tool);
+        if (blocked === undefined) this.#carrier.sendOwn({ method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address }, settled);
+        else settled({ kind: 'fault', fault: blocked });
+      },
     });
   }
 

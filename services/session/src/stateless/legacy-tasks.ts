@@ -18,7 +18,7 @@ import type { Screen } from '../call/guardrails/screen.ts';
 import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { inputRequest, modernError, modernResult, responseProblem } from '../dialect/modern/encode.ts';
 import { extensionTask } from '../dialect/modern/tasks.ts';
-import { inContext, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
+import { inContext, progressKey, TaskIds, type TaskAddress } from '../public-ids/task-ids.ts';
 import { answer, answerResult, refuse, type PendingReply } from './pending-reply.ts';
 import type { KeptCalls } from './kept-calls.ts';
 import type { StatelessHost } from './stateless-host.ts';
@@ -142,7 +142,11 @@ export class LegacyTasks {
         if (screen === undefined) withdraw();
         else screen.after(withdraw);
       },
-      settled: (outcome) => (screen === undefined ? settled(outcome) : screen.outcome(outcome, settled)),
+      settled: (outcome) => {
+        this.#host.callGate?.tasks.heard(progressKey(server, id, task.place), method, outcome);
+        if (screen === undefined) settled(outcome);
+        else screen.outcome(outcome, settled);
+      },
     });
     return exchange.begin();
   }

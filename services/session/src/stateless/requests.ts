@@ -12,6 +12,7 @@ import { offeredCapabilities } from '../dialect/capabilities.ts';
 import { discovery, modernList } from '../dialect/modern/encode.ts';
 import { serverFeatures } from '../dialect/servers.ts';
 import type { Place } from '../views/place.ts';
+import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
@@ -242,9 +243,11 @@ export class StatelessRequests {
         this.#deny(waiter, refusal);
         return;
       }
-      const full = this.#running.take(caller);
-      if (full === undefined) this.#tasks.serve(waiter, method, task, permission?.screen, () => this.#running.leave(caller));
-      else this.#refuse(waiter, 'request.limit', full);
+      fetchWithin(this.#host, waiter, method, task, { serve: (counted) => {
+        const full = this.#running.take(caller);
+        if (full === undefined) this.#tasks.serve(counted, method, task, permission?.screen, () => this.#running.leave(caller));
+        else this.#refuse(counted, 'request.limit', full);
+      }, refuse: (refused) => this.#deny(waiter, refused) });
     }
   }
 }

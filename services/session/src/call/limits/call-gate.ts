@@ -4,6 +4,7 @@ import type { ExchangeOutcome, Facts, GatewayFault, ServerName } from '@omnibus/
 import type { Charge } from './charge.ts';
 import { wasExecuted, type Limiter } from './limiter.ts';
 import type { LimitedRequest } from './rules.ts';
+import type { TaskPlaces } from './task-places.ts';
 import type { Usage, Used } from './usage.ts';
 
 /** Settles the limits and counts the use of one call when it ends. */
@@ -18,17 +19,28 @@ export class CallAccounting {
     this.#usage = usage;
   }
 
+  /** Whether it counts as running call (`concurrency`). */
+  get holdsPlace(): boolean {
+    return this.#charge?.holdsPlace === true;
+  }
+
+  /** The call goes on as a task after its answer, and keeps its place. @returns gives the place back. */
+  runOn(): () => void {
+    return this.#charge?.runOn() ?? (() => undefined);
+  }
+
   /** @param size of the result, in characters of JSON. */
   answered(outcome: ExchangeOutcome, size: number): void {
     const isExecuted = wasExecuted(outcome);
     this.#charge?.end(isExecuted, size);
-    if (isExecuted) this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
+    if (this.#request.isFetch === true) this.#usage?.noteBytes(this.#used, size);
+    else if (isExecuted) this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
   }
 
   /** The call was cancelled; it is unknown whether it was executed. */
   cancelled(): void {
     this.#charge?.end(true, 0);
-    this.#usage?.note(this.#used, true, 0);
+    if (this.#request.isFetch !== true) this.#usage?.note(this.#used, true, 0);
   }
 
   /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
@@ -47,6 +59,7 @@ export interface CallGateOptions {
   readonly limiter: Limiter;
   readonly usage: Usage | undefined;
   readonly blocks: Blocks | undefined;
+  readonly tasks: TaskPlaces;
 }
 
 export class CallGate {
@@ -54,6 +67,11 @@ export class CallGate {
 
   constructor(options: CallGateOptions) {
     this.#options = options;
+  }
+
+  /** Tasks that hold places among running calls. */
+  get tasks(): TaskPlaces {
+    return this.#options.tasks;
   }
 
   /** Whether a call must pass the gate: one of an unknown caller need not, when nothing is limited or blocked. */

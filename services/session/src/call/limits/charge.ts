@@ -29,6 +29,20 @@ export class Charge {
     else if (size > 0) for (const hear of this.#bytes) hear(size);
   }
 
+  /** Whether something is to be done when the call ends: a place among running calls is given back. */
+  get holdsPlace(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  /** The call goes on as a task after its answer. @returns what is to be called when the task ends. */
+  runOn(): () => void {
+    const ended = this.#ended;
+    this.#ended = [];
+    return () => {
+      for (const run of ended) run();
+    };
+  }
+
   /** Settles the charge of a call that was not begun. */
   takeBack(): void {
     this.end(false, 0);

@@ -84,7 +84,8 @@ export class Limiter {
   /** @returns undefined when no limit applies; a promise only when a part of a quota has to be leased first. */
   begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
     if (this.#rules.length === 0) return undefined;
-    const rules = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
+    const covering = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
+    const rules = request.isFetch === true ? covering.filter(({ bytes }) => bytes !== undefined).map((rule) => ({ ...rule, rate: undefined, concurrency: undefined, quota: undefined })) : covering;
     return rules.length === 0 ? undefined : this.#take(rules, request, new Charge());
   }
 

@@ -11,6 +11,7 @@ import { CallGate } from './call-gate.ts';
 import { Limiter } from './limiter.ts';
 import { Quotas, type Window } from './quotas.ts';
 import { compileRules } from './rules.ts';
+import { TaskPlaces } from './task-places.ts';
 import { Usage } from './usage.ts';
 
 const stopMs = 2_000;
@@ -53,12 +54,14 @@ export class Metering {
     const limiter = new Limiter({ bus, wheel, worker, metrics, quotas, isShared: bus.isShared });
     limiter.apply(compileRules(config.limits.rules));
     metrics.beforeScrape(() => {
+      metrics.limitKeys.set({ table: 'tasks' }, made.gate.tasks.size);
       metrics.limitKeys.set({ table: 'rates' }, limiter.rates.size);
       metrics.limitKeys.set({ table: 'running' }, limiter.running.size);
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
     const approvals = openApprovals({ bus, wheel, log, metrics, limits: config.limits, worker, config });
-    return new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel, approvals);
+    const made: Metering = new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel, approvals);
+    return made;
   }
 
   private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined, wheel: DeadlineWheel, approvals: OpenedApprovals) {
@@ -67,7 +70,7 @@ export class Metering {
     this.#blocks = blocks;
     this.#limiter = limiter;
     this.#usage = usage;
-    this.gate = new CallGate({ limiter, usage, blocks });
+    this.gate = new CallGate({ limiter, usage, blocks, tasks: new TaskPlaces(wheel) });
   }
 
   /** @param blocked called when something is newly blocked. */
@@ -97,6 +100,7 @@ export class Metering {
   async stop(): Promise<void> {
     this.#blocks?.close();
     this.#approvals.stop();
+    this.gate.tasks.stop();
     await this.#wheel.isDoneWithin(stopMs, Promise.all([this.#limiter.stop(), this.#usage?.stop()]));
   }
 }

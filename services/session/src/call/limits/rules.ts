@@ -12,6 +12,8 @@ export interface LimitedRequest {
   readonly server: ServerName;
   readonly kind: 'tool' | 'prompt' | 'resource' | 'server';
   readonly name: string;
+  /** Set where the result of a task is fetched, whose call was counted before: only its size counts (`bytes`). */
+  readonly isFetch?: true;
 }
 
 type RuleSettings = Config['limits']['rules'][number];

@@ -65,6 +65,12 @@ export class Usage {
     this.#isChanged = true;
   }
 
+  /** Counts a result that came later than the answer to its call. @param size in characters of JSON. */
+  noteBytes({ caller, facts, server, tool }: Used, size: number): void {
+    this.#rowOf(caller.principal, facts, server, tool).bytes += size;
+    this.#isChanged = true;
+  }
+
   #rowOf(principal: string, facts: Facts | undefined, server: ServerName, tool: string): Counted {
     const ours = this.#rows.get(principal) ?? new Map<string, Counted>();
     let known = ours.get(tool);
