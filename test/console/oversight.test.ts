@@ -27,6 +27,9 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
       mcpServers: { shop: { command: 'node', args: [fixturePath('shop-server')] } },
     });
     admin = await gateway.admin(gateway.edge);
+    using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
+    await client.untilTools((names) => names.includes('stock'));
+    expect((await client.callTool('stock', {})).last.result).toBeDefined();
     browser = await launch();
   });
   afterAll(async () => {
@@ -82,9 +85,6 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
   });
 
   it('an auditor finds a record, reads it whole, and has the chain of its writer verified; all of that is on record', async () => {
-    using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
-    await client.untilTools((names) => names.includes('stock'));
-    expect((await client.callTool('stock', {})).last.result).toBeDefined();
     await open('eve', 'audit?event=mcp.call&tool=stock');
     const records = page.getByRole('region', { name: 'Records' });
     const row = records.getByRole('row', { name: /mcp\.call.*ann.*shop.*stock.*ok/ });
@@ -115,5 +115,24 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await page.getByText('Audit records are for the roles auditor and admin.').waitFor();
     expect(await seen.findings()).toEqual([]);
     for (const path of ['records', 'record?source=nats&at=x', 'verify?source=nats&writer=x']) expect((await fetch(`http://${admin}/api/v1/audit/${path}`, { headers: keys.headersOf('ops') })).status).toBe(403);
+  });
+
+  it('the calls of the last half hour are drawn, said in a sentence, and in a table, of all servers and of one', async () => {
+    // The first step ends at most ten seconds after the call.
+    await expect.poll(async () => {
+      const { points } = await (await fetch(`http://${admin}/api/v1/metrics/history`, { headers: keys.headersOf('ops') })).json() as { readonly points: readonly { readonly calls: number }[] };
+      return points.reduce((sum, { calls }) => sum + calls, 0);
+    }, { timeout: 40_000 }).toBeGreaterThan(0);
+    await open('ops', 'overview');
+    for (const hash of ['overview', 'servers/shop']) {
+      await page.goto(`http://${admin}/#/${hash}`);
+      const rates = page.getByRole('region', { name: 'Rates', exact: true });
+      await rates.getByText(/[1-9]\d* calls? in the last .*at most 0\.\d a second/).waitFor();
+      expect(await rates.getByRole('img').count()).toBe(2);
+      await expect.poll(() => rates.locator('canvas').count()).toBe(2);
+      await rates.getByText('As a table').click();
+      await rates.getByRole('region', { name: 'Rates as a table' }).getByRole('row').nth(1).waitFor();
+      expect(await seen.findings()).toEqual([]);
+    }
   });
 });

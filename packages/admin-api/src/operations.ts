@@ -1,6 +1,6 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
-import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, rateHistory, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
@@ -51,6 +51,7 @@ export const operations = {
   auditRecord: { method: 'get', path: '/audit/record', summary: 'One audit record in full, and its place in the chain of its writer. Reading it is on record.', answer: auditRecord, query: recordQuery },
   auditVerify: { method: 'get', path: '/audit/verify', summary: 'Verifies the chain of one writer: events `progress`, and then `verified` or `failed`. That it was asked for is on record.', type: 'text/event-stream', query: verifyQuery },
   metrics: { method: 'get', path: '/metrics/summary', summary: 'Calls, failures and how long they take.', answer: summary },
+  rates: { method: 'get', path: '/metrics/history', summary: 'Calls, failures and how long they took in the last half hour, in steps of ten seconds.', answer: rateHistory, query: z.object({ server: z.string().max(64).optional().describe('Default: all servers together.') }) },
   calls: { method: 'get', path: '/calls', summary: 'Calls that were watched lately, and that failed.', answer: calls, query: watchFilter },
   call: { method: 'get', path: '/calls/{tag}', summary: 'One call, in all processes.', answer: callPage },
   replay: {

@@ -131,3 +131,10 @@ export const summary = z.object({
   at, servers: z.array(z.object({ server: z.string(), rates })), tools: z.array(z.object({ server: z.string(), tool: z.string(), rates })), all: rates, missing,
 }).describe('Since each process began.');
 export type Summary = z.output<typeof summary>;
+
+export const ratePoint = z.object({ at: at.describe('ISO 8601, when the time of the point begins.'), calls: counted, failed: counted, p50: z.number().optional().describe('Milliseconds, of the buckets of all processes together; left out where there was no call.'), p95: z.number().optional() });
+export type RatePoint = z.output<typeof ratePoint>;
+export const rateHistory = z.object({
+  everyMs: counted.describe('Milliseconds of one point.'), points: z.array(ratePoint).describe('The oldest first; none for times before the first process began.'), missing,
+}).describe('Of the last half hour, as far as processes are running for so long.');
+export type RateHistory = z.output<typeof rateHistory>;

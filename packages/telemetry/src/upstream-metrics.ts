@@ -207,22 +207,24 @@ export class UpstreamMetrics extends Instruments {
   /** For the API: of `buckets`, each counts the calls that took no longer than the bound of its place in `durationBuckets`. */
   async counts(): Promise<CallCounts> {
     this.flush();
-    const [calls, seconds, tools, toolSeconds] = await Promise.all([this.#calls.get(), this.#callSeconds.get(), this.#toolCalls.get(), this.#toolSeconds.get()]);
-    const sums = (values: readonly { readonly value: number; readonly labels: { readonly result?: string | number | undefined } }[]): { calls: number; failed: number } => ({
-      calls: values.reduce((sum, { value }) => sum + value, 0), failed: values.reduce((sum, { value, labels }) => (labels.result === 'result' ? sum : sum + value), 0),
-    });
-    const ofServer = Map.groupBy(calls.values, ({ labels }) => String(labels.server));
-    const ofSeconds = Map.groupBy(seconds.values, ({ labels }) => String(labels.server));
+    const [servers, tools, toolSeconds] = await Promise.all([this.serverCounts(), this.#toolCalls.get(), this.#toolSeconds.get()]);
     const spent = new Map(toolSeconds.values.map(({ labels, value }) => [`${labels.server}/${labels.tool}`, value]));
     return {
-      servers: [...ofServer].map(([server, values]) => {
-        const times = ofSeconds.get(server) ?? [];
-        const buckets = times.filter(({ metricName, labels }) => metricName?.endsWith('_bucket') === true && (labels as { readonly le?: string | number }).le !== '+Inf').map(({ value }) => value);
-        return { server, ...sums(values), seconds: times.find(({ metricName }) => metricName?.endsWith('_sum') === true)?.value ?? 0, buckets };
-      }),
+      servers,
       tools: [...Map.groupBy(tools.values, ({ labels }) => `${labels.server}/${labels.tool}`)].map(([name, values]) => (
         { server: String(values[0]?.labels.server), tool: String(values[0]?.labels.tool), ...sums(values), seconds: spent.get(name) ?? 0 })),
     };
+  }
+
+  /** For the API: the same of servers alone, which costs no more with many tools. */
+  async serverCounts(): Promise<CallCounts['servers']> {
+    const [calls, seconds] = await Promise.all([this.#calls.get(), this.#callSeconds.get()]);
+    const ofSeconds = Map.groupBy(seconds.values, ({ labels }) => String(labels.server));
+    return [...Map.groupBy(calls.values, ({ labels }) => String(labels.server))].map(([server, values]) => {
+      const times = ofSeconds.get(server) ?? [];
+      const buckets = times.filter(({ metricName, labels }) => metricName?.endsWith('_bucket') === true && (labels as { readonly le?: string | number }).le !== '+Inf').map(({ value }) => value);
+      return { server, ...sums(values), seconds: times.find(({ metricName }) => metricName?.endsWith('_sum') === true)?.value ?? 0, buckets };
+    });
   }
 
   /** Puts what was counted since the last scrape into the registry. */
@@ -236,4 +238,9 @@ export class UpstreamMetrics extends Instruments {
     Object.assign(meter.calls, new ToolMeter().calls);
     meter.seconds = 0;
   }
+}
+
+/** The calls that some series count, and those of them that failed. */
+function sums(values: readonly { readonly value: number; readonly labels: { readonly result?: string | number | undefined } }[]): { readonly calls: number; readonly failed: number } {
+  return { calls: values.reduce((sum, { value }) => sum + value, 0), failed: values.reduce((sum, { value, labels }) => (labels.result === 'result' ? sum : sum + value), 0) };
 }

@@ -21,13 +21,15 @@ const kept = new Map<string, Topic>();
 class Topic {
   readonly state: Signal<Live<unknown>> = signal({ value: undefined, problem: undefined, at: 0 });
   readonly #path: string;
+  readonly #everyMs: number;
   #watchers = 0;
   #ending: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isAsking = false;
 
-  constructor(path: string) {
+  constructor(path: string, every: number) {
     this.#path = path;
+    this.#everyMs = every;
   }
 
   get isWatched(): boolean {
@@ -59,13 +61,13 @@ class Topic {
       if (ending.signal.aborted) return;
       this.state.value = next;
       this.#isAsking = false;
-      this.#timer = setTimeout(this.ask, everyMs);
+      this.#timer = setTimeout(this.ask, this.#everyMs);
     }).catch(reportError);
   };
 }
 
-function topicOf(path: string): Topic {
-  const topic = kept.get(path) ?? new Topic(path);
+function topicOf(path: string, every = everyMs): Topic {
+  const topic = kept.get(path) ?? new Topic(path, every);
   kept.delete(path);
   kept.set(path, topic);
   for (const [other, { isWatched }] of kept) {
@@ -75,9 +77,9 @@ function topicOf(path: string): Topic {
   return topic;
 }
 
-/** Requests a path now and every two seconds while the component is mounted. */
-export function useLive<Answer>(path: string): Live<Answer> {
-  const topic = topicOf(path);
+/** Requests a path now and again while the component is mounted. @param every milliseconds between two requests. */
+export function useLive<Answer>(path: string, every = everyMs): Live<Answer> {
+  const topic = topicOf(path, every);
   useEffect(() => topic.watch(), [path]);
   return topic.state.value as Live<Answer>;
 }

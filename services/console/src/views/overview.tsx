@@ -2,6 +2,7 @@
 import type { Failures, Finding, Overview as Answer, Summary } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Ago, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
+import { Rates } from '../parts/rates.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { Outcome, State } from '../parts/state.tsx';
@@ -20,6 +21,7 @@ export function Overview() {
         <>
           <Findings findings={value.findings} />
           <Counts counts={value.counts} />
+          <Rates />
           <div class="columns"><Slowest />{may().mayWatch && <JustFailed />}</div>
         </>
       )}</Shown>

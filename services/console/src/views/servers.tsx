@@ -5,6 +5,7 @@ import { post } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Command, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
 import { Missing } from '../parts/missing.tsx';
+import { Rates } from '../parts/rates.tsx';
 import { Said, Target } from '../parts/said.tsx';
 import { ServerState } from '../parts/state.tsx';
 import { may } from '../parts/may.ts';
@@ -82,6 +83,7 @@ function One({ name }: { readonly name: string }) {
             <a class="button" href={hrefOf('calls', undefined, { server: name })}>Its calls</a>
           </div>
           <p role="status">{done}</p>
+          <Rates server={name} />
           <Places {...value} />
           <Lines {...value} />
         </>

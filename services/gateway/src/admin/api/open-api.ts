@@ -22,6 +22,7 @@ import { PolicyBoard } from './policy-board.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
 import { CallBoard } from './call-board.ts';
+import { historyOf, RateHistory } from './rate-history.ts';
 import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
 import { approvalsFor, trustHandlers } from './trust-handlers.ts';
@@ -64,7 +65,9 @@ export function openAdminApi(options: OpenApiOptions): Api {
   let joined: Bus | undefined;
   const hasCallers = (): boolean => config().auth !== undefined && config().auth !== 'none';
   const approvalDesk = new ApprovalDesk({ wheel, process: own, bus: () => (options.sessions() === undefined ? undefined : joined), signedWith: () => (joined?.isShared === true && hasCallers() ? options.sealingKeys : undefined) });
-  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend), ...new AuditDesk({ process: own, config, baseFolder: options.baseFolder, bus: () => joined }).questions };
+  const rateHistory = new RateHistory(() => options.metrics.upstream.serverCounts(), wheel, (error) => onFault('rates could not be read', error));
+  const auditDesk = new AuditDesk({ process: own, config, baseFolder: options.baseFolder, bus: () => joined });
+  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend), ...rateHistory.questions, ...auditDesk.questions };
   const desk = new ProcessDesk({ ...options, more: { ...questions, 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
   let assembly: Assembly | undefined;
   const board = (): Board => {
@@ -171,6 +174,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
       return undefined;
     },
     metrics: () => board().metrics(),
+    rates: ({ query }) => historyOf(assembled(), query.server),
     calls: ({ query }) => callBoard().calls(query),
     call: ({ given }) => callBoard().call(given),
     replay: async ({ given, query }) => replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
@@ -192,6 +196,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     },
     stop() {
       watches.stop();
+      rateHistory.stop();
       options.tapDesk.stop();
       approvalDesk.stop();
       assembly?.stop();

@@ -10,7 +10,7 @@ export const countsOfProcess = z.object({
   tools: z.array(counts.extend({ server: z.string(), tool: z.string() })),
 });
 
-interface Counts {
+export interface Counts {
   readonly calls: number;
   readonly failed: number;
   readonly seconds: number;
@@ -27,7 +27,7 @@ export function summaryOf(processes: readonly CallCounts[]): Pick<Summary, 'serv
   };
 }
 
-function ratesOf(rows: readonly Counts[]): Rates {
+export function ratesOf(rows: readonly Counts[]): Rates {
   const sum = (of: (row: Counts) => number): number => rows.reduce((all, row) => all + of(row), 0);
   const calls = sum((row) => row.calls);
   const buckets = durationBuckets.map((_, index) => sum((row) => row.buckets?.[index] ?? 0));

@@ -33,7 +33,7 @@ export interface ApiSiteOptions {
 
 /** The act that each operation needs permission for. The type demands a row for each. */
 const acts: Readonly<Record<OperationName, AdminAct>> = {
-  overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
+  overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', rates: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
   configuration: 'configuration', policy: 'policy', explain: 'policy', sees: 'policy', audit: 'audit', auditRecord: 'audit', auditVerify: 'audit',
   calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', end: 'sessions.end',
   approvals: 'approvals.list', approval: 'approvals.list', decide: 'approvals.decide', definitions: 'definitions.list', serverDefinitions: 'definitions.list', approve: 'definitions.approve',
