@@ -155,6 +155,17 @@ it('omnibus stdio signs its user in by itself; the file of tokens is readable by
     const [, address] = (await joined.line(/sign in with your browser: (\S+)/)) as unknown as [string, string];
     await walker.visit(new URL(address), ann);
     expect((await joined.line(/^\{"jsonrpc".*"id":1.*$/))[0]).toContain('"result"');
+    const call = (id: number): unknown => joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'echo', arguments: {} } })}\n`);
+    joined.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
+    call(2);
+    // Its client has no OAuth, so the user is told how to get the scope; the program takes the new token without a restart.
+    const [, text = ''] = await joined.line(/^(\{"jsonrpc".*"id":2.*)$/);
+    expect(JSON.parse(text)).toMatchObject({ error: { code: -32_600, message: `this needs a token with the scope mcp up:call; sign in again with: omnibus login ${url} --scope mcp up:call`, data: { reason: 'auth.scope', retry: 'never', requiredScopes: ['mcp', 'up:call'] } } });
+    await using login = startProcess('node', [main, 'login', url, '--scope', 'mcp', 'up:call', '--no-browser', '--tokens', tokens]);
+    await walker.visit(new URL(((await login.line(/sign in with your browser: (\S+)/)) as unknown as [string, string])[1]), ann);
+    await login.line(/signed in to .*/);
+    call(3);
+    expect((await joined.line(/^\{"jsonrpc".*"id":3.*$/))[0]).toContain('"result"');
   }
   expect((await stat(tokens)).mode & 0o777).toBe(0o600);
   const first = (await run('token')).output;

@@ -5,7 +5,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
-import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, modernHeaders, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
+import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, modernHeaders, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
 import { Agent } from 'undici';
 
 export interface JoinOptions {
@@ -16,6 +16,8 @@ export interface JoinOptions {
   readonly authorization?: (() => string | Promise<string>) | undefined;
   /** Called when the gateway has refused that value with 401. */
   readonly refused?: (() => void) | undefined;
+  /** Called when the token of a request lacks a scope: its user may sign in for another one meanwhile. */
+  readonly lacking?: (() => void) | undefined;
   readonly input: Readable;
   readonly output: Writable;
   /** @param isFatal whether the connection to the gateway has ended for good. */
@@ -25,7 +27,7 @@ export interface JoinOptions {
 const openTimeoutMs = 10_000;
 
 /** Serves until the input ends, or the gateway cannot be reached any more. */
-export async function serveJoinedClient({ url, headers, authorization, refused, input, output, onProblem }: JoinOptions): Promise<void> {
+export async function serveJoinedClient({ url, headers, authorization, refused, lacking, input, output, onProblem }: JoinOptions): Promise<void> {
   const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
   // The token changes from time to time, so it is asked for with each request.
   const dispatcher = authorization === undefined ? agent
@@ -78,7 +80,12 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     },
     requestFailed(id, failure) {
       if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
-      refuse(id, describe(failure, url), failure);
+      const scopes = failure.kind === 'refused' ? lackingScopes(failure.error) : undefined;
+      if (scopes !== undefined) {
+        lacking?.();
+        // Clients that start a program have no OAuth; the user of this program can ask for the scopes.
+        writeText(errorText(id, { ...scopes.error, message: `${printable(scopes.error.message)}; sign in again with: omnibus login ${url} --scope ${scopes.words}` }));
+      } else refuse(id, describe(failure, url), failure);
     },
     sessionGone: () => lost(`the gateway at ${url} has ended the session`),
     // The gateway itself tells its session what was missed.
@@ -149,4 +156,15 @@ function describe(failure: RequestFailure, url: string): string {
   // The user of this program can correct that, so the message says how.
   if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${said ?? failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
   return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${said ?? failure.problem}`;
+}
+
+/** A scope that a shell takes as it is, so that a command with it can be copied. */
+const plainScope = /^[\w:./-]+$/;
+
+/** The refusal of a request whose token lacks a scope, with the scopes to ask for. */
+function lackingScopes(error: JsonRpcErrorObject | undefined): { readonly error: JsonRpcErrorObject; readonly words: string } | undefined {
+  if (!isObject(error?.data) || error.data['reason'] !== 'auth.scope') return undefined;
+  const { requiredScopes } = error.data;
+  const isPlain = Array.isArray(requiredScopes) && requiredScopes.length > 0 && requiredScopes.every((scope) => typeof scope === 'string' && plainScope.test(scope));
+  return { error, words: isPlain ? requiredScopes.join(' ') : 'SCOPE' };
 }

@@ -57,7 +57,7 @@ async function join({ endpoint, header = [], tokens, device = false, browser }: 
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
-    url, headers, authorization: signedIn?.authorization, refused: signedIn?.refused, input: process.stdin, output: process.stdout,
+    url, headers, authorization: signedIn?.authorization, refused: signedIn?.refused, lacking: signedIn?.lacking, input: process.stdin, output: process.stdout,
     onProblem: (text, isFatal) => {
       if (isFatal) exitCode = 1;
       say(text);

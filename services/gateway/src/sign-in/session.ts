@@ -40,6 +40,8 @@ export class SignedIn {
   #renewing: Promise<void> | undefined;
   #refusedAt = -Infinity;
   #failedAt = -Infinity;
+  /** Whether the gateway has said that the token lacks a scope. */
+  #isLacking = false;
 
   constructor(tokens: KeptTokens, url: string, kept: Kept, onProblem: (problem: string) => void) {
     this.#tokens = tokens;
@@ -51,6 +53,7 @@ export class SignedIn {
 
   /** The value of the `Authorization` header; a promise where the token has expired, as after a suspension of this machine, and is being refreshed. */
   readonly authorization = (): string | Promise<string> => {
+    if (this.#isLacking) this.#takeOther();
     const { expiresAt = Infinity, accessToken } = this.#kept;
     return Date.now() < expiresAt || performance.now() - this.#failedAt < retryMs ? `Bearer ${accessToken}` : this.#renew().then(() => `Bearer ${this.#kept.accessToken}`);
   };
@@ -63,8 +66,20 @@ export class SignedIn {
     otherToken(this.#tokens, this.#url, this.#kept).then((kept) => this.#take(kept), (error: unknown) => this.#onProblem((error as Error).message));
   };
 
+  /** The token lacks a scope: from now on, requests take the one that the user signs in for elsewhere (`omnibus login --scope`). */
+  readonly lacking = (): void => {
+    this.#isLacking = true;
+  };
+
   close(): void {
     clearTimeout(this.#timer);
+  }
+
+  #takeOther(): void {
+    const kept = this.#tokens.find(this.#url);
+    if (kept === undefined || kept.accessToken === this.#kept.accessToken) return;
+    this.#isLacking = false;
+    this.#take(kept);
   }
 
   #untilStale(): number {
