@@ -190,6 +190,19 @@ describe.each(shapes)('%s', (shape) => {
     expect(of((await api<Approvals>('both', '/approvals')).said, '{"amount":8000}')).toMatchObject({ mayDecide: false, obstacle: 'nobody approves calls of his own' });
     expect(of((await api<Approvals>('ops', '/approvals')).said, '{"amount":7000}')).toMatchObject({ mayDecide: false, obstacle: 'this is for group:finance' });
     expect(await api('ann', '/approvals')).toMatchObject({ status: 403, said: { reason: 'forbidden' } });
+    expect((await fetch(`http://${first}/api/v1/watch?topics=approvals`, { headers: keys.headersOf('ann') })).status).toBe(403);
+    const stop = new AbortController();
+    const stream = await fetch(`http://${first}/api/v1/watch?topics=approvals`, { headers: keys.headersOf('ops'), signal: stop.signal });
+    const told = new Heard<Approvals>();
+    const reading = (async () => {
+      let rest = '';
+      for await (const piece of (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>) as unknown as AsyncIterable<string>) {
+        const events = `${rest}${piece}`.split('\n\n');
+        rest = events.pop() ?? '';
+        for (const event of events) if (event.startsWith('event: approvals\ndata: ')) told.add(JSON.parse(event.slice('event: approvals\ndata: '.length)) as Approvals);
+      }
+    })().catch(() => undefined);
+    expect(of(await told.untilSome(({ waiting }) => waiting === 2), '{"amount":7000}')).toMatchObject({ mayDecide: false, obstacle: 'this is for group:finance' });
     const approve = { digest: call.digest, approve: true };
     expect(await api('fin', `/approvals/${call.id}`, { ...approve, approve: 'yes' })).toMatchObject({ status: 400, said: { reason: 'invalid', problem: expect.stringContaining('approve') as string } });
     expect(await api('both', `/approvals/${mine.id}`, { digest: mine.digest, approve: true })).toMatchObject({ status: 403, said: { reason: 'forbidden', problem: expect.stringContaining('of his own') as string } });
@@ -200,6 +213,9 @@ describe.each(shapes)('%s', (shape) => {
     expect(done).toEqual({ status: 200, said: { id: call.id, state: 'approved', by: 'omnibus:keys|fin' } });
     expect(await api('fin', `/approvals/${call.id}`, approve)).toEqual(done); // The same act with the same key.
     expect(reasonOf(await refund)).toBe('answered');
+    expect(of(await told.untilSome(({ waiting }) => waiting === 1), '{"amount":8000}')).toMatchObject({ state: 'waiting' });
+    stop.abort();
+    await reading;
     expect(await api('fin', `/approvals/${mine.id}`, { digest: mine.digest, approve: false, reason: 'not today' }, last)).toMatchObject({ status: 200, said: { state: 'refused' } });
     expect((await own).last.error).toMatchObject({ message: expect.stringContaining('not today') as string });
     expect(calls()).toBe(before + 1);

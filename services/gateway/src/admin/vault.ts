@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { actsCounted, read } from './acts.ts';
-import type { Assembly, Heard } from './api/assembly.ts';
+import { surveyMs, type Assembly, type Heard } from './api/assembly.ts';
 import { rotated, vaultReport, type ShownVault } from './api/vault-desk.ts';
 
 export interface VaultRoutesOptions {
@@ -34,7 +34,6 @@ export interface RotateAnswer {
 }
 
 const wanted = z.strictObject({ key: z.string().min(1).max(40).optional() });
-const surveyMs = 3_000;
 /** Together with the time for asking all processes, less than the command line waits. */
 const rotateMs = 6_000;
 

@@ -1,6 +1,6 @@
 /** Calls that wait for approvers, as the API of any process shows and decides them: those that hold calls are asked. */
 import type { Approval, ApprovalPage, Approvals, Decided, Decision, Missing } from '@omnibus/admin-api';
-import type { Config } from '@omnibus/config';
+import { consoleMode, type Config } from '@omnibus/config';
 import type { JsonObject } from '@omnibus/protocol';
 import { z } from 'zod';
 import type { SealingKeys } from '../../sealing-key.ts';
@@ -9,7 +9,7 @@ import { mayLook, obstacleOf, type Approver } from '../approval-rules.ts';
 import { mayDo } from '../roles.ts';
 import { ApiProblem } from './api-problem.ts';
 import { sentApproval, type SentApproval } from './approval-desk.ts';
-import { actMs, type Assembly, type Heard } from './assembly.ts';
+import { actMs, surveyMs, type Assembly, type Heard } from './assembly.ts';
 import { positionOf } from './board.ts';
 import { signDecision } from './decision-seal.ts';
 
@@ -78,13 +78,14 @@ export class ApprovalsOfAll {
   /** Why no decision can be sent from this process. */
   get #unable(): string | undefined {
     const { config, keys, isShared } = this.#options;
+    if (consoleMode(config()) !== 'full') return 'the console may only be looked at here';
     const { auth } = config();
     return isShared && auth !== undefined && auth !== 'none' && keys === undefined ? 'this process has no sealing key, so the others do not accept from it who decides' : undefined;
   }
 
   /** The answer of one of those that hold calls: all of them have the same. */
   async #first<Body>(about: string, args: JsonObject, shape: z.ZodType<Body>): Promise<{ readonly process: string; readonly answer: Body; readonly missing: Missing }> {
-    const { said, missing }: Heard<Body> = await this.#options.assembly.ask(about, args, shape);
+    const { said, missing }: Heard<Body> = await this.#options.assembly.ask(about, args, shape, surveyMs);
     const [first] = said.toSorted((one, other) => one.process.localeCompare(other.process));
     if (first === undefined) throw new ApiProblem('starting', 'no process with the role session answers, and those hold calls that wait', 'is one there, of this version, and does it reach NATS? omnibus status says');
     return { process: first.process, answer: first.body, missing: missing.filter(({ role }) => role === 'session' || role === 'all') };

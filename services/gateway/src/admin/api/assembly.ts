@@ -8,6 +8,8 @@ import type { z } from 'zod';
 
 /** Milliseconds within which a process has to answer; one that does not is busy, cut off or gone. */
 const answerMs = 500;
+/** Time limit of questions to which only processes of one role know the answer: they are waited for longer, since without them there is nothing to show. */
+export const surveyMs = 3_000;
 /** Time limit of questions that need work at the other process, such as reconnecting to a server. */
 export const actMs = 10_000;
 

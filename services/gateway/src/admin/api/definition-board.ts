@@ -3,7 +3,7 @@ import { deviation, sign, type Definitions, type DefinitionsApproved, type Defin
 import type { Config } from '@omnibus/config';
 import { z } from 'zod';
 import { ApiProblem } from './api-problem.ts';
-import { actMs, type Assembly, type Heard } from './assembly.ts';
+import { actMs, surveyMs, type Assembly, type Heard } from './assembly.ts';
 
 const counted = z.number();
 const ofServer = z.object({ server: z.string(), mode: z.enum(['pin', 'warn']).optional(), problem: z.string().optional(), held: counted, deviations: z.array(deviation), more: counted, signs: z.array(sign) });
@@ -25,21 +25,21 @@ export class DefinitionsOfAll {
   }
 
   async list(): Promise<Definitions> {
-    const heard = await this.#assembly.ask('definitions', {}, said);
+    const heard = await this.#assembly.ask('definitions', {}, said, surveyMs);
     const { mcpServers } = this.#config();
     const names = new Set([...Object.keys(mcpServers).filter((name) => mcpServers[name]?.disabled !== true), ...heard.said.flatMap(({ body }) => body.servers.map(({ server }) => server))]);
     return { servers: [...names].map((name) => this.#merged(name, heard)), missing: ofBackends(heard) };
   }
 
   async one(name: string): Promise<DefinitionsPage> {
-    const heard = await this.#assembly.ask('definitions', { server: name }, said);
+    const heard = await this.#assembly.ask('definitions', { server: name }, said, surveyMs);
     if (!Object.hasOwn(this.#config().mcpServers, name) && !heard.said.some(({ body }) => body.servers.length > 0)) throw new ApiProblem('unknown', `there is no server ${JSON.stringify(name.slice(0, 64))}`);
     return { server: this.#merged(name, heard), missing: ofBackends(heard) };
   }
 
   /** @throws {ApiProblem} `conflict` when the server says something else by now: nothing is approved then. */
   async approve(name: string, digests: readonly string[]): Promise<ApprovedNow> {
-    const heard = await this.#assembly.ask('definitions', { server: name }, said);
+    const heard = await this.#assembly.ask('definitions', { server: name }, said, surveyMs);
     const places = heard.said.flatMap(({ process, body }) => body.servers.filter(({ server, mode }) => server === name && mode !== undefined).map((each) => ({ process, ...each })));
     const place = places.find(({ deviations }) => digests.every((digest) => deviations.some((each) => each.digest === digest)));
     if (place === undefined) {

@@ -113,7 +113,12 @@ export class Watches {
 
   async #tell(): Promise<void> {
     await Promise.all(this.#wanted.map(async (topic) => {
-      const answer = await this.#ask(topic);
+      // A topic that nobody can answer for now is tried again at the next look.
+      const answer = await this.#ask(topic).catch((error: unknown) => {
+        if (error instanceof ApiProblem) return undefined;
+        throw error;
+      });
+      if (answer === undefined) return;
       for (const stream of this.#streams) {
         if (!stream.topics.has(topic)) continue;
         const own = stream.forReader(topic, answer);
