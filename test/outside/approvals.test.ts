@@ -230,7 +230,7 @@ describe.each(shapes)('%s', (shape) => {
       expect(waiting).toMatchObject({ mayDecide: false, obstacle: expect.stringContaining('no sealing key') as string });
       expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: true }, backend)).toMatchObject({ status: 409, said: { advice: expect.stringContaining('console of an edge') as string } });
       const { processes } = (await api<Processes>('ops', '/processes')).said;
-      const said = JSON.stringify({ id: waiting?.id, digest: waiting?.digest, approve: true, by: 'eve', at: Date.now() });
+      const said = JSON.stringify({ id: waiting?.id, digest: waiting?.digest, approve: true, by: 'eve', at: Date.now(), facts: { issuer: 'omnibus:keys', subject: 'fin', principal: 'p_of_fin', groups: ['finance'], actors: [], scopes: [] } });
       const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'eve', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
       const answers = new Heard<JsonObject>();
       const asking = processes.filter(({ role }) => role === 'session').map(({ process }) => bus.request(subjects.adminAsk, { about: 'approval-decide', args: { to: process, said, signature: 'x'.repeat(43) } }, {
