@@ -135,4 +135,32 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
       expect(await seen.findings()).toEqual([]);
     }
   });
+
+  it('an operator pauses a server with the keyboard: callers are told, everybody sees it, and it is resumed; all of that is on record', async () => {
+    using client = await RawClient.open(gateway.url, undefined, keys.headersOf('ann'));
+    await client.untilTools((names) => names.includes('stock'));
+    await open('ops', 'servers/shop');
+    await page.getByRole('button', { name: 'Pause…' }).press('Enter');
+    await page.getByRole('dialog', { name: 'Pause shop?' }).getByRole('button', { name: 'Pause', exact: true }).press('Enter');
+    await page.getByText(/Paused by .*key.*ops/).waitFor();
+    await page.getByRole('row', { name: /shop.*paused/ }).waitFor();
+    expect(await seen.findings()).toEqual([]);
+    // Session workers hear of it by themselves.
+    await expect.poll(async () => (await client.callTool('stock', {})).last.error?.data).toMatchObject({ reason: 'upstream.paused', retry: 'same' });
+    await page.goto(`http://${admin}/#/overview`);
+    await page.getByText(/server shop is paused by/).waitFor();
+    expect(await (await fetch(`http://${admin}/metrics`)).text()).toContain('omnibus_upstream_paused{server="shop"} 1');
+    await page.goto(`http://${admin}/#/servers/shop`);
+    await page.getByRole('button', { name: 'Resume' }).press('Enter');
+    await page.getByText('It is not paused any more.').waitFor();
+    await expect.poll(async () => (await client.callTool('stock', {})).last.result).toBeDefined();
+    for (const event of ['admin.pause', 'admin.resume']) {
+      await expect.poll(async () => {
+        const said = await (await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=ops`, { headers: keys.headersOf('eve') })).json() as { readonly records: readonly object[] };
+        return said.records.length;
+      }).toBe(1);
+    }
+    const pauseBy = (subject: string): Promise<Response> => fetch(`http://${admin}/api/v1/servers/shop/pause`, { method: 'POST', headers: { ...keys.headersOf(subject), 'content-type': 'application/json', 'x-omnibus-console': '1' }, body: '{}' });
+    expect([(await pauseBy('eve')).status, (await pauseBy('vic')).status]).toEqual([403, 403]);
+  });
 });

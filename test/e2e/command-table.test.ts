@@ -75,6 +75,8 @@ const cases: Readonly<Record<string, Case>> = {
   'status': { args: admin },
   'sessions': { args: admin },
   'restart': { args: (at) => ['idle', ...admin(at)] },
+  'pause': { args: (at) => ['idle', '--for', '1m', '--because', 'tests', ...admin(at)] },
+  'resume': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
   'completion': { args: () => ['fish'] },
   'calls list': { args: admin },
   'calls show': { args: (at) => [at.tag, ...admin(at)] },

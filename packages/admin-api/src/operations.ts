@@ -1,6 +1,6 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
-import { catalogue, catalogueKinds, configuration, ended, logs, overview, processes, rateHistory, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { catalogue, catalogueKinds, configuration, ended, logs, overview, paused, processes, rateHistory, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
@@ -36,6 +36,11 @@ export const operations = {
   server: { method: 'get', path: '/servers/{name}', summary: 'One server.', answer: serverPage },
   logs: { method: 'get', path: '/servers/{name}/logs', summary: 'What a server wrote to stderr, and what became of its connection, in one order.', answer: logs },
   restart: { method: 'post', path: '/servers/{name}/restart', summary: 'Connects to a server anew, in every process; what is at work there is finished first.', answer: restarted },
+  pause: {
+    method: 'post', path: '/servers/{name}/pause', summary: 'Pauses a server in every process: nothing new is sent to it, and what runs there goes on.', answer: paused,
+    query: z.object({ forMs: z.coerce.number().int().min(1).max(3_650 * 86_400_000).optional().describe('Milliseconds. Default: until it is resumed.'), because: z.string().max(500).optional().describe('The reason, which callers are told.') }),
+  },
+  resume: { method: 'post', path: '/servers/{name}/resume', summary: 'Ends the pause of a server.', answer: paused },
   catalogue: {
     method: 'get', path: '/catalogue', summary: 'What an endpoint offers, in the words that its clients see.', answer: catalogue,
     query: page.extend({ endpoint: z.string().max(64).optional().describe('Default: the one of all servers.'), q: z.string().max(200).optional().describe('Stands in a name, title or description.'), kind: z.enum(catalogueKinds).optional(), server: z.string().max(64).optional() }),

@@ -55,7 +55,7 @@ export const processes = z.object({ processes: z.array(processRow), missing });
 export type ProcessRow = z.output<typeof processRow>;
 export type Processes = z.output<typeof processes>;
 
-export const serverStates = ['up', 'down', 'connecting', 'asleep', 'disabled', 'unknown'] as const;
+export const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
 const serverInfo = { era: z.enum(['legacy', 'modern']).optional(), revision: z.string().optional(), lastWords: z.string().optional().describe('The last line on stderr, of a program.') };
 export const serverPlace = z.object({
   process: z.string(), state: z.enum(serverStates), problem: z.string().optional(), trouble: z.string().optional().describe('What kind of problem: program, ended, address, credentials, time, speech or configuration.'), since: at.optional(), running: counted, waiting: counted, connections: counted.describe('Besides the first.'),
@@ -66,6 +66,7 @@ export const serverRow = z.object({
   name: z.string(), description: z.string().optional(), account: z.string().optional().describe('On whose account it is called; left out where it is sent no credentials.'), state: z.enum(serverStates), problem: z.string().optional(), advice: z.string().optional(),
   transport: z.enum(['stdio', 'http', 'sse', 'websocket']), since: at.optional(), tools: counted, prompts: counted, resources: counted,
   leftOut: counted.describe('Entries that are in no list because they do not fit.'), held: counted.describe('Entries that wait to be approved.'), ...serverInfo,
+  paused: z.object({ by: z.string(), since: at, until: at.optional(), because: z.string().optional() }).optional().describe('Nothing new is sent to it, and what runs there goes on. Its state is `paused` unless it is down besides.'),
   running: counted, waiting: counted, connections: counted, rates: rates.optional(), places: z.array(serverPlace).describe('Processes that are connected to it.'),
 });
 export type ServerRow = z.output<typeof serverRow>;
@@ -83,6 +84,8 @@ export const logs = z.object({ server: z.string(), lines: z.array(line), missing
 export type Logs = z.output<typeof logs>;
 export const restarted = z.object({ server: z.string(), done: counted.describe('Processes that connected anew.'), of: counted.describe('Processes that are connected to it.'), missing });
 export type Restarted = z.output<typeof restarted>;
+export const paused = z.object({ server: z.string(), isPaused: z.boolean(), until: at.optional() });
+export type Paused = z.output<typeof paused>;
 
 const json = z.record(z.string(), z.unknown());
 export const catalogueKinds = ['tool', 'prompt', 'resource', 'template'] as const;

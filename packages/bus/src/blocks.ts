@@ -25,7 +25,7 @@ export class Blocks {
       if (before !== undefined) blocks.#blocked.delete(before);
       blocks.#byKey.delete(change.key);
       if (change.kind === 'put') {
-        const name = `${change.value.kind} ${change.value.name}`;
+        const name = `${change.value.isPause === true ? 'pause' : change.value.kind} ${change.value.name}`;
         blocks.#blocked.set(name, change.value);
         blocks.#byKey.set(change.key, name);
       }
@@ -49,11 +49,11 @@ export class Blocks {
   }
 
   async add(record: BlockRecord): Promise<void> {
-    await this.#bucket.put(keyOf(record.kind, record.name), record);
+    await this.#bucket.put(keyOf(record.isPause === true ? 'pause' : record.kind, record.name), record);
   }
 
-  /** @returns false when there was no such block. */
-  async remove(kind: BlockKind, name: string): Promise<boolean> {
+  /** @param kind `pause`: ends the pause of a server. @returns false when there was no such block. */
+  async remove(kind: BlockKind | 'pause', name: string): Promise<boolean> {
     const key = keyOf(kind, name);
     const entry = await this.#bucket.get(key);
     if (entry === undefined) return false;
@@ -77,13 +77,19 @@ export class Blocks {
     return record === undefined ? undefined : callerFault(record);
   }
 
-  /** The reason why a caller may not use a server. @param tool by the server's own name; undefined for anything else. */
-  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined): GatewayFault | undefined {
+  /**
+   * The reason why a caller may not use a server.
+   * @param tool by the server's own name; undefined for anything else.
+   * @param isBegun whether it belongs to something that runs there already, which a pause leaves alone.
+   */
+  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined, isBegun = false): GatewayFault | undefined {
     if (this.#blocked.size === 0) return undefined;
     const caller = this.callerProblem(facts);
     if (caller !== undefined) return caller;
     const record = this.#find(`server ${server}`) ?? (tool === undefined ? undefined : this.#find(`tool ${server}/${tool}`));
-    return record === undefined ? undefined : targetFault(record);
+    if (record !== undefined) return targetFault(record);
+    const pause = isBegun ? undefined : this.#find(`pause ${server}`);
+    return pause === undefined ? undefined : fault('upstream.paused', `whoever runs the gateway has paused the server ${JSON.stringify(pause.name)}${why(pause)}; nothing new is sent to it until it is resumed`);
   }
 
   #find(name: string): BlockRecord | undefined {
@@ -94,7 +100,7 @@ export class Blocks {
 
 const isOn = ({ until }: BlockRecord): boolean => until === undefined || Date.now() < until;
 /** Keys have digests, since names may have any form and length. */
-const keyOf = (kind: BlockKind, name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;
+const keyOf = (kind: BlockKind | 'pause', name: string): string => `${kind}.${hash('sha256', name, 'base64url')}`;
 const why = ({ because }: BlockRecord): string => (because === undefined ? '' : `: ${because}`);
 
 function callerFault(record: BlockRecord): GatewayFault {

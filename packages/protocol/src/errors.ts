@@ -93,6 +93,7 @@ export const errorTable = {
   'approval.limit': row(-32603, 200, 'same', 'As many calls wait for an approval as limits.maxWaitingApprovalsPerCaller allows one caller, or limits.maxWaitingApprovals all callers. The request was not executed.'),
   'audit.unavailable': row(-32603, 503, 'same', 'With audit.strict, a call that is not read-only is sent only after an audit record of it is stored, and none could be stored now. The request was not executed.'),
   'upstream.unavailable': row(-32603, 200, 'same', 'The server is not connected. The request was not executed.'),
+  'upstream.paused': row(-32603, 200, 'same', 'An administrator of the gateway has paused the server (`omnibus resume` ends that); calls that run there go on. The request was not executed.'),
   'upstream.busy': row(-32603, 200, 'same', 'The server has as many running and waiting requests as its `concurrency` and `maxWaiting` allow. The request was not executed.'),
   'upstream.connections': row(-32603, 200, 'same', 'The caller needs a connection of its own to the server, and all that maxConnections of the server, limits.maxCallerConnections or limits.maxCallerPrograms allow are in use. The request was not executed.'),
   'upstream.lost': row(-32603, 200, 'unknown-outcome', 'The connection to the server broke while the server worked on the request.'),

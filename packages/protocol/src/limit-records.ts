@@ -56,4 +56,6 @@ export interface BlockRecord {
   readonly at: number;
   readonly until?: number;
   readonly because?: string;
+  /** Of a server: it is paused, so that nothing new is sent to it and what runs there goes on. A version that does not know this blocks the server. */
+  readonly isPause?: boolean;
 }

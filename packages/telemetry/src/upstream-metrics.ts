@@ -61,6 +61,7 @@ export class UpstreamMetrics extends Instruments {
   readonly #credentials = this.counter('omnibus_credential_requests_total', 'Requests to an issuer for a token for an upstream server, by outcome: a token (good), a refusal, or no answer (unavailable).', ['server', 'outcome']);
   readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).', ['server', 'cause']);
   readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
+  readonly #paused = this.gauge('omnibus_upstream_paused', '1 while a server is paused (omnibus pause): nothing new is sent to it. 0 for the others.', ['server']);
   readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
   readonly #connections = this.gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that belong to a single caller or session; on stdio each has a program of its own.', ['server']);
@@ -159,6 +160,12 @@ export class UpstreamMetrics extends Instruments {
     this.#running.set({ server }, running);
     this.#waiting.set({ server }, waiting);
     this.#connections.set({ server }, connections);
+  }
+
+  /** @param servers all of them. @param paused those that are paused. */
+  paused(servers: Iterable<string>, paused: ReadonlySet<string>): void {
+    this.#paused.reset();
+    for (const server of servers) this.#paused.set({ server }, paused.has(server) ? 1 : 0);
   }
 
   leftOut(server: ServerName, count: number): void {

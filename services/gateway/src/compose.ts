@@ -29,7 +29,7 @@ import { TapDesk } from './admin/api/tap-desk.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
-import { measureBus, measureConfig, repeat } from './measure.ts';
+import { measureBus, measureConfig, measurePauses, repeat } from './measure.ts';
 import { tlsFilesOf } from './tls-files.ts';
 
 export type Role = 'all' | 'edge' | 'session' | 'backend';
@@ -166,6 +166,7 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let authorization: AuthorizationServer | undefined;
   try {
     if (isServing) blocks = await openBlocks(opened, log);
+    if (blocks !== undefined) measurePauses(blocks, () => current, metrics);
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {

@@ -1,6 +1,6 @@
 /** The output of each command with `--json`; `docs/commands.md` is generated from it, and tests check each command against it. */
 import {
-  callPage, calls, logs, missing, processRow, restarted, serverRow, sessions, summary, call, line,
+  callPage, calls, logs, missing, paused, processRow, restarted, serverRow, sessions, summary, call, line,
 } from '@omnibus/admin-api';
 import { z } from 'zod';
 import { vaultReport } from './admin/api/vault-desk.ts';
@@ -29,7 +29,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'reload': z.object({ isReloaded: z.literal(true) }),
   'block': z.object({ kind: text, name: text, isBlocked: z.literal(true) }),
   'unblock': z.object({ kind: text, name: text, isBlocked: z.literal(false) }),
-  'blocks': z.array(z.object({ kind: text, name: text, by: text, at: ms, until: ms.optional(), because: text.optional() })),
+  'blocks': z.array(z.object({ kind: text, name: text, by: text, at: ms, until: ms.optional(), because: text.optional(), isPause: z.boolean().optional() })),
   'usage': z.object({ by: text, sums: z.array(sum), rows: z.array(z.object({ caller: text, tenant: text.optional(), groups: z.array(text), server: text, tool: text, calls: count, failed: count, bytes: count })) }),
   'recover': z.object({ token: text, until: text }),
   'check': z.object({ file: text, isGood: z.boolean(), client: text.optional(), problems: z.array(placed.partial()), warnings: z.array(placed.partial()), notes: z.array(placed), servers: z.array(text), profiles: z.array(text), accounts: z.array(z.object({ server: text, account: text })), starts, consent: text.optional().describe('of all of starts') }),
@@ -60,6 +60,8 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'status': z.object({ processes: z.array(processRow), servers: z.array(serverRow), missing }),
   'sessions': sessions.omit({ next: true }),
   'restart': restarted,
+  'pause': paused,
+  'resume': paused,
   'calls list': calls.describe('with --follow a call a line'),
   'calls show': callPage,
   'calls replay': results,

@@ -1,5 +1,6 @@
 /** What a process measures of itself: its bus and its configuration. */
-import type { Bus } from '@omnibus/bus';
+import type { Blocks, Bus } from '@omnibus/bus';
+import { enabledServers, type Config } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { Metrics } from '@omnibus/telemetry';
 import type { ConfigHistory } from './admin/api/config-history.ts';
@@ -25,6 +26,11 @@ export function measureConfig(history: Pick<ConfigHistory, 'state'>, metrics: Me
     metrics.configSuccessful.set(rejected === undefined ? 1 : 0);
     metrics.configAppliedAt.set(Date.parse(appliedAt) / 1_000);
   });
+}
+
+/** Keeps up to date which servers are paused. */
+export function measurePauses(blocks: Blocks, config: () => Config, metrics: Metrics): void {
+  metrics.beforeScrape(() => metrics.upstream.paused(enabledServers(config()).keys(), new Set(blocks.all.filter(({ isPause }) => isPause === true).map(({ name }) => name))));
 }
 
 /** Calls `run` now and every `everyMs`. @returns a function that ends this. */

@@ -85,7 +85,7 @@ function exitOf(reason: string, code: number, httpStatus: number | undefined): E
   if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || httpStatus === 401 || httpStatus === 403) return 'forbidden';
   if (httpStatus === 404) return 'unknown';
   if (reason.endsWith('.timeout')) return 'timeout';
-  if (/^(upstream\.(busy|connections)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(reason)) return 'busy';
+  if (/^(upstream\.(busy|connections|paused)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(reason)) return 'busy';
   if (reason === 'upstream.unavailable' || reason === 'gateway.unavailable' || reason === 'upstream.refused') return 'unreachable';
   return reason === 'params.invalid' || code === -32_602 ? 'usage' : 'other';
 }

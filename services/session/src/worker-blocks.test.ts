@@ -126,3 +126,31 @@ it('is not asked for its tasks by clients without a session, and who waits for o
   for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) expect(await outcomeOf(ask(method, { taskId }))).toBe('call.blocked');
   expect(worker.reached).toEqual([]);
 });
+
+it('is sent nothing new while it is paused, and what runs there goes on', async () => {
+  const { ask } = await worker.open(latestLegacyRevision, { tasks: {} }, ann);
+  worker.outcome = { kind: 'result', result: { task: { taskId: 'one', status: 'working', createdAt: 'now', lastUpdatedAt: 'now', ttl: 1_000 } } };
+  const taskId = ((await ask('tools/call', { name: 'shut__run', arguments: {}, task: {} })).result?.['task'] as JsonObject)['taskId'];
+  const taken = Promise.withResolvers<() => void>();
+  worker.takes = (reply) => taken.resolve(() => reply({ kind: 'result', result: { content: [] } }));
+  const running = ask('tools/call', { name: 'shut__run', arguments: {} });
+  const finish = await taken.promise;
+  const { promise: heard, resolve: hear } = Promise.withResolvers<void>();
+  blocks.onChanged(() => hear());
+  await blocks.add({ kind: 'server', name: shut, by: 'test', at: 0, isPause: true, because: 'it is mended' });
+  await heard;
+  await turn();
+  const { error } = await ask('tools/call', { name: 'shut__run', arguments: {} });
+  expect(error).toMatchObject({ message: expect.stringMatching(/paused the server "shut": it is mended/) as string, data: { reason: 'upstream.paused', retry: 'same' } });
+  expect(await outcomeOf(ask('resources/subscribe', { uri: 'shut://one' }))).toBe('upstream.paused');
+  finish();
+  expect(await outcomeOf(running)).toBe('answered');
+  worker.takes = undefined;
+  worker.outcome = { kind: 'result', result: {} };
+  expect(await outcomeOf(ask('tasks/cancel', { taskId }))).not.toBe('upstream.paused');
+  expect(await outcomeOf(ask('tools/call', { name: 'open__run', arguments: {} }))).toBe('answered');
+  expect(await blocks.remove('pause', shut)).toBe(true);
+  expect(await blocks.remove('pause', shut)).toBe(false);
+  await turn();
+  expect(await outcomeOf(ask('tools/call', { name: 'shut__run', arguments: {} }))).toBe('answered');
+});

@@ -12,6 +12,7 @@ const ofServer: Readonly<Record<ServerRow['state'], readonly [Tone, string, stri
   down: ['bad', '✗', 'down'],
   connecting: ['warn', '◐', 'connecting'],
   asleep: ['off', '◌', 'asleep'],
+  paused: ['off', '‖', 'paused'],
   disabled: ['off', '○', 'disabled'],
   unknown: ['off', '?', 'unknown'],
 };

@@ -1,7 +1,7 @@
 /** The view "Servers": the state of each server, since when and why, with its lines of stderr. */
-import type { Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
+import type { Paused, Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
 import { useState } from 'preact/hooks';
-import { post } from '../api/ask.ts';
+import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
 import { Ago, Command, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
 import { Missing } from '../parts/missing.tsx';
@@ -63,13 +63,27 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
 
 function One({ name }: { readonly name: string }) {
   const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}`);
-  const [isAsking, setAsking] = useState(false);
+  const [asking, setAsking] = useState<'restart' | 'pause'>();
   const [done, setDone] = useState<string>();
   const { mayChange } = may();
   const restart = async (): Promise<string> => {
     const { done: by, of } = await post<Restarted>(`servers/${encodeURIComponent(name)}/restart`);
     refresh();
     return `${by} of ${count(of, 'process', 'processes')} connected to it anew.`;
+  };
+  const pause = async (): Promise<string> => {
+    await post<Paused>(`servers/${encodeURIComponent(name)}/pause`);
+    refresh();
+    return 'It is paused.';
+  };
+  const resume = async (): Promise<void> => {
+    try {
+      await post<Paused>(`servers/${encodeURIComponent(name)}/resume`);
+      setDone('It is not paused any more.');
+    } catch (error) {
+      setDone(problemWords(error).problem);
+    }
+    refresh();
   };
   return (
     <section class="detail" aria-label={`Server ${name}`}>
@@ -78,7 +92,8 @@ function One({ name }: { readonly name: string }) {
         <>
           <Why {...value} />
           <div class="buttons">
-            <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking(true)}>Restart…</button>
+            <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking('restart')}>Restart…</button>
+            {value.server.paused === undefined ? <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking('pause')}>Pause…</button> : <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => void resume()}>Resume</button>}
             <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>Its tools</a>
             <a class="button" href={hrefOf('calls', undefined, { server: name })}>Its calls</a>
           </div>
@@ -88,8 +103,13 @@ function One({ name }: { readonly name: string }) {
           <Lines {...value} />
         </>
       )}</Shown>
-      {isAsking && (
-        <Confirm title={`Restart ${name}?`} act="Restart" run={restart} close={(said) => { setAsking(false); setDone(said); }}>
+      {asking === 'pause' && (
+        <Confirm title={`Pause ${name}?`} act="Pause" run={pause} close={(said) => { setAsking(undefined); setDone(said); }}>
+          <p>Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones are refused, and told why.</p>
+        </Confirm>
+      )}
+      {asking === 'restart' && (
+        <Confirm title={`Restart ${name}?`} act="Restart" run={restart} close={(said) => { setAsking(undefined); setDone(said); }}>
           <p>Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is lost.</p>
         </Confirm>
       )}
@@ -101,6 +121,7 @@ function Why({ server, address, command, endpoints }: ServerPage) {
   return (
     <>
       <p><ServerState state={server.state} /> {server.problem !== undefined && <Said text={server.problem} max={1_000} />}</p>
+      {server.paused !== undefined && <p>Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />{server.paused.until !== undefined && `, until ${server.paused.until}`}{server.paused.because !== undefined && <>: <Said text={server.paused.because} /></>}. Nothing new is sent to it; what runs there goes on.</p>}
       {server.advice !== undefined && <p class="advice">→ <Said text={server.advice} max={1_000} /></p>}
       <dl>
         <dt>Speaks</dt><dd>{server.revision ?? 'not known yet'}{server.era !== undefined && ` (${server.era})`} over {server.transport}</dd>

@@ -1,7 +1,7 @@
 /** Commands that ask the admin port of a running gateway, and shell completion. */
 import { Argument, type Command } from 'commander';
 import type { ApiOptions } from '../commands/api.ts';
-import type { SessionsOptions } from '../commands/running.ts';
+import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
 
 export function addRunning(program: Command): void {
   const command = (name: string, description: string): Command => program.command(name).description(description)
@@ -29,6 +29,22 @@ export function addRunning(program: Command): void {
     .action(async (server: string, options: ApiOptions) => {
       const { restart } = await import('../commands/running.ts');
       await restart(server, options);
+    });
+
+  command('pause', 'send a server nothing new, in every process at once; what runs there goes on, and callers are told')
+    .argument('<server>', 'name of the server')
+    .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is resumed)')
+    .option('--because <text>', 'the reason, which callers are told')
+    .action(async (server: string, options: PauseOptions) => {
+      const { pause } = await import('../commands/running.ts');
+      await pause(server, options);
+    });
+
+  command('resume', 'end the pause of a server')
+    .argument('<server>', 'name of the server')
+    .action(async (server: string, options: ApiOptions) => {
+      const { resume } = await import('../commands/running.ts');
+      await resume(server, options);
     });
 
   program.command('completion').description('print a completion script for a shell: source <(omnibus completion bash)')

@@ -37,7 +37,7 @@ export function unblock(kind: string, name: string, options: ActOptions): Promis
 export function showBlocks({ json = false, ...options }: ActOptions): Promise<void> {
   return runCommand(json, async () => {
     const blocks = JSON.parse((await askAdmin(options, 'GET', '/blocks')).text) as readonly BlockRecord[];
-    const rows = blocks.map(({ kind, name, by, at, until, because }) => [kind, printable(name), dateOf(at), until === undefined ? '-' : dateOf(until), printable(by), printable(because ?? '')]);
+    const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [isPause === true ? 'server (paused)' : kind, printable(name), dateOf(at), until === undefined ? '-' : dateOf(until), printable(by), printable(because ?? '')]);
     answerEither(json, blocks, blocks.length === 0 ? 'nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
     return 'done';
   });

@@ -1,6 +1,7 @@
 /** Lists the sessions of a running gateway, and restarts its connections to servers. */
 import { printable } from '@omnibus/protocol';
-import { answerEither, notice, runCommand } from '../outcome.ts';
+import { parseDuration } from '@omnibus/config';
+import { answerEither, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
 import { askApi, queryOf, type ApiOptions } from './api.ts';
 import { sayMissing } from './calls.ts';
@@ -30,6 +31,29 @@ export function listSessions(options: SessionsOptions): Promise<void> {
     answerEither(options.json, { sessions, total, missing }, `${alignColumns([['SESSION', 'CLIENT', 'STATE', 'REVISION', 'ENDPOINT', 'CALLER', 'SERVERS', 'PROCESS'], ...rows])}\n`);
     if (total > sessions.length) notice(`and ${total - sessions.length} more`);
     sayMissing(missing);
+    return 'done';
+  });
+}
+
+export interface PauseOptions extends ApiOptions {
+  readonly for?: string;
+  readonly because?: string;
+}
+
+export function pause(server: string, { for: lasts, because, ...options }: PauseOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const forMs = lasts === undefined ? undefined : parseDuration(lasts);
+    if (lasts !== undefined && (forMs === undefined || forMs <= 0)) throw new CommandProblem('usage', `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`);
+    const done = await askApi(options, 'pause', `/servers/${encodeURIComponent(server)}/pause${queryOf({ forMs, because })}`, 'POST');
+    answerEither(options.json, done, `${printable(server)} is paused${done.until === undefined ? '' : ` until ${done.until}`}: nothing new is sent to it, and what runs there goes on\n`);
+    return 'done';
+  });
+}
+
+export function resume(server: string, options: ApiOptions): Promise<void> {
+  return runCommand(options.json, async () => {
+    const done = await askApi(options, 'resume', `/servers/${encodeURIComponent(server)}/resume`, 'POST');
+    answerEither(options.json, done, `${printable(server)} is not paused any more\n`);
     return 'done';
   });
 }

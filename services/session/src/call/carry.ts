@@ -175,7 +175,7 @@ export class Carrier<Stream extends CallStream> {
    * @param missed called, once the subscription is in place again, with each resource that may have changed while it was not.
    */
   subscribeAgain(server: ServerName, hasGap: boolean, missed: (uri: string) => void): void {
-    if (this.#host.callGate?.problemOf(this.#port.facts, server, undefined) !== undefined) return;
+    if (this.#host.callGate?.problemOf(this.#port.facts, server, undefined, true) !== undefined) return;
     for (const [of, uri] of this.#kept.subscriptions) {
       if (of !== server) continue;
       const exchange = this.sendOwn({ method: 'resources/subscribe', server, params: { uri }, subject: ['resource', uri] }, ({ kind }) => {

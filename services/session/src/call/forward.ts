@@ -74,7 +74,7 @@ export class Forwarding<Stream extends CallStream> {
   endBlocked(blocks: Blocks): boolean {
     const { facts } = this.#client.port;
     const problem = blocks.callerProblem(facts);
-    this.carrier.open.failSome(({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool)));
+    this.carrier.open.failSome(({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool, true)));
     return problem !== undefined;
   }
 
@@ -120,8 +120,8 @@ export class Forwarding<Stream extends CallStream> {
     return plan.kind === 'refuse' ? plan.fault : undefined;
   }
 
-  #blockOf(server: ServerName, tool?: string): GatewayFault | undefined {
-    return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool);
+  #blockOf(server: ServerName, tool?: string, isBegun = false): GatewayFault | undefined {
+    return this.#host.callGate?.problemOf(this.#client.port.facts, server, tool, isBegun);
   }
 
   /** Where guardrails look at the request: what they have changed of it is planned, and decided by the rules, anew. */
@@ -150,7 +150,7 @@ export class Forwarding<Stream extends CallStream> {
 
   #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
     const { callGate } = this.#host;
-    const plan = callGate === undefined ? planned : withoutBlocked(planned, (server, tool) => this.#blockOf(server, tool));
+    const plan = callGate === undefined ? planned : withoutBlocked(planned, call.method, (server, tool, isBegun) => this.#blockOf(server, tool, isBegun));
     if (AskFirst.isFor(call, plan)) this.#askFirst.ask(call, plan);
     else this.#charge(call, plan);
   }

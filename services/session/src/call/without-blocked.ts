@@ -2,14 +2,15 @@
 import type { GatewayFault, ServerName } from '@omnibus/protocol';
 import type { Plan } from './route.ts';
 
-/** @param problemOf why a server, or a tool of it by the server's own name, is blocked; undefined where it is not. */
-export function withoutBlocked(plan: Plan, problemOf: (server: ServerName, tool?: string) => GatewayFault | undefined): Plan {
+/** @param problemOf why a server, or a tool of it by the server's own name, is blocked or paused; undefined where it is not. A pause leaves alone what has begun: tasks, and the end of a subscription. */
+export function withoutBlocked(plan: Plan, method: string, problemOf: (server: ServerName, tool: string | undefined, isBegun: boolean) => GatewayFault | undefined): Plan {
   if (plan.kind === 'refuse') return plan;
+  const isBegun = method.startsWith('tasks/') || method === 'resources/unsubscribe';
   if (plan.kind !== 'search' && plan.kind !== 'list') {
-    const problem = problemOf(plan.server, 'tool' in plan ? plan.tool : 'task' in plan ? plan.task?.tool : undefined);
+    const problem = problemOf(plan.server, 'tool' in plan ? plan.tool : 'task' in plan ? plan.task?.tool : undefined, isBegun);
     return problem === undefined ? plan : { kind: 'refuse', fault: problem };
   }
-  const problems = plan.servers.map((server) => problemOf(server));
+  const problems = plan.servers.map((server) => problemOf(server, undefined, isBegun));
   const problem = problems.find((each) => each !== undefined);
   if (problem === undefined) return plan;
   const servers = plan.servers.filter((_server, index) => problems[index] === undefined);

@@ -68,7 +68,7 @@ export class LegacyTasks {
 
   /** Answers requests for blocked servers with that, and keeps nothing open there. */
   blocked(blocks: Blocks): void {
-    const problemOf = (caller: Caller, { server, tool }: Pick<TaskAddress, 'server' | 'tool'>): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool);
+    const problemOf = (caller: Caller, { server, tool }: Pick<TaskAddress, 'server' | 'tool'>): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool, true);
     for (const { waiter, task, exchange } of [...this.#asking.values()]) {
       const problem = problemOf(waiter.command.caller, task);
       if (problem === undefined) continue;

@@ -85,9 +85,9 @@ export class Listener {
     }
   }
 
-  /** Why it gets no messages of a server now; undefined where it does. */
-  blockOf(server: ServerName): GatewayFault | undefined {
-    return this.#host.callGate?.problemOf(this.#host.factsOf(this.asking), server, undefined);
+  /** Why it gets no messages of a server now; undefined where it does. @param isBegun false for a new subscription, which a paused server is not sent. */
+  blockOf(server: ServerName, isBegun = true): GatewayFault | undefined {
+    return this.#host.callGate?.problemOf(this.#host.factsOf(this.asking), server, undefined, isBegun);
   }
 
   /** Stops waiting for subscriptions at servers that are blocked now. */
@@ -132,7 +132,7 @@ export class Listener {
   /** Subscribes to each resource at its server, and acknowledges those that were accepted. */
   #subscribe(uris: readonly string[], routes: ListenedResources['routes']): void {
     const taken = new Set<string>();
-    const open = [...routes].filter(([, { server }]) => this.blockOf(server) === undefined);
+    const open = [...routes].filter(([, { server }]) => this.blockOf(server, false) === undefined);
     let waiting = open.length;
     const acknowledge = (): void => this.#acknowledge(uris.filter((uri) => taken.has(uri)));
     for (const [uri, { server, original }] of open) {

@@ -238,7 +238,7 @@ export class StatelessRequests {
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
-      const { permission, refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
+      const { permission, refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool, true) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;

@@ -4,7 +4,7 @@ import {
   type Catalogue, type Configuration, type Ended, type Logs, type Missing, type Processes, type Restarted, type ServerPage, type ServerPlace, type ServerRow, type Servers, type Sessions, type SessionPage, type Summary,
 } from '@omnibus/admin-api';
 import { accountOf, hasEndpoint, type Config, type ServerConfig } from '@omnibus/config';
-import type { EndpointName, ServerTrouble, WorkerId } from '@omnibus/protocol';
+import type { BlockRecord, EndpointName, ServerTrouble, WorkerId } from '@omnibus/protocol';
 import { z } from 'zod';
 import { adviceFor } from '../../server-advice.ts';
 import { ApiProblem } from './api-problem.ts';
@@ -18,6 +18,8 @@ export interface BoardOptions {
   readonly config: () => Config;
   readonly assembly: Assembly;
   readonly history: ConfigHistory;
+  /** The servers that are paused. */
+  readonly pauses: () => readonly BlockRecord[];
 }
 
 const processSaid = processRow.omit({ isThis: true, failures: true });
@@ -47,13 +49,13 @@ export class Board {
   }
 
   async servers(): Promise<Servers> {
-    const { assembly, config } = this.#options;
+    const { assembly, config, pauses } = this.#options;
     const [heard, counted] = await Promise.all([assembly.ask('servers', {}, serversSaid), assembly.ask('metrics', {}, countsOfProcess)]);
     const rates = new Map(summaryOf(counted.said.map(({ body }) => body)).servers.map((each) => [each.server, each.rates]));
     const places = placesOf(heard);
     const configured = Object.entries(config().mcpServers);
     const found = [...places.keys()].filter((name) => !configured.some(([known]) => known === name)).map((name) => [name, undefined] as const);
-    return { servers: [...configured, ...found].map(([name, settings]) => rowOf(name, settings, places.get(name) ?? [], rates.get(name), this.#options.config())), missing: heard.missing };
+    return { servers: [...configured, ...found].map(([name, settings]) => rowOf(name, settings, places.get(name) ?? [], rates.get(name), this.#options.config())).map((row) => withPause(row, pauses())), missing: heard.missing };
   }
 
   async server(name: string): Promise<ServerPage> {
@@ -178,6 +180,15 @@ function rowOf(name: string, settings: ServerConfig | undefined, places: readonl
     ...(state === 'down' && problem !== undefined ? { advice: adviceFor(best?.trouble as ServerTrouble | undefined, settings?.command) } : {}),
     running: sum(({ running }) => running), waiting: sum(({ waiting }) => waiting), connections: sum(({ connections }) => connections), places: [...places],
   };
+}
+
+/** A server that is down stays so: that it is paused besides does not mend it. */
+function withPause(row: ServerRow, pauses: readonly BlockRecord[]): ServerRow {
+  const pause = pauses.find(({ name }) => name === row.name);
+  if (pause === undefined) return row;
+  const { by, at, until, because } = pause;
+  const isDown = row.state === 'down' || row.state === 'disabled';
+  return { ...row, ...(isDown ? {} : { state: 'paused' }), paused: { by, since: new Date(at).toISOString(), ...(until === undefined ? {} : { until: new Date(until).toISOString() }), ...(because === undefined ? {} : { because }) } };
 }
 
 function transportOf(settings: ServerConfig | undefined): ServerRow['transport'] {

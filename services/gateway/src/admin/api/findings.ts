@@ -31,7 +31,7 @@ function ofProcesses({ processes, missing }: Processes): Finding[] {
   ];
 }
 
-function ofServer({ name, state, problem, advice, leftOut, held, places }: Servers['servers'][number]): Finding[] {
+function ofServer({ name, state, problem, advice, leftOut, held, places, paused }: Servers['servers'][number]): Finding[] {
   const link = `#/servers/${encodeURIComponent(name)}`;
   const apart = places.filter((place) => place.state === 'down').length;
   return [
@@ -39,6 +39,7 @@ function ofServer({ name, state, problem, advice, leftOut, held, places }: Serve
     ...(state === 'unknown' ? [{ id: `unknown ${name}`, severity: 'warning' as const, text: `nobody says what became of server ${name}`, advice: 'Is a process with the role backend there, with the same configuration?', link }] : []),
     ...(state === 'up' && apart > 0 ? [{ id: `apart ${name}`, severity: 'warning' as const, text: `server ${name} cannot be reached from ${apart} of ${places.length} processes`, link }] : []),
     ...(state === 'up' && problem !== undefined ? [{ id: `problem ${name}`, severity: 'warning' as const, text: `server ${name}: ${problem}`, link }] : []),
+    ...(paused === undefined ? [] : [{ id: `paused ${name}`, severity: 'warning' as const, text: `server ${name} is paused by ${paused.by} since ${paused.since}${paused.until === undefined ? '' : `, until ${paused.until}`}${paused.because === undefined ? '' : `: ${paused.because}`}`, advice: `Nothing new is sent to it until: omnibus resume ${name}`, link }]),
     ...(held > 0 ? [{ id: `held ${name}`, severity: 'warning' as const, text: `${held} of what server ${name} offers wait to be approved`, advice: `See what changed, and approve what is right: omnibus definitions diff ${name}`, link: `#/trust/${encodeURIComponent(name)}` }] : []),
     ...(leftOut > 0 ? [{ id: `left out ${name}`, severity: 'note' as const, text: `${leftOut} of what server ${name} offers cannot be shown to clients`, link: '#/catalogue' }] : []),
   ];

@@ -1,6 +1,6 @@
 /** The API of one process: its own state, the questions to all processes, and the answers made from both. */
 import { openApi, stateTopics, type Configuration, type Overview, type StateTopic } from '@omnibus/admin-api';
-import type { Bus } from '@omnibus/bus';
+import type { Blocks, Bus } from '@omnibus/bus';
 import { consoleMode } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { version, type AdminQuestion, type AdminAnswer } from '@omnibus/protocol';
@@ -18,6 +18,7 @@ import type { ConfigHistory } from './config-history.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
 import { findingsOf } from './findings.ts';
+import { pauseServer, pausesOf, resumeServer } from './pauses.ts';
 import { PolicyBoard } from './policy-board.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
@@ -38,6 +39,8 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   readonly history: ConfigHistory;
   readonly tapDesk: TapDesk;
   readonly failures: Failures;
+  /** Undefined while the process is starting. */
+  readonly blocks: () => Blocks | undefined;
   /** Folder that relative paths of the configuration are resolved against. */
   readonly baseFolder: string;
   /** Undefined in a process that has not opened one. */
@@ -72,7 +75,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
   let assembly: Assembly | undefined;
   const board = (): Board => {
     if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
-    return new Board({ process: own, config, assembly, history });
+    return new Board({ process: own, config, assembly, history, pauses: () => pausesOf(options.blocks()) });
   };
   const policyBoard = new PolicyBoard({ process: own, config, history, catalogue: (asked) => board().catalogue(asked) });
   const assembled = (): Assembly => {
@@ -144,6 +147,17 @@ export function openAdminApi(options: OpenApiOptions): Api {
     restart: async ({ request, given }) => {
       const done = await board().restart(given);
       note(request, 'restart', { server: given, done: done.done, of: done.of });
+      return done;
+    },
+    pause: async ({ request, given, query: { forMs, because } }) => {
+      const { servers } = await board().servers();
+      const done = await pauseServer(options.blocks(), { server: given, isKnown: servers.some(({ name }) => name === given), by: access.of(request).name, forMs, because });
+      note(request, 'pause', { server: given, because, for_ms: forMs });
+      return done;
+    },
+    resume: async ({ request, given }) => {
+      const done = await resumeServer(options.blocks(), given);
+      note(request, 'resume', { server: given });
       return done;
     },
     catalogue: ({ query }) => board().catalogue(query),

@@ -80,9 +80,13 @@ export class CallGate {
     return facts !== undefined || limiter.hasRules || (blocks?.size ?? 0) > 0;
   }
 
-  /** Why a caller may not reach a server, whatever is asked there. @param tool by the server's own name; undefined for anything else. */
-  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined): GatewayFault | undefined {
-    return this.#options.blocks?.problemOf(facts, server, tool);
+  /**
+   * Why a caller may not reach a server, whatever is asked there.
+   * @param tool by the server's own name; undefined for anything else.
+   * @param isBegun whether it belongs to something that runs there already, which a pause of the server leaves alone.
+   */
+  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined, isBegun = false): GatewayFault | undefined {
+    return this.#options.blocks?.problemOf(facts, server, tool, isBegun);
   }
 
   /** For what is not blocked (`problemOf`). @returns undefined where there is nothing to note; a promise only where a part of a quota has to be leased first. It never rejects. */
