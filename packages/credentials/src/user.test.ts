@@ -50,9 +50,15 @@ class StrictIssuer {
   };
 }
 
-/** A store whose reads can be delayed. */
+/** A store whose reads can be delayed, and that can be out of reach. */
 class SlowStore extends FileStore {
   held: Promise<void> | undefined;
+  isAway = false;
+
+  override async update(key: string, value: string, revision: number): Promise<number> {
+    if (this.isAway) throw new Error('the store cannot be reached');
+    return super.update(key, value, revision);
+  }
 
   override async get(key: string): ReturnType<FileStore['get']> {
     const { held } = this;
@@ -103,6 +109,21 @@ it('what was got for a refresh token is kept although the vault takes another ke
   expect(await replica().ask()).toEqual({ authorization: 'Bearer access-1' });
   expect(strict.asked).toEqual(['refresh-0']);
   expect((await vault.get<Connection>(place))?.value.tokens?.refreshToken).toBe('refresh-1');
+});
+
+it('what was got for a refresh token while the store cannot be reached is used, and stored when it is back: nobody signs in anew', async () => {
+  const { strict, vault, store, replica } = await ground(Date.now());
+  strict.meanwhile = () => {
+    store.isAway = true;
+    return Promise.resolve();
+  };
+  const [one, other] = [replica(), replica()];
+  expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+  store.isAway = false;
+  strict.meanwhile = () => Promise.resolve();
+  await expect.poll(async () => (await vault.get<Connection>(place))?.value.tokens?.refreshToken).toBe('refresh-1');
+  expect(await other.ask()).toEqual({ authorization: 'Bearer access-1' });
+  expect(strict.asked).toEqual(['refresh-0']);
 });
 
 it('two requests of one process that are refused at the same time refresh once, and both are worth repeating', async () => {

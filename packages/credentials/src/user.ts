@@ -5,12 +5,14 @@
  * before using them. Other callers, in this or other processes, wait for that; the watch of the vault wakes them (`changed`).
  */
 import { randomUUID, type JsonWebKey } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Challenge } from './challenge.ts';
 import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import { connectionAt, scopeUnion, type Connection } from './sign-in.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 import { Prover } from './proof-of-possession.ts';
+import { storeRefreshed } from './refreshed.ts';
 import { requestTokens, TokenRefused, type Tokens } from './token-request.ts';
 import type { Place } from './vault/envelope.ts';
 import type { Kept, Vault } from './vault/vault.ts';
@@ -27,6 +29,8 @@ export interface UserTokensOptions {
 
 /** Time within which a process that has claimed a refresh token must have used it. */
 const leaseMs = 15_000;
+/** Time within which refreshed tokens are stored before they are used. */
+const storeMs = 1_000;
 /** A token is not used this shortly before it expires, since it might expire on its way. */
 const marginMs = 30_000;
 const nobody: SentHeaders = Object.freeze({});
@@ -218,7 +222,10 @@ export class UserTokens implements HeaderSource {
       try {
         const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
-        const written = await this.#write(fresh, leased, by);
+        const storing = storeRefreshed({ vault, place, fresh, leased, by });
+        storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
+        // While the store cannot be reached they are used all the same.
+        const written = await Promise.race([storing, delay(storeMs, true, { ref: false })]);
         asked('good');
         this.#wake();
         // If the record was changed meanwhile, the user has signed in or out.
@@ -239,20 +246,6 @@ export class UserTokens implements HeaderSource {
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
-  }
-
-  /**
-   * Stores refreshed tokens: the previous refresh token is good no more. A record that still has the mark of this attempt was only encrypted anew meanwhile (`Vault.rotate`).
-   * @returns false when somebody has changed it.
-   */
-  async #write(fresh: Connection, leased: number, by: string): Promise<boolean> {
-    const { vault, place } = this.#options;
-    for (let revision: number | undefined = leased; revision !== undefined;) {
-      if (await vault.update(place, fresh.issuer, fresh, revision) !== undefined) return true;
-      const now = await this.#kept();
-      revision = now?.value.refreshing?.by === by ? now.revision : undefined;
-    }
-    return false;
   }
 
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */
