@@ -20,6 +20,7 @@ import { OpenRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
+import { isUnrouted } from './routes/unrouted.ts';
 import { CallTasks } from './tasks.ts';
 import { withoutBlocked } from './without-blocked.ts';
 
@@ -59,6 +60,11 @@ export class Forwarding<Stream extends CallStream> {
   /** Number of open requests. */
   get size(): number {
     return this.carrier.open.size;
+  }
+
+  /** Whether what a request names is in no list that is known yet. */
+  isUnrouted(method: string, params: JsonObject, view: View): boolean {
+    return isUnrouted(method, params, view, this.#client.linkedResources);
   }
 
   cancel(clientId: JsonRpcId, reason: string): 'cancelled' | 'unknown' | 'ambiguous' {

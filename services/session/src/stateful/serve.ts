@@ -40,15 +40,12 @@ export class Serving {
       }
       return;
     }
+    // A client that has kept a list, and asks for none, may name what is found only now.
+    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream)) return;
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
         else this.#refuse(stream, request, 'params.invalid', `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
-        return;
-      case 'tools/call':
-        // A client that has kept a list, and asks for none, may name a tool that is found only now.
-        if (typeof params?.['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#isHeld(request, stream)) return;
-        forwarding.forward(stream, id, method, params, view);
         return;
       case 'ping':
         stream.answer(resultText(id, '{}'));

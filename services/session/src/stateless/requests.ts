@@ -16,6 +16,7 @@ import { fetchWithin } from './fetched-results.ts';
 import { StatelessCalls } from './calls.ts';
 import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
+import { isUnrouted } from '../call/routes/unrouted.ts';
 import { Listeners } from './listeners.ts';
 import { answer, answerResult, draining, refuse, requestedIn, requesterOf, tasksMissing, type PendingReply } from './pending-reply.ts';
 import { Running } from './running.ts';
@@ -188,19 +189,17 @@ export class StatelessRequests {
       if (!this.#receiveLater(waiter)) this.#list(waiter, view, kind, params);
       return;
     }
+    const linked = this.#linkedResources.of(waiter.command.caller);
+    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter)) return;
     switch (method) {
       case 'server/discover':
         answerResult(waiter, discovery(view));
         return;
       case 'subscriptions/listen': {
-        const refusal = this.#listeners.listen(waiter, view, this.#linkedResources.of(waiter.command.caller));
+        const refusal = this.#listeners.listen(waiter, view, linked);
         if (refusal !== undefined) this.#deny(waiter, refusal);
         return;
       }
-      case 'tools/call':
-        if (typeof params['name'] === 'string' && view.toolRoute(params['name']) === undefined && this.#receiveLater(waiter)) return;
-        this.#calls.call(waiter, view, method, params);
-        return;
       default:
         if (isExtensionTaskMethod(method)) {
           if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
