@@ -177,11 +177,11 @@ describe.each(shapes)('%s,', (shape) => {
     await connect('ann', 'old');
     await gateway.startPart('backend');
     const done = new Map([...servers.old.executed, ...servers.new.executed]);
-    let isOver = false;
+    const over = new AbortController();
     let answered = 0;
     const wrong: string[] = [];
     const work = async (user: User, server: 'old' | 'new', client: 'old' | 'new'): Promise<void> => {
-      for (let count = 0; !isOver; count += 1) {
+      for (let count = 0; !over.signal.aborted; count += 1) {
         const mark = `storm-${user}-${server}-${client}-${count}`;
         const name = `${server}__whose`;
         const said = await (client === 'old' ? of(user).old.callTool(name, { mark }) : of(user).new.call(name, { arguments: { mark } })).catch(() => undefined);
@@ -212,7 +212,7 @@ describe.each(shapes)('%s,', (shape) => {
       await restarted;
       await until(answered + 20);
     }
-    isOver = true;
+    over.abort();
     await Promise.all(working);
     expect(wrong).toEqual([]);
     for (const user of users) for (const server of ['old', 'new'] as const) await expect.poll(async () => textOf(await of(user).old.callTool(`${server}__whose`, { mark: 'after' }))).toBe(`${user} after`);
