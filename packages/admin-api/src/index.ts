@@ -1,3 +1,4 @@
+export { attempt, attemptAnswer, maxAttemptBytes } from './attempts.ts';
 export * from './audit.ts';
 export * from './policy.ts';
 export * from './problem.ts';

@@ -25,6 +25,10 @@ export interface Operation {
   readonly answer?: z.ZodType;
   /** Media type of the answer if it is not JSON with a schema of this package. */
   readonly type?: string;
+  /** HTTP status of an answer without a problem. Default: 200. */
+  readonly status?: number;
+  /** False for a change that takes no key with which it may be sent again (`idempotencyHeader`). */
+  readonly isRepeatable?: boolean;
 }
 
 const page = z.object({ cursor: z.string().max(2_000).optional().describe('`next` of the page before.') });

@@ -3,13 +3,14 @@
  * ask meanwhile. `GET try/ID/events` streams its events, `POST try/ID/answer` and `try/ID/cancel` act on it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { attempt, attemptAnswer, maxAttemptBytes } from '@omnibus/admin-api';
 import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import { consoleMode } from '@omnibus/config';
 import type { Edge, Guest } from '@omnibus/edge';
-import { isLegacyRevision, isModernRevision, isObject, isToken, latestLegacyRevision, parseEndpointName, parseJson, printable, roundMethods, type JsonObject } from '@omnibus/protocol';
+import { isLegacyRevision, isModernRevision, isObject, latestLegacyRevision, parseEndpointName, parseJson, printable, roundMethods, type JsonObject } from '@omnibus/protocol';
 import { writeAnswer, type AdminAnswer, type AdminSite, type Logger, type Metrics } from '@omnibus/telemetry';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
 import { read } from './acts.ts';
@@ -31,19 +32,11 @@ export interface TrySiteOptions {
 }
 
 const base = '/api/v1/try';
-/** Bound on arguments, which people type into a page; larger calls are made by programs. */
-const maxBodyBytes = 1024 * 1024;
 /** A body that is too long is read up to this size, so that its sender reads the answer. */
 const cutBytes = 8 * 1024 * 1024;
 /** Bound on unread bytes, beyond which a slow reader is disconnected. */
 const maxUnreadBytes = 32 * 1024 * 1024;
 const aliveMs = 15_000;
-
-const wanted = z.strictObject({
-  endpoint: z.string().refine((name) => name === '' || isToken(name), 'expected the name of a server or profile').default(''), method: z.string().refine((method) => roundMethods.has(method), 'this cannot be tried').default('tools/call'),
-  name: z.string().max(4_096), arguments: z.string().max(maxBodyBytes).optional(), revision: z.string().default(latestLegacyRevision), may: z.array(z.enum(['forms', 'links', 'sampling'])).max(3).default([]),
-});
-const answered = z.strictObject({ key: z.string().max(20), result: z.string().max(maxBodyBytes).optional() });
 
 export function trySite({ config, access, edge, audit, metrics, log, onFault }: TrySiteOptions): AdminSite & { stop(): void } {
   const desk = new TryDesk();
@@ -51,9 +44,9 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
   const begin = async (request: IncomingMessage): Promise<AdminAnswer> => {
     const open = edge();
     if (open === undefined) throw new ApiProblem('conflict', 'this process serves no clients, so nothing can be tried here', 'open the console of a process with the role edge');
-    const asked = given(wanted, await bodyOf(request));
+    const asked = given(attempt, await bodyOf(request));
     const endpoint = parseEndpointName(asked.endpoint);
-    const attempt = attemptOf(asked);
+    const made = attemptOf(asked);
     let hear = (_text: string): void => undefined;
     let over = (): void => undefined;
     const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } = await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
@@ -62,7 +55,7 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
       const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';
       throw new ApiProblem(isStranger ? 'unauthenticated' : 'forbidden', `the endpoint does not let you in: ${guest.fault.message}`, 'a call is made as whoever you are: sign in here with a key or token that clients use');
     }
-    const id = desk.start(person, attempt, (write, ended) => {
+    const id = desk.start(person, made, (write, ended) => {
       hear = write;
       over = ended;
       return Promise.resolve(guest);
@@ -71,7 +64,7 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
       await guest.end();
       throw new ApiProblem('busy', 'too many calls are tried at once', 'wait for one, or cancel it');
     }
-    const details = { method: attempt.method, name: printable(asked.name, 200), endpoint: asked.endpoint };
+    const details = { method: asked.method, name: printable(asked.name, 200), endpoint: asked.endpoint };
     log.info({ act: 'try', by: person, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
     recordAct(audit(), access.of(request), request, 'try', { outcome: 'ok', details });
     metrics.callers.adminActed('try');
@@ -83,7 +76,7 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
       run.cancel('it was cancelled');
       return json(200, { cancelled: true });
     }
-    const { key, result } = given(answered, await bodyOf(request));
+    const { key, result } = given(attemptAnswer, await bodyOf(request));
     if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result'))) throw new ApiProblem('conflict', 'this question is not open any more');
     return json(200, { answered: key });
   };
@@ -127,7 +120,8 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
 }
 
 /** @throws {ApiProblem} */
-function attemptOf({ method, name, arguments: text, revision, may }: z.output<typeof wanted>): Attempt {
+function attemptOf({ method, name, arguments: text, revision = latestLegacyRevision, may }: z.output<typeof attempt>): Attempt {
+  if (!roundMethods.has(method)) throw new ApiProblem('invalid', 'method: this cannot be tried');
   if (!isLegacyRevision(revision) && !isModernRevision(revision)) throw new ApiProblem('invalid', `revision: this gateway does not know ${JSON.stringify(revision.slice(0, 40))}`);
   const elicitation = { ...(may.includes('forms') ? { form: {} } : {}), ...(may.includes('links') ? { url: {} } : {}) };
   const capabilities: JsonObject = { ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }), ...(may.includes('sampling') ? { sampling: {} } : {}) };
@@ -162,9 +156,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > cutBytes) break;
-    if (bytes <= maxBodyBytes) chunks.push(chunk);
+    if (bytes <= maxAttemptBytes) chunks.push(chunk);
   }
-  if (bytes > maxBodyBytes) throw new ApiProblem('large', `a call that is tried may have ${maxBodyBytes} bytes`, 'make it with "omnibus call"');
+  if (bytes > maxAttemptBytes) throw new ApiProblem('large', `a call that is tried may have ${maxAttemptBytes} bytes`, 'make it with "omnibus call"');
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -76,7 +76,13 @@ export class SignedIn {
   }
 
   #takeOther(): void {
-    const kept = this.#tokens.find(this.#url);
+    let kept: Kept | undefined;
+    try {
+      kept = this.#tokens.find(this.#url);
+    } catch (error) {
+      this.#isLacking = false;
+      this.#onProblem((error as Error).message);
+    }
     if (kept === undefined || kept.accessToken === this.#kept.accessToken) return;
     this.#isLacking = false;
     this.#take(kept);
