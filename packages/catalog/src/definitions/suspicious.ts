@@ -3,6 +3,7 @@
  * other servers, names that are the same or look the same, and schemas that are costly to read. It is an indication, and holds nothing back.
  */
 import { isObject, type JsonObject } from '@omnibus/protocol';
+import { definitionDigest } from './facets.ts';
 import { schemaFindings } from './schema-cost.ts';
 
 /** One finding about a tool. */
@@ -42,40 +43,57 @@ interface Looked {
 }
 const known = new WeakMap<ToolsOfServer['tools'], Looked>();
 
+/** One tool; without its definition where clients are not shown it. */
+interface Place {
+  readonly server: string;
+  readonly name: string;
+  readonly tool?: JsonObject;
+}
+
 /** @returns findings by server; a server without any is left out. */
 export function suspicious(all: readonly ToolsOfServer[]): ReadonlyMap<string, readonly Suspicion[]> {
-  const places = all.flatMap(({ server, tools, held = [] }) => [...tools.map(({ name }) => name), ...held].map((name) => ({ server, name })));
+  const placesOf = ({ server, tools, held = [] }: ToolsOfServer): Place[] => [...tools.map((tool) => ({ server, name: tool.name, tool })), ...held.map((name) => ({ server, name }))];
+  const places = all.flatMap(placesOf);
   const byName = Map.groupBy(places, ({ name }) => name);
   const byLook = Map.groupBy(places, ({ name }) => skeleton(name));
-  return new Map(all.flatMap(({ server, tools, held = [] }) => {
+  return new Map(all.flatMap((each) => {
+    const { server, tools } = each;
     const { own, words } = lookedAt(tools);
-    const beside = [...tools.map(({ name }) => name), ...held].flatMap((name) => [
-      ...namesake(server, name, byName.get(name) ?? []), ...lookAlike(server, name, byLook.get(skeleton(name)) ?? []), ...spokenOf(server, name, words.get(name) ?? new Set(), byName),
+    const beside = placesOf(each).flatMap((place) => [
+      ...namesake(place, byName.get(place.name) ?? []), ...lookAlike(place, byLook.get(skeleton(place.name)) ?? []), ...spokenOf(place, words.get(place.name) ?? new Set(), byName),
     ]);
     const found = [...beside, ...own].slice(0, maxFindings);
     return found.length === 0 ? [] : [[server, found] as const];
   }));
 }
 
-function namesake(server: string, name: string, places: readonly { readonly server: string; readonly name: string }[]): Suspicion[] {
-  const other = places.find((each) => each.server !== server);
-  return other === undefined ? [] : [{ kind: 'shadowing', name, text: `server ${other.server} has a tool of the same name: a model may take one for the other`, other }];
+/** Of two connections to servers of one kind, each tool is the same: that is ordinary. */
+function namesake({ server, name, tool }: Place, places: readonly Place[]): Suspicion[] {
+  const other = places.find((each) => each.server !== server && (tool === undefined || each.tool === undefined || digestOf(tool) !== digestOf(each.tool)));
+  return other === undefined ? [] : [{ kind: 'shadowing', name, text: `server ${other.server} has another tool of the same name: a model may take one for the other`, other: { server: other.server, name } }];
 }
 
-function lookAlike(server: string, name: string, places: readonly { readonly server: string; readonly name: string }[]): Suspicion[] {
+const digests = new WeakMap<JsonObject, string>();
+function digestOf(tool: JsonObject): string {
+  const digest = digests.get(tool) ?? definitionDigest(tool);
+  digests.set(tool, digest);
+  return digest;
+}
+
+function lookAlike({ server, name }: Place, places: readonly Place[]): Suspicion[] {
   const other = places.find((each) => each.name !== name);
   const scripts = /\p{Script=Latin}/u.test(name) && /[\p{Script=Cyrillic}\p{Script=Greek}]/u.test(name);
   return [
-    ...(other === undefined ? [] : [{ kind: 'look-alike' as const, name, text: `its name looks like ${JSON.stringify(other.name)} of ${other.server === server ? 'the same server' : `server ${other.server}`}`, other }]),
+    ...(other === undefined ? [] : [{ kind: 'look-alike' as const, name, text: `its name looks like ${JSON.stringify(other.name)} of ${other.server === server ? 'the same server' : `server ${other.server}`}`, other: { server: other.server, name: other.name } }]),
     ...(scripts ? [{ kind: 'look-alike' as const, name, text: 'its name has letters of several scripts' }] : []),
   ];
 }
 
-function spokenOf(server: string, name: string, words: ReadonlySet<string>, byName: ReadonlyMap<string, readonly { readonly server: string; readonly name: string }[]>): Suspicion[] {
+function spokenOf({ server, name }: Place, words: ReadonlySet<string>, byName: ReadonlyMap<string, readonly Place[]>): Suspicion[] {
   return [...words].flatMap((word) => {
     const places = byName.get(word) ?? [];
     const other = places.find((each) => each.server !== server);
-    return other === undefined || places.some((each) => each.server === server) ? [] : [{ kind: 'shadowing' as const, name, text: `its texts speak of ${word} of server ${other.server}`, other }];
+    return other === undefined || places.some((each) => each.server === server) ? [] : [{ kind: 'shadowing' as const, name, text: `its texts speak of ${word} of server ${other.server}`, other: { server: other.server, name: word } }];
   });
 }
 
