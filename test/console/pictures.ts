@@ -36,7 +36,10 @@ const pictures: readonly Picture[] = [
     await page.getByRole('link', { name: 'shop/close_shop' }).click();
     await page.getByRole('button', { name: 'Approve this call' }).scrollIntoViewIfNeeded();
   } },
-  { name: 'trust', hash: 'trust/bank', colorScheme: 'dark', act: (page) => page.getByText('it wants a new argument "bcc"').waitFor() },
+  { name: 'trust', hash: 'trust/bank', colorScheme: 'dark', async act(page) {
+    await page.getByText('pinned').nth(1).waitFor();
+    await page.getByText('it wants a new argument "bcc"').waitFor();
+  } },
 ];
 
 if (chromiumPath === undefined) throw new Error('there is no Chromium: install it (Debian: apt-get install chromium), or name one in OMNIBUS_CHROMIUM');

@@ -56,8 +56,8 @@ function Waiting({ approvals, at, chosen }: Answer & { readonly chosen: string |
     <Table label="Calls that wait" head={['What', 'Who', 'Why', 'Arguments', 'Time left', 'You']}>
       {waiting.map((each) => (
         <tr key={each.id} class={each.id === chosen ? 'chosen' : undefined}>
-          <td><a href={hrefOf('approvals', each.id)} data-waits={each.id} aria-current={each.id === chosen ? 'true' : undefined}><Said text={targetOf(each)} max={80} /></a></td>
-          <td><Said text={whoOf(each)} max={80} /></td>
+          <td class="wide"><a href={hrefOf('approvals', each.id)} data-waits={each.id} aria-current={each.id === chosen ? 'true' : undefined}><Said text={targetOf(each)} max={80} /></a></td>
+          <td class="wide"><Said text={whoOf(each)} max={80} /></td>
           <td><code><Said text={each.rule} max={60} /></code> {each.because !== undefined && <Said text={each.because} max={120} />}</td>
           <td class="wide"><code><Said text={each.arguments} max={100} /></code></td>
           <td class="number">{duration(Math.max(0, each.until - Date.parse(at)))}</td>
