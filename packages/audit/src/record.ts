@@ -4,7 +4,7 @@
  */
 import { canonical, isRawNumber } from '@omnibus/protocol';
 import { sha256 } from './sha256.ts';
-import type { AuditEvent } from './event.ts';
+import type { AuditEvent, Who } from './event.ts';
 import { cutUri, Recorder, ruleFor, type RecordingRule } from './redaction.ts';
 
 export interface RecordOptions {
@@ -23,8 +23,9 @@ interface Recorders {
   readonly results: Recorder;
 }
 
-/** Bound on the characters of a name or text that others chose. */
-const maxName = 256;
+/** Bounds on the characters of a name or text that others chose, and of an address, which is cut before (`cutUri`). */
+const maxText = 256;
+const maxUri = Infinity;
 /** Bound on tools whose rule is remembered. */
 const maxKnown = 10_000;
 
@@ -43,63 +44,63 @@ export class RecordForm {
   /** The members of a record as JSON, without braces. @param at milliseconds since 1970. */
   membersOf(event: AuditEvent, at: number): string {
     const { name, who = {}, endpoint, session, trace, method, revision, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
-    const members = new Members();
-    members.text('time', new Date(at).toISOString());
-    members.text('event.name', name);
-    members.text('mcp.method.name', method);
-    members.text('mcp.protocol.version', revision);
-    members.text('mcp.session.id', session);
-    if (uri !== undefined) members.text('mcp.resource.uri', cutUri(uri));
-    if (method === 'tools/call') members.text('gen_ai.operation.name', 'execute_tool');
-    members.text(method === 'prompts/get' ? 'gen_ai.prompt.name' : 'gen_ai.tool.name', publicName);
-    if (id !== undefined && id !== null) members.text('jsonrpc.request.id', isRawNumber(id) ? id.rawJSON : String(id));
-    members.text('error.type', outcome === 'tool_error' ? outcome : reason);
-    members.number('rpc.response.status_code', code);
-    members.text('client.address', who.address);
-    const [, traceId, spanId] = trace?.split('-') ?? [];
-    members.text('trace_id', traceId);
-    members.text('span_id', spanId);
-    members.text('service.instance.id', this.#options.instance);
-    this.#who(members, event);
-    members.text('omnibus.endpoint', endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`);
-    members.text('omnibus.server', server);
-    members.text('omnibus.tool', target);
-    members.text('omnibus.outcome', outcome);
-    members.text('omnibus.rule', rule);
-    members.text('omnibus.policy', policy);
-    members.number('omnibus.duration_ms', durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10);
+    const members = new Members(at);
+    members.text(heads.event, name);
+    members.text(heads.method, method);
+    members.text(heads.revision, revision);
+    members.text(heads.session, session);
+    if (uri !== undefined) members.text(heads.uri, cutUri(uri), maxUri);
+    if (method === 'tools/call') members.text(heads.operation, 'execute_tool');
+    members.text(method === 'prompts/get' ? heads.prompt : heads.tool, publicName);
+    if (id !== undefined && id !== null) members.text(heads.id, isRawNumber(id) ? id.rawJSON : String(id));
+    members.text(heads.error, outcome === 'tool_error' ? outcome : reason);
+    members.number(heads.code, code);
+    members.text(heads.address, who.address);
+    if (trace !== undefined) {
+      const [, traceId, spanId] = trace.split('-');
+      members.text(heads.trace, traceId);
+      members.text(heads.span, spanId);
+    }
+    members.text(heads.instance, this.#options.instance);
+    this.#who(members, who);
+    members.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`);
+    members.text(heads.server, server);
+    members.text(heads.target, target);
+    members.text(heads.outcome, outcome);
+    members.text(heads.rule, rule);
+    members.text(heads.policy, policy);
+    members.number(heads.duration, durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10);
     this.#values(members, server, target, args, result);
-    members.number('omnibus.response_bytes', responseBytes);
-    for (const [each, value] of Object.entries(more ?? {})) if (value !== undefined) members.raw(`omnibus.${each}`, JSON.stringify(value));
+    members.number(heads.responseBytes, responseBytes);
+    if (more !== undefined) for (const [each, value] of Object.entries(more)) if (value !== undefined) members.raw(headOf(`omnibus.${each}`), JSON.stringify(value));
     return members.json;
   }
 
-  #who(members: Members, { who = {} }: AuditEvent): void {
-    members.text('omnibus.principal', who.principal);
-    if (this.#options.who === 'names') {
-      members.text('user.id', who.subject);
-      members.text('omnibus.issuer', who.issuer);
-      if (who.actors !== undefined && who.actors.length > 0) members.raw('omnibus.actors', JSON.stringify(who.actors.map(({ issuer, subject }) => `${issuer}|${subject}`)));
-    } else if (who.actors !== undefined && who.actors.length > 0) {
-      members.raw('omnibus.actors', JSON.stringify(who.actors.map(({ issuer, subject }) => `a_${sha256(canonical([issuer, subject])).slice(0, 32)}`)));
+  #who(members: Members, { principal, subject, issuer, actors, tenant, client, key }: Who): void {
+    members.text(heads.principal, principal);
+    const isNamed = this.#options.who === 'names';
+    if (isNamed) {
+      members.text(heads.subject, subject);
+      members.text(heads.issuer, issuer);
     }
-    members.text('omnibus.tenant', who.tenant);
-    members.text('omnibus.client', who.client);
-    members.text('omnibus.key', who.key);
+    if (actors !== undefined && actors.length > 0) members.raw(heads.actors, JSON.stringify(actors.map((actor) => (isNamed ? `${actor.issuer}|${actor.subject}` : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`))));
+    members.text(heads.tenant, tenant);
+    members.text(heads.client, client);
+    members.text(heads.key, key);
   }
 
   #values(members: Members, server: string | undefined, target: string | undefined, args: unknown, result: unknown): void {
     if (args !== undefined) {
       const text = canonical(args);
-      members.text('omnibus.arguments_digest', `sha256:${sha256(text)}`);
-      members.number('omnibus.request_bytes', Buffer.byteLength(text));
+      members.text(heads.argumentsDigest, `sha256:${sha256(text)}`);
+      members.number(heads.requestBytes, Buffer.byteLength(text));
     }
     if (this.#recorders.size === 0 || server === undefined || target === undefined) return;
     const recorders = this.#recordersFor(`${server}/${target}`);
     const recorded = args === undefined ? undefined : recorders?.args.textOf(args);
     const answered = result === undefined ? undefined : recorders?.results.textOf(result);
-    if (recorded !== undefined) members.raw('omnibus.arguments', recorded);
-    if (answered !== undefined) members.raw('omnibus.result', answered);
+    if (recorded !== undefined) members.raw(heads.args, recorded);
+    if (answered !== undefined) members.raw(heads.result, answered);
   }
 
   #recordersFor(name: string): Recorders | undefined {
@@ -112,26 +113,73 @@ export class RecordForm {
   }
 }
 
+/** What stands before the value of a member that is not the first. */
+function headOf(name: string): string {
+  return `,"${name}":`;
+}
+
+/** The members in the order in which they are written, made once since making them again takes as long as writing a record. */
+const heads = {
+  event: headOf('event.name'),
+  method: headOf('mcp.method.name'),
+  revision: headOf('mcp.protocol.version'),
+  session: headOf('mcp.session.id'),
+  uri: headOf('mcp.resource.uri'),
+  operation: headOf('gen_ai.operation.name'),
+  prompt: headOf('gen_ai.prompt.name'),
+  tool: headOf('gen_ai.tool.name'),
+  id: headOf('jsonrpc.request.id'),
+  error: headOf('error.type'),
+  code: headOf('rpc.response.status_code'),
+  address: headOf('client.address'),
+  trace: headOf('trace_id'),
+  span: headOf('span_id'),
+  instance: headOf('service.instance.id'),
+  principal: headOf('omnibus.principal'),
+  subject: headOf('user.id'),
+  issuer: headOf('omnibus.issuer'),
+  actors: headOf('omnibus.actors'),
+  tenant: headOf('omnibus.tenant'),
+  client: headOf('omnibus.client'),
+  key: headOf('omnibus.key'),
+  endpoint: headOf('omnibus.endpoint'),
+  server: headOf('omnibus.server'),
+  target: headOf('omnibus.tool'),
+  outcome: headOf('omnibus.outcome'),
+  rule: headOf('omnibus.rule'),
+  policy: headOf('omnibus.policy'),
+  duration: headOf('omnibus.duration_ms'),
+  argumentsDigest: headOf('omnibus.arguments_digest'),
+  requestBytes: headOf('omnibus.request_bytes'),
+  args: headOf('omnibus.arguments'),
+  result: headOf('omnibus.result'),
+  responseBytes: headOf('omnibus.response_bytes'),
+} as const;
+
 /** Texts that need no escaping in JSON. */
 const plain = /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/;
 
-function quoted(text: string): string {
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text);
-}
-
 /** Writes the members of an object, in the order in which they are added. */
 class Members {
-  json = '';
+  json: string;
 
-  raw(name: string, json: string): void {
-    this.json += `${this.json === '' ? '' : ','}"${name}":${json}`;
+  /** @param at the time of the record, in milliseconds since 1970: its first member. */
+  constructor(at: number) {
+    this.json = `"time":"${new Date(at).toISOString()}"`;
   }
 
-  text(name: string, value: string | undefined): void {
-    if (value !== undefined && value !== '') this.raw(name, quoted(value.length > maxName && name !== 'mcp.resource.uri' ? `${value.slice(0, maxName)}…` : value));
+  raw(head: string, json: string): void {
+    this.json += head + json;
   }
 
-  number(name: string, value: number | undefined): void {
-    if (value !== undefined) this.raw(name, String(value));
+  /** @param most characters that are written; more are cut off. */
+  text(head: string, value: string | undefined, most = maxText): void {
+    if (value === undefined || value === '') return;
+    const text = value.length > most ? `${value.slice(0, most)}…` : value;
+    this.json += plain.test(text) ? `${head}"${text}"` : head + JSON.stringify(text);
+  }
+
+  number(head: string, value: number | undefined): void {
+    if (value !== undefined) this.json += head + String(value);
   }
 }
