@@ -1,0 +1,40 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Lines } from './lines.ts';
+
+it('gives back what was put in, whatever is added, read and released in between', () => {
+  const step = fc.oneof(
+    fc.record({ push: fc.oneof({ weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) }, { weight: 1, arbitrary: fc.integer({ min: 20_000, max: 140_000 }).map((length) => 'ä'.repeat(length)) }) }),
+    fc.record({ release: fc.nat(8) }),
+  );
+  fc.assert(fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+    const lines = new Lines(16, 1_000_000);
+    const model: string[] = [];
+    let first = 0;
+    for (const each of steps) {
+      if ('push' in each) {
+        if (lines.isFull) continue;
+        lines.push(each.push);
+        model.push(each.push);
+      } else {
+        const before = Math.min(first + each.release, model.length);
+        lines.release(before);
+        first = before;
+      }
+      expect([lines.first, lines.next, lines.size]).toEqual([first, model.length, model.length - first]);
+      expect(lines.from(first, 100, Infinity)).toEqual(model.slice(first));
+    }
+  }), { numRuns: 200 });
+});
+
+it('is full by lines and by bytes, and gives parts that fit', () => {
+  const lines = new Lines(4, 10);
+  lines.push('ää');
+  expect([lines.isFilling, lines.isFull]).toEqual([true, false]);
+  lines.push('ääää');
+  expect(lines.isFull).toBe(true);
+  expect(lines.from(0, 10, 9)).toEqual(['ää']);
+  expect(lines.from(1, 10, 1)).toEqual(['ääää']);
+  lines.release(1);
+  expect([lines.isFull, lines.first]).toEqual([false, 1]);
+});
