@@ -138,6 +138,10 @@ export const alerts: readonly Alert[] = [
     summary: 'The audit of {{ $labels.instance }} cannot be written', description: 'Its sink {{ $labels.sink }} takes no records. They wait until the ring is full; then they are lost, and counted.',
   },
   {
+    name: 'OmnibusAuditBehind', severity: 'warning', for: '1m', expr: 'max by (job, namespace, instance, sink) (omnibus_audit_behind) > on (job, namespace, instance) group_left () 0.5 * max by (job, namespace, instance) (omnibus_audit_ring)',
+    summary: 'The audit of {{ $labels.instance }} is behind', description: '{{ $value | humanize }} records wait for the sink {{ $labels.sink }}, more than half of what has room (audit.ring). When it is full, records are lost, and counted.',
+  },
+  {
     name: 'OmnibusAuditLost', severity: 'critical', for: '0m', expr: 'sum by (job, namespace, instance, sink) (increase(omnibus_audit_dropped_total[10m])) > 0',
     summary: 'Records of the audit were lost', description: '{{ $value | humanize }} records of {{ $labels.instance }} had no place in the ring in ten minutes (sink: {{ $labels.sink }}).',
   },

@@ -61,6 +61,10 @@ const cases: Readonly<Record<string, Case>> = {
   OmnibusTlsReloadRefused: { fires: { 'omnibus_tls_reloads_refused_total{instance="a"}': '0x15 1x15' }, labels: { instance: 'a' }, silent: { 'omnibus_tls_reloads_refused_total{instance="a"}': '1x30' } },
   OmnibusConfigurationRejected: { fires: { 'omnibus_config_last_reload_successful{instance="a"}': '0x30' }, labels: { instance: 'a' }, silent: { 'omnibus_config_last_reload_successful{instance="a"}': '1x30' } },
   OmnibusGuardrailFailing: { fires: { 'omnibus_guardrail_decisions_total{guardrail="judge",stage="requests",action="failed"}': '0+2x30' }, labels: { guardrail: 'judge' }, silent: { 'omnibus_guardrail_decisions_total{guardrail="judge",stage="requests",action="failed"}': '0+1x30', 'omnibus_guardrail_decisions_total{guardrail="judge",stage="requests",action="denied"}': '0+9x30' } },
+  OmnibusAuditBehind: {
+    fires: { 'omnibus_audit_behind{instance="a",sink="file"}': '600x30', 'omnibus_audit_ring{instance="a"}': '1000x30' }, labels: { instance: 'a', sink: 'file' },
+    silent: { 'omnibus_audit_behind{instance="a",sink="file"}': '400x30', 'omnibus_audit_ring{instance="a"}': '1000x30' },
+  },
   OmnibusAuditFailing: { fires: { 'omnibus_audit_failing{instance="a",sink="file"}': '1x30' }, labels: { instance: 'a', sink: 'file' }, silent: { 'omnibus_audit_failing{instance="a",sink="file"}': '0x30' } },
   OmnibusAuditLost: { fires: { 'omnibus_audit_dropped_total{instance="a",sink="all"}': '0x15 1x15' }, labels: { instance: 'a', sink: 'all' }, silent: { 'omnibus_audit_dropped_total{instance="a",sink="all"}': '1x30' } },
   OmnibusEventLoopBlocked: {

@@ -1,8 +1,9 @@
 /** A disk that takes nothing more while calls go on, and takes records again: every record is there, or a gap names how many are not. A limit on the size of files stands for the full disk. */
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
@@ -114,4 +115,23 @@ it('a process that ends while its disk is full says how many records are lost wi
     expect(Number((await lost as unknown as RegExpExecArray)[1])).toBeGreaterThanOrEqual(5);
   }
   expect(await verified()).toMatchObject({ status: 7, said: expect.stringMatching(/OPEN.*never said that it ends/) as string });
+});
+
+it('a process whose disk does not answer any more ends all the same, and its records are on the disks that do', async () => {
+  const [keyFile, file] = [join(tmpdir(), `${basename(folder)}.pem`), join(tmpdir(), `${basename(folder)}.fifo`)];
+  await writeFile(keyFile, generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }));
+  // Nobody reads from it, so that whoever opens it to write waits for ever.
+  execFileSync('mkfifo', [file]);
+  try {
+    await using gateway = await started({ checkpoints: { keyFile, file } });
+    using client = await RawClient.open(gateway.url);
+    await client.untilTools((names) => names.includes('write'));
+    expect((await client.callTool('write')).last.result).toBeDefined();
+    const ended = gateway.edge.line(/an operation on a file does not end/);
+    await end(gateway.edge, 'SIGTERM');
+    await ended;
+  } finally {
+    await Promise.all([rm(keyFile), rm(file)]);
+  }
+  expect(await verified()).toMatchObject({ status: 0 });
 });

@@ -1,5 +1,6 @@
 /** Writes lines to a sink. Each sink has a position of its own among the waiting lines, and gets lines again that it could not store. */
 import type { Lines } from './lines.ts';
+import { watched } from './overdue.ts';
 
 export interface Sink {
   /** Name in messages and metrics: the kind, with a number if there are several of one kind. */
@@ -51,6 +52,8 @@ export class Pump {
   /** Whether written lines that were not synced have to be written again. */
   #isBack = false;
   #failures = 0;
+  /** Writes and syncs that take too long and may still end. */
+  #overdue = 0;
   #retry: { readonly timer: NodeJS.Timeout; readonly go: () => void } | undefined;
 
   /** @param moved called when more lines are stored safely. */
@@ -74,7 +77,7 @@ export class Pump {
   }
 
   get isFailing(): boolean {
-    return this.#failures > 0;
+    return this.#failures > 0 || this.#overdue > 0;
   }
 
   /** There are new lines. */
@@ -91,7 +94,7 @@ export class Pump {
       if (lines.length === 0) break;
       try {
         this.#attempted = lines.length;
-        await this.sink.write(lines, this.#written);
+        await this.#watched(this.sink.write(lines, this.#written), 'a write');
         this.#attempted = undefined;
         if (this.#isBack) {
           this.#goBack();
@@ -140,7 +143,7 @@ export class Pump {
     if (this.#isSyncing || this.#isClosed) return;
     this.#isSyncing = true;
     const upTo = this.#written;
-    (this.sink.sync?.() ?? Promise.resolve()).then(() => {
+    this.#watched(this.sink.sync?.(), 'a sync').then(() => {
       this.#isSyncing = false;
       this.#isSafeUpTo(upTo);
       if (!this.#isClosed) this.#syncSoon();
@@ -166,12 +169,27 @@ export class Pump {
   }
 
   #worked(): void {
-    if (this.#failures > 0) this.#observer.recovered(this.sink.name);
+    const wasFailing = this.#failures > 0;
     this.#failures = 0;
+    if (wasFailing && !this.isFailing) this.#observer.recovered(this.sink.name);
+  }
+
+  async #watched(work: Promise<void> | undefined, what: string): Promise<void> {
+    let isOverdue = false;
+    try {
+      await watched(work, what, (error) => {
+        isOverdue = true;
+        if (!this.isFailing) this.#observer.failed(this.sink.name, error);
+        this.#overdue += 1;
+      });
+      if (isOverdue && this.#overdue === 1 && this.#failures === 0) this.#observer.recovered(this.sink.name);
+    } finally {
+      if (isOverdue) this.#overdue -= 1;
+    }
   }
 
   async #failed(error: unknown): Promise<void> {
-    if (this.#failures === 0) this.#observer.failed(this.sink.name, error);
+    if (!this.isFailing) this.#observer.failed(this.sink.name, error);
     const waitMs = Math.min(retryMs.longest, retryMs.first * 2 ** this.#failures);
     this.#failures += 1;
     if (this.#isClosed) return;

@@ -10,6 +10,7 @@ import { Chain, type Head } from './chain.ts';
 import type { CheckpointKey, Checkpoint } from './checkpoint.ts';
 import type { Audit, AuditEvent, Weight } from './event.ts';
 import { Lines } from './lines.ts';
+import { watched, within } from './overdue.ts';
 import { RecordForm, type RecordOptions } from './record.ts';
 import { Pump, type Sink, type SinkObserver } from './sink.ts';
 
@@ -49,6 +50,8 @@ const batch = { records: 100, ms: 250 };
 const maxBytes = 64 * 1024 * 1024;
 /** How long a process that ends waits for its sinks. */
 const closeMs = 5_000;
+/** How long it then waits for its last checkpoint, and for sinks to close: a file system that has gone away answers neither. */
+const endMs = 2_000;
 
 const recordedBy: Readonly<Record<CallsRecorded, ReadonlySet<Weight>>> = {
   all: new Set<Weight>(['read', 'write', 'refusal', 'always']),
@@ -77,6 +80,7 @@ export class AuditTrail implements Audit {
   #missedSince = 0;
   #waiting: Waiting[] = [];
   #lastCheckpoint = 0;
+  #isCheckpointing = false;
   #isClosed = false;
 
   constructor(options: TrailOptions) {
@@ -90,7 +94,7 @@ export class AuditTrail implements Audit {
     this.#pumps = sinks.map(({ sink, isOptional }) => new Pump(sink, isOptional, this.#lines, observer, () => this.#moved()));
     this.#seal({ name: 'audit.opened', weight: 'always', more: { ...software, calls: options.calls, strict: isStrict } }, now());
     this.#wake();
-    if (checkpoints !== undefined) this.#checkpointing = setInterval(() => void this.#checkpoint(), checkpoints.everyMs).unref();
+    if (checkpoints !== undefined) this.#checkpointing = setInterval(() => void this.#checkpoint(checkpoints.everyMs), checkpoints.everyMs).unref();
   }
 
   get head(): Head {
@@ -137,8 +141,8 @@ export class AuditTrail implements Audit {
     for (const pump of this.#pumps) pump.hurry();
     await this.#safe(this.#lines.next, closeMs);
     for (const { sink, behind } of this.#pumps) if (behind > 0) this.#options.observer.left(sink.name, behind);
-    await this.#checkpoint();
-    await Promise.all(this.#pumps.map((pump) => pump.close()));
+    await within(endMs, this.#checkpoint(0));
+    await within(endMs, Promise.all(this.#pumps.map((pump) => pump.close())));
   }
 
   /** Makes records of the collected events. */
@@ -224,17 +228,20 @@ export class AuditTrail implements Audit {
     });
   }
 
-  /** Writes a checkpoint for the part of the chain that is stored safely. */
-  async #checkpoint(): Promise<void> {
+  /** Writes a checkpoint for the part of the chain that is stored safely, one at a time. @param limitMs milliseconds to wait until all of it is. */
+  async #checkpoint(limitMs: number): Promise<void> {
     const { checkpoints, observer } = this.#options;
     const { head } = this;
-    if (checkpoints === undefined || head.seq === this.#lastCheckpoint) return;
-    if (!(await this.#safe(this.#lines.next, checkpoints.everyMs))) return;
+    if (checkpoints === undefined || head.seq === this.#lastCheckpoint || this.#isCheckpointing) return;
+    this.#isCheckpointing = true;
     try {
-      await checkpoints.write(checkpoints.key.sign(head, new Date(this.#now()).toISOString()));
+      if (!(await this.#safe(this.#lines.next, limitMs))) return;
+      await watched(checkpoints.write(checkpoints.key.sign(head, new Date(this.#now()).toISOString())), 'the write of a checkpoint', (error) => observer.checkpointFailed(error));
       this.#lastCheckpoint = head.seq;
     } catch (error) {
       observer.checkpointFailed(error);
+    } finally {
+      this.#isCheckpointing = false;
     }
   }
 }

@@ -7,11 +7,16 @@ export interface ShutdownOptions {
   readonly onForced: (reason: string) => void;
 }
 
+/** Pauses in milliseconds in which operations on files may end when everything else has stopped: lines of the log are written at once, anything else has the longer one. */
+const pausesMs = [20, 1_000] as const;
+/** Milliseconds that the last line of the log has. */
+const farewellMs = 100;
+
 export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void {
   let stopping = false;
   const force = (reason: string): void => {
     onForced(reason);
-    process.exit(1);
+    end(1, onForced);
   };
   const begin = (signal: string): void => {
     if (stopping) {
@@ -21,10 +26,26 @@ export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void
     stopping = true;
     setTimeout(() => force(`not stopped within ${limitMs} ms`), limitMs).unref();
     stop(signal).then(
-      () => process.exit(0),
+      () => end(0, onForced),
       (error: unknown) => force(String(error)),
     );
   };
   process.on('SIGINT', () => begin('SIGINT'));
   process.on('SIGTERM', () => begin('SIGTERM'));
 }
+
+/**
+ * Exits. Node waits in `exit` for the threads of operations on files, for ever if one never ends, as on a disk that has gone away; so the process is killed
+ * where one does not end in time.
+ */
+function end(code: number, onForced: ShutdownOptions['onForced'], [pauseMs, ...later]: readonly number[] = pausesMs): void {
+  if (!hasFilesOpen()) process.exit(code);
+  if (pauseMs !== undefined) {
+    setTimeout(() => end(code, onForced, later), pauseMs);
+    return;
+  }
+  onForced('an operation on a file does not end');
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), farewellMs);
+}
+
+const hasFilesOpen = (): boolean => process.getActiveResourcesInfo().some((resource) => resource.startsWith('FSReq'));

@@ -47,6 +47,7 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
   const sinks = await Promise.all(named.map(async ({ sink, name }) => ({ sink: await open(sink, name), isOptional: sink.optional })));
   const key = audit.checkpoints === undefined ? undefined : await readKey(library.readCheckpointKey, resolve(baseFolder, audit.checkpoints.keyFile));
   metrics.audit.describe(named.map(({ name }) => name));
+  metrics.audit.ring.set(audit.ring);
   trail = new library.AuditTrail({
     writer, sinks, calls: audit.calls, isStrict: audit.strict, confirmMs: audit.strictWait, ring: audit.ring, who: audit.who, rules: audit.record, key: key?.secret,
     checkpoints: key === undefined || audit.checkpoints === undefined ? undefined : { key, everyMs: audit.checkpoints.every, write: secondPlace(audit.checkpoints, baseFolder) },
