@@ -48,3 +48,11 @@ it('schemas that multiply, are too deep, too large, refer elsewhere, or have pat
   ];
   for (const [inputSchema, words] of bombs) expect(of({ server: 'evil', tools: [tool('bomb', { inputSchema })] })['evil']?.join()).toContain(words);
 });
+
+it('the same lists are looked at once, and again when one of them is another or something else is held back', () => {
+  const tools = [tool('send_mail')];
+  const found = suspicious([{ server: 'mail', tools }]);
+  expect(suspicious([{ server: 'mail', tools }])).toBe(found);
+  expect(suspicious([{ server: 'mail', tools, held: ['send-mail'] }]).get('mail')).toHaveLength(2);
+  expect(suspicious([{ server: 'mail', tools: [...tools] }])).not.toBe(found);
+});
