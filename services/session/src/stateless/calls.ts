@@ -122,8 +122,8 @@ export class StatelessCalls {
       host, view, linkedResources: linkedResources.of(caller), first: waiter, method, place,
       params: keepToken(params, withoutHopMeta(keepsOwnState ? params : plain)),
       humanMs: humanMs(),
-      seal: (round) => this.#states.seal({ kind: 'parked', worker, call: key, round }, principal, digestOf(method, params)),
-      bindState: (text) => (principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, principal, digestOf(method, params))),
+      seal: (round) => this.#states.seal({ kind: 'parked', worker, call: key, round }, caller, digestOf(method, params)),
+      bindState: (text) => (principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, params))),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
       ended: (ended) => {
         if (this.#open.delete(key)) place.leave(ended);
@@ -140,10 +140,11 @@ export class StatelessCalls {
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
 
-  #comeBack(waiter: PendingReply, view: View, method: ExchangeMethod, { state, principal, digest, expiresAt }: SealedState): void {
+  #comeBack(waiter: PendingReply, view: View, method: ExchangeMethod, { state, principal, endpoint = waiter.command.caller.endpoint, digest, expiresAt }: SealedState): void {
     const { command } = waiter;
     const { caller, request: { params = {} } } = command;
-    if (principal !== caller.principal || digest !== digestOf(method, params) || (state.kind === 'again' && expiresAt < Date.now())) {
+    // The same name may be of another server at another endpoint, and keys and scopes may be for certain endpoints.
+    if (principal !== caller.principal || endpoint !== caller.endpoint || digest !== digestOf(method, params) || (state.kind === 'again' && expiresAt < Date.now())) {
       this.#refuse(waiter, fault('state.invalid'));
       return;
     }
@@ -193,7 +194,7 @@ export class StatelessCalls {
 
   #urlsRequired(error: JsonObject, { context, caller, request: { params = {} } }: ModernCommand, method: string, round: number): JsonObject | undefined {
     const requests = urlVisits(error, context.capabilities, round);
-    return requests === undefined ? undefined : inputRequired(requests, this.#states.seal({ kind: 'again', round: round + 1 }, caller.principal, digestOf(method, params)));
+    return requests === undefined ? undefined : inputRequired(requests, this.#states.seal({ kind: 'again', round: round + 1 }, caller, digestOf(method, params)));
   }
 
   // --- which server ------------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /** Known callers without a session: what one of them was handed opens nothing for another. */
 import { expect, it, vi } from 'vitest';
-import { anonymous, parseServerName, type JsonObject, type Principal } from '@omnibus/protocol';
+import { anonymous, parseEndpointName, parseServerName, rootEndpoint, type JsonObject, type Principal } from '@omnibus/protocol';
 import { Sealer } from '../public-ids/sealer.ts';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import { accepted, holdTime, recordOf, RequestsUnderTest, type Asked, type Sent } from './requests-under-test.ts';
@@ -38,6 +38,24 @@ it('a call that waits for the answers of one is continued by nobody else', async
   expect(test.answers).toEqual([]);
   await call(test, ann, back);
   expect(test.answers).toMatchObject([{ answer: { result: accepted } }]);
+});
+
+it('what a call waits for is brought back to the endpoint where it began: another one may have other servers under the same names, and other keys', async () => {
+  const [test, newer] = [await RequestsUnderTest.start(), await modern()];
+  const sent = await call(test, ann);
+  (test.asked[0] as Asked).reply({ kind: 'input', input: 1, method: 'elicitation/create', params: { message: 'Well?' } });
+  await vi.advanceTimersByTimeAsync(50);
+  const { requestState, inputRequests } = sent.answer() as { readonly requestState: string; readonly inputRequests: JsonObject };
+  const ofServer = await answered(newer, ann, wanted) as { readonly requestState: string };
+  for (const [where, back, key] of [[test, requestState, Object.keys(inputRequests)[0] as string], [newer, ofServer.requestState, 'one']] as const) {
+    where.endpoint = parseEndpointName('other');
+    expect((await call(where, ann, { requestState: back, inputResponses: { [key]: accepted } })).answer()).toMatchObject({ reason: 'state.invalid' });
+    expect([where.asked.length, where.answers]).toEqual([1, []]);
+    where.endpoint = rootEndpoint;
+    await call(where, ann, { requestState: back, inputResponses: { [key]: accepted } });
+  }
+  expect(test.answers).toMatchObject([{ answer: { result: accepted } }]);
+  expect(newer.asked[1]?.command.params).toMatchObject({ requestState: state });
 });
 
 const state = 'the state of the server';

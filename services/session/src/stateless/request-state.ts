@@ -1,6 +1,6 @@
-/** The `requestState` that a client brings back: sealed, for one caller, one request and a limited time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
+/** The `requestState` that a client brings back: sealed, for one caller, one endpoint, one request and a limited time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 import { createHash } from 'node:crypto';
-import { canonical, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
+import { canonical, type Caller, type EndpointName, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
 import type { Sealer } from '../public-ids/sealer.ts';
 
 /** The content of a sealed `requestState`. */
@@ -16,6 +16,8 @@ export interface SealedState {
   readonly state: CallState;
   readonly principal: Principal;
   readonly digest: string;
+  /** Where the call began; undefined in a state that an older version has sealed. */
+  readonly endpoint?: EndpointName;
   /** Milliseconds since 1970. The worker that holds a parked call decides by its own monotonic clock. */
   readonly expiresAt: number;
 }
@@ -30,8 +32,8 @@ export class RequestStates {
     this.#humanMs = humanMs;
   }
 
-  seal(state: CallState, principal: Principal, digest: string): string {
-    const sealed: SealedState = { state, principal, digest, expiresAt: Date.now() + this.#humanMs() };
+  seal(state: CallState, { principal, endpoint }: Caller, digest: string): string {
+    const sealed: SealedState = { state, principal, endpoint, digest, expiresAt: Date.now() + this.#humanMs() };
     return this.#sealer.seal('request-state', JSON.stringify(sealed));
   }
 

@@ -5,7 +5,8 @@ import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, defaultLimits, idSequence, latestLegacyRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, tasksExtension,
-  type CallCommand, type CatalogRecord, type ControlCommand, type ExchangeEvent, type ExchangeId, type InputKey, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
+  type CallCommand, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type ExchangeId,
+  type InputKey, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../call/exchange-watch.ts';
@@ -44,6 +45,8 @@ export class RequestsUnderTest {
   readonly faults: string[] = [];
   /** Who asks from now on. */
   principal: Principal = anonymous;
+  /** Where requests come in from now on. */
+  endpoint: EndpointName = rootEndpoint;
   /** With few ticks: tests let minutes pass. */
   readonly wheel = new DeadlineWheel({ tickMs: 250, onFault: (error) => this.faults.push(String(error)) });
   readonly metrics = new Metrics({ processMetrics: false });
@@ -105,7 +108,7 @@ export class RequestsUnderTest {
     const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {}, extensions: { [tasksExtension]: {} } };
     const meta = { [metaKeys.clientCapabilities]: capabilities };
     return {
-      kind: 'request', key: newRequestKey(), caller: { principal: this.principal, endpoint: rootEndpoint, ...(origin === undefined ? {} : { origin }) },
+      kind: 'request', key: newRequestKey(), caller: { principal: this.principal, endpoint: this.endpoint, ...(origin === undefined ? {} : { origin }) },
       request: { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...meta } } }, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined,
     };
   }
