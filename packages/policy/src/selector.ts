@@ -24,6 +24,8 @@ const serverName = /^[A-Za-z0-9_-]{1,64}$/;
 /** Characters that mean something in a glob. */
 const special = /[*?[\]{}\\]/;
 const extended = /[?*+@!]\(/;
+/** What is escaped, and sets of characters. */
+const closed = /\\.|\[(?:\\.|[^\]\\])+\]/gsu;
 const maxLength = 1_000;
 
 /** What is wrong with the text of a selector, for the operator. */
@@ -33,8 +35,17 @@ export function selectorProblem(text: string): string | undefined {
   if (glob === '*') return undefined;
   if (glob.startsWith('!')) return '"!" takes nothing away here; write a rule with `deny`';
   if (extended.test(glob)) return 'a group in parentheses has no meaning in a glob here; give a glob for each part';
+  if (isOpen(glob)) return '"[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant';
   if (glob.includes('/')) return glob.startsWith('/') || glob.endsWith('/') ? 'expected a server in front of "/" and a name after it' : undefined;
   return serverName.test(glob) ? undefined : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
+}
+
+/** Whether a bracket or brace is opened and not closed. */
+function isOpen(glob: string): boolean {
+  const rest = glob.replaceAll(closed, '');
+  let depth = 0;
+  for (const character of rest) depth = Math.max(0, depth + (character === '{' ? 1 : character === '}' ? -1 : 0));
+  return depth > 0 || rest.includes('[');
 }
 
 /** @param text for which `selectorProblem` finds nothing. */
