@@ -50,7 +50,10 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
   return at;
 }
 
+/** @throws {Error} with a message for the operator when no value can meet the conditions, so that a rule that denies would deny nothing. */
 function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSettings): (value: unknown) => Verdict {
+  if (min !== undefined && max !== undefined && min > max) throw new Error(`no number is at least ${min} and at most ${max}`);
+  if (allowed?.length === 0) throw new Error('`in` is empty, and nothing is one of none');
   const tests: ((value: unknown) => Verdict)[] = [];
   // A number that a double cannot hold exactly is not compared.
   const isNumber = (value: unknown): value is number => typeof value === 'number';

@@ -240,6 +240,8 @@ describe('a rule that means nothing is refused whole, with everything that is wr
     [{ who: 'everyone', allow: ['a/b', 'gi*'] }, ['allow', 1], /expected "server\/tool"/],
     [{ who: 'everyone', deny: '!a/b' }, ['deny'], /takes nothing away/],
     [{ who: 'everyone', deny: 'a/@(b|c)' }, ['deny'], /parentheses/],
+    [{ who: 'everyone', deny: 'a/b', args: { n: { min: 10, max: 5 } } }, ['args'], /no number is at least 10 and at most 5/],
+    [{ who: 'everyone', deny: 'a/b', args: { n: { in: [] } } }, ['args'], /nothing is one of none/],
     [{ who: 'everyone', deny: 'a/[x-' }, ['deny'], /"\[" or "\{" is opened and not closed/],
     [{ who: 'everyone', deny: 'a/{delete,drop_*' }, ['deny'], /"\[" or "\{" is opened and not closed/],
     [{ who: 'everyone', deny: 'a/' }, ['deny'], /after it/],
