@@ -51,6 +51,17 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await page.goto(`http://${admin}/#/${hash}`);
   };
 
+  /** The width of the page in pixels on a screen of 360. */
+  const widthAt360 = async (): Promise<unknown> => {
+    const before = page.viewportSize();
+    await page.setViewportSize({ width: 360, height: 700 });
+    // Charts follow the width of the page a moment later.
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))');
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    if (before !== null) await page.setViewportSize(before);
+    return width;
+  };
+
   it('the rules are shown to an auditor, with what they decide, which of them did, and what somebody is shown', async () => {
     await open('eve', 'policy');
     await page.getByRole('region', { name: 'Rules', exact: true }).getByText('customer is "Ada"').waitFor();
@@ -73,6 +84,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await shown.getByRole('row', { name: /close_shop.*hidden.*never/ }).waitFor();
     expect(await shown.getByText('allowed').count()).toBe(0);
     expect(await seen.findings()).toEqual([]);
+    expect(await widthAt360()).toBe(360);
   });
 
   it('whoever only looks at the state is shown no rules, and told why', async () => {
@@ -102,6 +114,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await chosen.getByText('all as they were written').waitFor();
     await chosen.getByText('open').waitFor();
     expect(await seen.findings()).toEqual([]);
+    expect(await widthAt360()).toBe(360);
     for (const [event, by] of [['admin.audit.search', 'eve'], ['admin.audit.read', 'eve'], ['admin.audit.verify', 'eve']] as const) {
       await expect.poll(async () => {
         const said = await (await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=${by}&limit=1`, { headers: keys.headersOf('eve') })).json() as { readonly records: readonly object[] };
@@ -133,6 +146,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
       await rates.getByText('As a table').click();
       await rates.getByRole('region', { name: 'Rates as a table' }).getByRole('row').nth(1).waitFor();
       expect(await seen.findings()).toEqual([]);
+      expect(await widthAt360()).toBe(360);
     }
   });
 

@@ -46,7 +46,7 @@ function print({ processes, servers, missing }: Seen): string {
     name, role, version, uptimeOf(Date.now() - Date.parse(startedAt)), bus.isConnected ? bus.kind : 'not connected', sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0)), problems.length === 0 ? 'ready' : problems.join('; '),
   ]);
   const gone = missing.map(({ process: name, role }) => [name, role, '-', '-', '-', '-', 'does not answer']);
-  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.account ?? '-', each.problem === undefined ? '' : printable(each.problem)]);
+  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.account ?? '-', printable(each.problem ?? pauseWords(each))]);
   return [
     alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
     ...(ofServers.length === 0 ? [] : ['', alignColumns([['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'], ...ofServers])]),
@@ -58,4 +58,10 @@ function uptimeOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const parts = ([['d', 86_400], ['h', 3_600], ['m', 60], ['s', 1]] as const).reduce<{ readonly left: number; readonly words: readonly string[] }>(({ left, words }, [unit, size]) => ({ left: left % size, words: left >= size ? [...words, `${Math.floor(left / size)}${unit}`] : words }), { left: seconds, words: [] });
   return parts.words.slice(0, 2).join(' ') || '0s';
+}
+
+/** Who has paused a server, until when and why; empty for one that is not paused. */
+function pauseWords({ paused }: ServerRow): string {
+  if (paused === undefined) return '';
+  return `paused by ${paused.by}${paused.until === undefined ? '' : ` until ${paused.until}`}${paused.because === undefined ? '' : `: ${paused.because}`}`;
 }
