@@ -19,6 +19,9 @@ interface Picture {
 const pictures: readonly Picture[] = [
   { name: 'overview', hash: 'overview', colorScheme: 'light', async act(page) {
     await page.getByText('3 of 4').waitFor();
+    // The first step of the rates ends within ten seconds.
+    await page.getByText(/calls? in the last/).waitFor({ timeout: 40_000 });
+    await page.locator('canvas').nth(1).waitFor();
     await page.getByText('shop/stock').first().waitFor();
   } },
   { name: 'servers', hash: 'servers/tickets', colorScheme: 'dark', act: (page) => page.getByText('Processes').or(page.getByText('Connections')).first().waitFor() },
@@ -40,6 +43,9 @@ const pictures: readonly Picture[] = [
     await page.getByText('pinned').nth(1).waitFor();
     await page.getByText('it wants a new argument "bcc"').waitFor();
   } },
+  { name: 'policy', hash: 'policy?who=group:sales&what=shop/close_shop&as=group:sales&server=shop', colorScheme: 'light', async act(page) {
+    await page.getByRole('region', { name: 'What it is shown' }).getByText('asks first').waitFor();
+  } },
 ];
 
 if (chromiumPath === undefined) throw new Error('there is no Chromium: install it (Debian: apt-get install chromium), or name one in OMNIBUS_CHROMIUM');
@@ -58,7 +64,15 @@ const config = {
 await using gateway = await startGateway('nats', config);
 using client = await RawClient.open(gateway.url);
 await client.untilTools((names) => names.includes('shop__stock') && names.includes('garden__stock'));
-for (const [name, args] of [['shop__stock', {}], ['garden__stock', {}], ['memory__read_graph', {}], ['shop__refuse', {}]] as const) await client.callTool(name, args);
+/** Calls, more and fewer of them, until there are some steps of rates to be drawn. */
+const admin = await gateway.admin(gateway.edge);
+for (let steps = 0, round = 1; steps < 7; round += 1) {
+  const asked = [['shop__stock', {}], ['garden__stock', {}], ['memory__read_graph', {}], ...(round % 4 === 0 ? [['shop__refuse', {}] as const] : [])] as const;
+  for (let again = 0; again < 1 + ((round * 7) % 5); again += 1) for (const [name, args] of asked) await client.callTool(name, args);
+  const { points } = await (await fetch(`http://${admin}/api/v1/metrics/history`)).json() as { readonly points: readonly object[] };
+  steps = points.length;
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+}
 /** Has a call wait for approvers, and a server say something else than was approved; neither is on the pictures of other views. */
 async function wait(): Promise<void> {
   await gateway.configure({ access, mcpServers: { bank: { url: bank.url, definitions: 'pin' }, ...config.mcpServers } });

@@ -15,9 +15,13 @@ export interface DrawnChart {
   end(): void;
 }
 
-const timeOfDay = (at: number): string => clock(at * 1_000).slice(0, 5);
+/** Times of day, with seconds where minutes would be the same. */
+function timesOf(seconds: readonly number[]): string[] {
+  const [first = 0, second = Infinity] = seconds;
+  return seconds.map((at) => clock(at * 1_000).slice(0, second - first < 60 ? 8 : 5));
+}
 
-/** Draws into an element, as wide as it is, anew when its width or the colours of the page change. @param height in pixels. @param span seconds that are shown, up to the last point. */
+/** Draws into an element, as wide as it is, anew when its width or the colours of the page change. @param height in pixels. @param span seconds that are shown at most, up to the last point. */
 export function chart(host: HTMLElement, lines: readonly ChartLine[], height: number, span: number): DrawnChart {
   let data: [number[], ...(number | null)[][]] = [[], ...lines.map(() => [])];
   let plot: UPlot | undefined;
@@ -27,8 +31,8 @@ export function chart(host: HTMLElement, lines: readonly ChartLine[], height: nu
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
     plot = new UPlot({
       width: Math.max(120, host.clientWidth), height, legend: { show: false }, cursor: { show: false },
-      axes: [{ ...axis, values: (_plot, splits) => splits.map(timeOfDay) }, { ...axis, size: 60 }],
-      scales: { x: { range: (_plot, _from, to) => [(to ?? 0) - span, to ?? 0] }, y: { range: (_plot, _from, to) => [0, to > 0 ? to * 1.1 : 1] } },
+      axes: [{ ...axis, values: (_plot, splits) => timesOf(splits) }, { ...axis, size: 60 }],
+      scales: { x: { range: (_plot, from, to) => rangeOf(from, to, span) }, y: { range: (_plot, _from, to) => [0, to > 0 ? to * 1.1 : 1] } },
       series: [{}, ...lines.map(({ name, color, dash }) => ({ label: name, stroke: colorOf(host, color), width: 2, dash: [...dash], points: { show: true, size: 4 } }))],
     }, data, host);
   };
@@ -53,6 +57,16 @@ export function chart(host: HTMLElement, lines: readonly ChartLine[], height: nu
       plot?.destroy();
     },
   };
+}
+
+/** Seconds that are shown at least, and room for a point at either end. */
+const least = 120;
+const room = 5;
+
+/** From the first point, as long as there are few. */
+function rangeOf(from: number | null, to: number | null, span: number): [number, number] {
+  const last = to ?? 0;
+  return [Math.max(last - span, Math.min(from ?? last, last - least)) - room, last + room];
 }
 
 /** A canvas knows no variables of a style sheet: the colour that they stand for now. */

@@ -85,13 +85,15 @@ function Decision({ who, what, outcome, isRecorded, rule, because, redacted, gua
 }
 
 /** The rule that decided first, then those that match, then the others. */
-function Reasons({ rules, rule }: Explained) {
+function Reasons({ rules, rule, outcome }: Explained) {
   if (rules.length === 0) return null;
-  const rank = (each: Explained['rules'][number]): number => (each.id === rule ? 0 : each.isMatch ? 1 : 2);
+  // A rule that asks is two rules: one that allows, and one that asks.
+  const decisive = rules.find((each) => each.id === rule && each.effect === outcome) ?? rules.find((each) => each.id === rule);
+  const rank = (each: Explained['rules'][number]): number => (each === decisive ? 0 : each.isMatch ? 1 : 2);
   return (
     <Table label="What each rule says" head={['Rule', 'Effect', 'Why']}>
       {rules.toSorted((one, other) => rank(one) - rank(other)).map((each, index) => (
-        <tr key={`${each.id} ${index}`} class={each.id === rule ? 'chosen' : undefined}><td><code>{each.id}</code>{each.id === rule && ' decided'}</td><td>{each.effect}</td><td>{each.why}</td></tr>
+        <tr key={`${each.id} ${index}`} class={each === decisive ? 'chosen' : undefined}><td><code>{each.id}</code>{each === decisive && ' decided'}</td><td>{each.effect}</td><td>{each.why}</td></tr>
       ))}
     </Table>
   );

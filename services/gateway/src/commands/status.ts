@@ -1,5 +1,5 @@
 /** Shows the processes of a running gateway and its servers. */
-import type { Processes, Servers } from '@omnibus/admin-api';
+import type { Processes, ServerRow, Servers } from '@omnibus/admin-api';
 import { printable } from '@omnibus/protocol';
 import type { ProcessStatus } from '../admin/status.ts';
 import { answerEither, CommandProblem, runCommand } from '../outcome.ts';
