@@ -44,8 +44,6 @@ export class PersonalServer implements AsyncDisposable {
   isClosed = false;
   /** Number of uses of refresh tokens. */
   refreshes = 0;
-  /** Runs before a refresh token is answered. */
-  meanwhile: () => Promise<unknown> = () => Promise.resolve();
 
   private constructor(options: PersonalOptions) {
     this.#options = options;
@@ -137,10 +135,7 @@ export class PersonalServer implements AsyncDisposable {
         const isRefresh = form.get('grant_type') === 'refresh_token';
         this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
         if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
-        if (isRefresh) {
-          this.refreshes += 1;
-          await this.meanwhile();
-        }
+        if (isRefresh) this.refreshes += 1;
         const [store, name] = isRefresh ? [this.#refresh, 'refresh_token'] as const : [this.#codes, 'code'] as const;
         const user = store.get(form.get(name) ?? '');
         store.delete(form.get(name) ?? '');
