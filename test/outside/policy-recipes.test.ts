@@ -93,9 +93,10 @@ it('check names line and rule of an error, and warns of rules that can never mat
   expect(output).toMatch(/meaningless\.yaml:4:\d+: access\.rules\[0\]\.who: expected "everyone"/);
   expect(output).toMatch(/meaningless\.yaml:5:\d+: access\.rules\[1\]\.only: nobody vouches for what tools of a say/);
   expect(output).toMatch(/meaningless\.yaml:6:\d+: access\.rules\[2\]\.when: .*matches.*not taken/);
-  const odd = await write('odd.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }] }\n');
+  const odd = await write('odd.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess: { rules: [{ id: far, who: "group:x", deny: ["b/*", "a/x"] }] }\nlimits: { rules: [{ id: few, rate: 1/s, what: ["tool:c/*", a] }] }\n');
   const warned = await omnibus('check', odd);
   expect(warned.status).toBe(0);
   expect(warned.output).toContain('rule "far" can never match "b/*": there is no such server');
+  expect(warned.output).toContain('limit "few" can never match "tool:c/*": there is no such server');
   expect(warned.output).toContain('names callers, and nothing says how they are known');
 });

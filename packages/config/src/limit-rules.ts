@@ -1,8 +1,12 @@
 /** The part of the configuration that says how much callers may use. */
 import { z } from 'zod';
-import { isToken } from '@omnibus/protocol';
+import { isToken, selectorProblem } from '@omnibus/protocol';
 
 const who = z.string().regex(/^(everyone|(user|key|group|tenant|client|scope):.+)$/su, { error: 'expected "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID" or "scope:NAME"' });
+const what = z.string().min(1).superRefine((text, context) => {
+  const problem = selectorProblem(text);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+});
 const shares = z.enum(['principal', 'tenant', 'client', 'server', 'tool', 'everyone']);
 
 const rate = z.string().regex(/^[1-9]\d{0,6}\/(s|min|h)$/, { error: 'expected a number of calls and a time, such as "10/s", "100/min" or "1000/h"' }).transform((text) => {
@@ -18,7 +22,7 @@ const amount = (unit: string, example: string) => z.string().regex(new RegExp(`^
 const rule = z.strictObject({
   id: z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' }).optional().describe('Name of the rule in refusals and metrics, and of its stored quota. Default: "rule-" and its number.'),
   who: z.union([who, z.array(who).min(1).max(1_000)]).default('everyone').describe('Whose calls the rule is about: "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME" (of callers without a tenant), "tenant:NAME", "client:ID", "scope:NAME"; or a list of these.'),
-  what: z.array(z.string().min(1).max(1_000)).min(1).default(['*']).describe('What the calls are of: globs over `server/tool`, `prompt:server/name` and `resource:server/uri` with the names that the server itself gives; the name of a server for all that it has; "*" for everything.'),
+  what: z.array(what).min(1).default(['*']).describe('What the calls are of: globs over `server/tool`, `prompt:server/name` and `resource:server/uri` with the names that the server itself gives; the name of a server for all that it has; "*" for everything.'),
   per: z.union([shares, z.array(shares).min(1)]).default('principal').describe('Who shares one budget: principal: each caller has its own; tenant, client: all callers of one tenant or client share it; server, tool: all calls of one server or tool share it; everyone: all callers that the rule is about share it. A list: one budget for each combination. For the budget of a group write `who: group:NAME` with `per: everyone`.'),
   rate: rate.optional().describe('Most calls in a time: "10/s", "100/min", "1000/h".'),
   burst: z.int().positive().max(1_000_000).optional().describe('Most calls in one burst. Default: the number of calls in `rate`.'),

@@ -67,6 +67,11 @@ it.each<readonly [string, string, readonly string[]]>([
     'f.yaml:3:34: profiles.p.rename.f/c: expected 1 to 128 characters of letters, digits, "_", "-" and ".", got "no name!"',
   ]],
   ['numbers out of bounds and with a unit', 'limits: { maxSessions: -1, maxBodyBytes: "8MB" }\n', ['f.yaml:1:11: limits.maxSessions: expected a number above 0, got -1', 'f.yaml:1:28: limits.maxBodyBytes: expected a number: 8388608, got "8MB"']],
+  ['limits of what nothing can be', 'limits: { rules: [{ rate: 1/s, what: ["a/{b,c", "!a/b", "a b"] }] }\n', [
+    'f.yaml:1:39: limits.rules[0].what[0]: "[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant, got "a/{b,c"',
+    'f.yaml:1:49: limits.rules[0].what[1]: "!" takes nothing away here; leave it out and say what is meant, or write a rule with `deny`, got "!a/b"',
+    'f.yaml:1:57: limits.rules[0].what[2]: expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*", got "a b"',
+  ]],
   ['a line that is indented otherwise', 'mcpServers:\n  a:\n    url: http://x/mcp\n   headers:\n', ['f.yaml:4:1: not YAML or JSON: All mapping items must start at the same column; is the line indented as far as the others of its map, with a blank after its colon?']],
   ['a server with nothing', 'mcpServers:\n  a:\n', ['f.yaml:2:3: mcpServers.a: expected a map, and there is no value: write "command" (a program to start) or "url" (a server to connect to) below it, indented']],
   ['a text', 'just a text', ['f.yaml:1:1: expected a map of options, such as "mcpServers:", and this is a text, got "just a text"']],

@@ -1,7 +1,8 @@
 /** One rule, compiled. */
+import { selectorProblem } from '@omnibus/protocol';
 import { argumentCondition, networkCondition, timeCondition, type Circumstances, type Condition } from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
-import { compileSelector, selectorProblem, type Selector, type TargetKind } from './selector.ts';
+import { compileSelector, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
 import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
 import { both, type Verdict } from './verdict.ts';

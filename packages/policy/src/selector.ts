@@ -2,7 +2,7 @@
  * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
  * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
-import { compileGlob } from '@omnibus/protocol';
+import { compileGlob, splitSelector } from '@omnibus/protocol';
 
 /** The kind of thing that a request uses. `server`: neither tool nor prompt nor resource, such as a method that no revision knows. */
 export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
@@ -19,38 +19,12 @@ export interface Selector {
   readonly kind: TargetKind | undefined;
 }
 
-const marks: Readonly<Record<string, TargetKind>> = { 'tool:': 'tool', 'prompt:': 'prompt', 'resource:': 'resource' };
-const serverName = /^[A-Za-z0-9_-]{1,64}$/;
 /** Characters that mean something in a glob. */
 const special = /[*?[\]{}\\]/;
-const extended = /[?*+@!]\(/;
-/** What is escaped, and sets of characters. */
-const closed = /\\.|\[(?:\\.|[^\]\\])+\]/gsu;
-const maxLength = 1_000;
-
-/** What is wrong with the text of a selector, for the operator. */
-export function selectorProblem(text: string): string | undefined {
-  const { glob } = split(text);
-  if (glob.length > maxLength) return `is longer than ${maxLength} characters`;
-  if (glob === '*') return undefined;
-  if (glob.startsWith('!')) return '"!" takes nothing away here; write a rule with `deny`';
-  if (extended.test(glob)) return 'a group in parentheses has no meaning in a glob here; give a glob for each part';
-  if (isOpen(glob)) return '"[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant';
-  if (glob.includes('/')) return glob.startsWith('/') || glob.endsWith('/') ? 'expected a server in front of "/" and a name after it' : undefined;
-  return serverName.test(glob) ? undefined : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
-}
-
-/** Whether a bracket or brace is opened and not closed. */
-function isOpen(glob: string): boolean {
-  const rest = glob.replaceAll(closed, '');
-  let depth = 0;
-  for (const character of rest) depth = Math.max(0, depth + (character === '{' ? 1 : character === '}' ? -1 : 0));
-  return depth > 0 || rest.includes('[');
-}
 
 /** @param text for which `selectorProblem` finds nothing. */
 export function compileSelector(text: string): Selector {
-  const { kind, glob } = split(text);
+  const { kind, glob } = splitSelector(text);
   if (glob === '*') return whole(kind, () => true, undefined);
   if (!glob.includes('/')) return whole(kind, (server) => server === glob, glob);
   const ofKind = kind ?? 'tool';
@@ -72,11 +46,6 @@ export function compileSelector(text: string): Selector {
 
 function whole(kind: TargetKind | undefined, fits: (server: string) => boolean, server: string | undefined): Selector {
   return { kind, server, covers: (of, name) => (kind === undefined || of === kind) && fits(name), coversAllOf: (name) => kind === undefined && fits(name), mayCover: fits };
-}
-
-function split(text: string): { readonly kind: TargetKind | undefined; readonly glob: string } {
-  const mark = Object.keys(marks).find((each) => text.startsWith(each));
-  return mark === undefined ? { kind: undefined, glob: text } : { kind: marks[mark], glob: text.slice(mark.length) };
 }
 
 /** Like `compileGlob`, but faster for globs with one star at the end or none, which most are: a list of a thousand tools is tested against a hundred rules. */

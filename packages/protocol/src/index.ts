@@ -21,6 +21,7 @@ export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob } from './glob.ts';
+export { selectorProblem, splitSelector } from './selectors.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';

@@ -1,6 +1,7 @@
 /** Compiles the access rules of a configuration, and reports rules that are wrong or can have no effect. */
 import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
-import { compile, selectorProblem, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
+import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
+import { selectorProblem } from '@omnibus/protocol';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
 /** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that says, for the operator, what is wrong with which rule. */
@@ -39,8 +40,8 @@ function stepUpProblems({ auth }: Config): readonly RuleProblem[] {
 /** Warnings about rules and guardrails that are valid, but probably not what was meant. */
 export function accessWarnings(config: Config): readonly string[] {
   const { access, auth } = config;
-  const ofGuardrails = guardrailWarnings(config);
-  if (access === undefined) return ofGuardrails;
+  const others = [...limitWarnings(config), ...guardrailWarnings(config)];
+  if (access === undefined) return others;
   const servers = enabledServerNames(config);
   const issuers = auth === undefined || auth === 'none' ? [] : auth.issuers;
   const haveTenants = issuers.some(({ tenant }) => tenant !== undefined);
@@ -59,7 +60,17 @@ export function accessWarnings(config: Config): readonly string[] {
   });
   const hasRoles = auth !== undefined && auth !== 'none' && auth.admin !== undefined && [auth.admin.roles.approver, auth.admin.roles.operator, auth.admin.roles.admin].some((list) => list.length > 0);
   const unasked = access.approvals.clients && !hasRoles ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)'] : [];
-  return [...ofRules, ...unasked, ...ofGuardrails];
+  return [...ofRules, ...unasked, ...others];
+}
+
+/** Warnings about limits of servers that do not exist. */
+function limitWarnings(config: Config): readonly string[] {
+  if (config.discovery.kubernetes.enabled) return [];
+  const servers = enabledServerNames(config);
+  return config.limits.rules.flatMap(({ id, what }, index) => {
+    const unmatched = what.filter((text) => !servers.some((server) => compileSelector(text).mayCover(server)));
+    return unmatched.length === 0 ? [] : [`limit ${JSON.stringify(id ?? `#${index + 1}`)} can never match ${unmatched.map((text) => JSON.stringify(text)).join(', ')}: there is no such server`];
+  });
 }
 
 const enabledServerNames = (config: Config): readonly string[] => [...enabledServers(config).keys()];

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Authenticator, type Facts, type OwnServer } from '@omnibus/identity';
-import { selectorProblem } from '@omnibus/policy';
+import { selectorProblem } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 
 interface IdentityOptions {

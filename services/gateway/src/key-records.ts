@@ -1,7 +1,7 @@
 /** Reads and changes the file of API keys, for commands and the admin port. Errors have messages for the operator. */
 import { existsSync, readFileSync } from 'node:fs';
 import { formatKeys, newKey, parseKeys, type KeyRecord } from '@omnibus/identity';
-import { selectorProblem } from '@omnibus/policy';
+import { selectorProblem } from '@omnibus/protocol';
 import { rewrite } from './rewrite.ts';
 
 /** Properties of a new key. */

@@ -1,7 +1,7 @@
 /** One guardrail, compiled: its own check or the external service that is asked, and the action on a message. */
+import { selectorProblem } from '@omnibus/protocol';
 import type { RuleProblem } from '../settings.ts';
 import { Redaction, compileRedaction, type RedactTerms } from '../redaction/redaction.ts';
-import { selectorProblem } from '../selector.ts';
 import { hiddenReplace } from './hidden.ts';
 import { hasMarker } from './markers.ts';
 import { stages, type GuardrailAction, type GuardrailSettings, type SizeSettings, type Stage, type WebhookSettings } from './settings.ts';

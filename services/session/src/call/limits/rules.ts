@@ -1,7 +1,7 @@
 /** The rules of `limits.rules`, compiled: to which callers and things each applies, and which calls share one budget. */
 import type { Config } from '@omnibus/config';
 import { matchesWho, type WhoTest } from '@omnibus/policy';
-import { compileGlob, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
+import { compileGlob, splitSelector, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
 import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
 
@@ -55,9 +55,8 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
 /** `server/tool`, `prompt:server/name`, `resource:server/uri` as globs, the name of a server, or `*`. */
 function coveredBy(what: readonly string[]): LimitRule['covers'] {
   const tests = what.map((text): LimitRule['covers'] => {
-    if (text === '*') return () => true;
-    const kind = (['prompt', 'resource', 'tool'] as const).find((each) => text.startsWith(`${each}:`));
-    const glob = kind === undefined ? text : text.slice(kind.length + 1);
+    const { kind, glob } = splitSelector(text);
+    if (glob === '*') return (request) => kind === undefined || request.kind === kind;
     if (!glob.includes('/')) return (request) => request.server === glob && (kind === undefined || request.kind === kind);
     const fits = compileGlob(glob);
     return (request) => request.kind === (kind ?? 'tool') && fits(`${request.server}/${request.name}`);
