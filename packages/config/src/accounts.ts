@@ -5,12 +5,13 @@ import { isForOneUser } from './users.ts';
 
 /** @returns undefined where nothing is sent that a server could take for an account. */
 export function accountOf({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>): string | undefined {
-  const at = credentials?.issuer === undefined ? 'the issuer that the server names' : credentials.issuer;
+  const at = credentials === undefined || credentials.kind === 'aws' || credentials.issuer === undefined ? 'the issuer that the server names' : credentials.issuer;
   switch (credentials?.kind) {
     case undefined:
       if (hasTemplates(headers)) return 'that of each caller: `headers` name him';
       return Object.keys(headers).length === 0 ? undefined : 'one for everybody: `headers`';
     case 'client': return `the gateway's: client ${credentials.clientId} of ${at}`;
+    case 'aws': return `the gateway's: requests signed for ${credentials.service} in ${credentials.region}${credentials.profile === undefined ? '' : `, profile ${credentials.profile}`}`;
     case 'oauth': return `${isForOneUser(gateway) ? 'yours' : 'each user\'s'}: by a sign-in at ${at}`;
     case 'exchange': return `each user's: by exchange of his token at ${at}`;
     case 'enterprise': {

@@ -88,6 +88,7 @@ function credentialsProblem({ url, credentials, headers }: Options['mcpServers']
   if (url === undefined) return 'credentials are shown to a server at a `url`; a program is given its own in `env`';
   if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
   if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`credentials` does not go with a header `Authorization` in `headers`, which says already in whose name the server is called';
+  if (credentials.kind === 'aws') return undefined;
   const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';

@@ -57,7 +57,14 @@ const enterprise = z.strictObject({
   issuer, scopes, allowedHosts, resource,
 });
 
-export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, exchange, enterprise]);
+const aws = z.strictObject({
+  kind: z.literal('aws').describe('Everybody\'s calls are made in the name of the gateway: requests are signed for a service of Amazon Web Services (Signature Version 4), with the credentials that the AWS SDK finds on this machine.'),
+  service: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, { error: 'expected the name of a service as signatures have it, such as "bedrock-agentcore", "execute-api" or "lambda"' }).describe('The service that the server is of, by its name in signatures: "bedrock-agentcore", "execute-api" (API Gateway), "lambda" (function URLs), "vpc-lattice-svcs".'),
+  region: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, { error: 'expected a region, such as "eu-central-1"' }).describe('The region that the server is in, such as "eu-central-1".'),
+  profile: z.string().min(1).max(200).optional().describe('Profile of the shared AWS configuration files whose credentials are used. Default: what the AWS SDK finds: environment variables, the profile "default", the web identity of a pod, the role of a container or machine.'),
+});
+
+export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, exchange, enterprise, aws]);
 
 export const vaultSchema = z.strictObject({
   keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),

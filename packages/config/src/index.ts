@@ -1,7 +1,7 @@
 export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema } from './schema.ts';
 export { accountOf } from './accounts.ts';
-export { isForOneUser, isOwned } from './users.ts';
+export { isForOneUser, isOfUsers, isOwned } from './users.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { consoleMode } from './console-schema.ts';
 export type { ConsoleMode } from './console-schema.ts';

@@ -12,9 +12,14 @@ export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
   return (auth === undefined || auth === 'none') && isOfThisMachine(listen) && (publicUrl === undefined || thisMachine.test(new URL(publicUrl).hostname));
 }
 
+/** Whether credentials are those of users, and not of the gateway. */
+export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
+  return credentials !== undefined && credentials.kind !== 'client' && credentials.kind !== 'aws';
+}
+
 /** Whether each known caller is shown to the server in his own name: nobody shares a connection to it then, and nobody a list. */
 export function isOwned({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Gateway): boolean {
-  return hasTemplates(headers) || (credentials !== undefined && credentials.kind !== 'client' && !isForOneUser(gateway));
+  return hasTemplates(headers) || (isOfUsers(credentials) && !isForOneUser(gateway));
 }
 
 /** Why no tokens can be made for a server from those of its callers; undefined where they can, or need not. */

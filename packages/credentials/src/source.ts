@@ -16,10 +16,12 @@ export interface HeaderSource {
   refused(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
   /** Called when the request was repeated with these headers, and refused again. */
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void>;
-  /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. */
-  prove?(sent: SentHeaders, method: string, address: string): SentHeaders | undefined;
+  /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. @param body that is sent; undefined for none. */
+  prove?(sent: SentHeaders, method: string, address: string, body?: string): SentHeaders | undefined;
   /** Called with what the next proof for that address has to contain. */
   noteNonce?(address: string, nonce: string): void;
+  /** Whether an answer says, other than by 401, that these credentials were refused and nothing was executed. @param header gives a header of the answer by its lower-case name. */
+  isRefusal?(status: number, header: (name: string) => unknown): boolean;
   /** Texts that are taken out of what the server says. */
   readonly secrets: readonly string[];
 }

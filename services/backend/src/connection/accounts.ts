@@ -1,6 +1,6 @@
 /** In whose name the servers of one process are called. The vault is opened when the first server is used at which users sign in themselves. */
 import { subjects, type Bus } from '@omnibus/bus';
-import type { ServerConfig } from '@omnibus/config';
+import { isOfUsers, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Vault } from '@omnibus/credentials';
 import type { CallerTokenReply, Principal, ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -66,7 +66,7 @@ export class Accounts {
     const { users: { clientDocument, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
     this.#servers.delete(server);
     // A reloaded configuration may say so of a process that still listens as it was started.
-    if (config.credentials !== undefined && config.credentials.kind !== 'client' && !isForOne && !areKnown) throw new Error('it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it');
+    if (isOfUsers(config.credentials) && !isForOne && !areKnown) throw new Error('it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it');
     const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
       server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault, edges: { receiver: this.#receiver, ask: this.#askEdge },

@@ -44,12 +44,12 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
    */
   #attempt(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, refused: (refusal: Refusal, challenge: Challenge) => void, hasNonce = false): boolean {
     const address = new URL(options.path, options.origin).href;
-    const proof = this.#source.prove?.(headers, options.method, address);
+    const proof = this.#source.prove?.(headers, options.method, address, typeof options.body === 'string' ? options.body : undefined);
     return this.#inner.dispatch(withHeaders(options, proof === undefined ? headers : { ...headers, ...proof }), new Watched(handler, (refusal) => {
       const challenge = readChallenge(refusal.header('www-authenticate'));
       if (proof !== undefined && !hasNonce && challenge.error === 'use_dpop_nonce') this.#attempt(options, handler, headers, refused, true);
       else refused(refusal, challenge);
-    }, proof === undefined ? undefined : (nonce) => this.#source.noteNonce?.(address, nonce)));
+    }, proof === undefined ? undefined : (nonce) => this.#source.noteNonce?.(address, nonce), (status, header) => this.#source.isRefusal?.(status, header) === true));
   }
 
   /** @param send is not run if nobody waits for the request any more. */
@@ -109,11 +109,16 @@ class Watched implements Handler {
   readonly #handler: Handler;
   readonly #refused: (refusal: Refusal) => void;
   readonly #noted: ((nonce: string) => void) | undefined;
+  readonly #isOwnRefusal: (status: number, header: (name: string) => unknown) => boolean;
   #refusal: { readonly status: number; readonly headers: Headers; readonly message: string | undefined; readonly chunks: Buffer[]; bytes: number } | undefined;
   #isOver = false;
 
-  /** @param noted called with what the next proof of possession has to contain. */
-  constructor(handler: Handler, refused: (refusal: Refusal) => void, noted?: (nonce: string) => void) {
+  /**
+   * @param noted called with what the next proof of possession has to contain.
+   * @param isOwnRefusal whether a server refuses credentials of this kind in a way of its own.
+   */
+  constructor(handler: Handler, refused: (refusal: Refusal) => void, noted: ((nonce: string) => void) | undefined, isOwnRefusal: (status: number, header: (name: string) => unknown) => boolean) {
+    this.#isOwnRefusal = isOwnRefusal;
     this.#handler = handler;
     this.#noted = noted;
     this.#refused = refused;
@@ -126,7 +131,7 @@ class Watched implements Handler {
   onResponseStart(controller: Controller, status: number, headers: Headers, message?: string): void {
     const nonce = this.#noted === undefined ? undefined : headers['dpop-nonce'];
     if (typeof nonce === 'string') this.#noted?.(nonce);
-    if (isRefusal(status, headers)) this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
+    if (isRefusal(status, headers) || this.#isOwnRefusal(status, (name) => headers[name])) this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
     else this.#handler.onResponseStart?.(controller, status, headers, message);
   }
 

@@ -6,6 +6,7 @@ import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, Work
 import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
+import { AwsSignatures } from './aws.ts';
 import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { issuersOf, outbound } from './outbound.ts';
 
@@ -60,6 +61,7 @@ export interface UserAccounts {
 export function credentialsOf(options: CredentialsOptions): ServerCredentials | undefined {
   const { config: { credentials, url }, vault } = options;
   if (credentials === undefined || url === undefined) return undefined;
+  if (credentials.kind === 'aws') return { base: new AwsSignatures({ ...credentials, asked: asking(options) }) };
   if (credentials.kind === 'client') return { base: workload(options, credentials, url.replace(/^ws/, 'http')) };
   if (credentials.kind === 'enterprise' && credentials.identityProvider?.idTokenFile !== undefined) return { base: ofOneUser(options, { ...credentials.identityProvider, idTokenFile: credentials.identityProvider.idTokenFile }, credentials, url.replace(/^ws/, 'http')) };
   if (credentials.kind !== 'oauth') {
