@@ -197,7 +197,7 @@ describe('files', () => {
 it('completion scripts are valid, and know commands, options and clients', async () => {
   const [bash, zsh, fish, other] = await Promise.all([pipe('completion', 'bash'), pipe('completion', 'zsh'), pipe('completion', 'fish'), pipe('completion', 'tcsh')]);
   const complete = (...words: readonly string[]): string[] => execFileSync('bash', ['-c', `${bash.stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _omnibus; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: 'utf8' }).trim().split('\n');
-  expect(complete('omnibus', 'res')).toEqual(['resources', 'restart']);
+  expect(complete('omnibus', 'res')).toEqual(['resources', 'restart', 'resume']);
   expect(complete('omnibus', 'keys', '')).toEqual(expect.arrayContaining(['create', 'list', 'revoke']));
   expect(complete('omnibus', 'serve', '--role', 'e')).toEqual(['edge']);
   expect(complete('omnibus', 'connect', 'cu')).toEqual(['cursor']);
