@@ -72,6 +72,11 @@ it.each<readonly [string, string, readonly string[]]>([
     'f.yaml:1:49: limits.rules[0].what[1]: "!" takes nothing away here; leave it out and say what is meant, or write a rule with `deny`, got "!a/b"',
     'f.yaml:1:57: limits.rules[0].what[2]: expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*", got "a b"',
   ]],
+  ['words that are not among the choices', 'mcpServers: { a: { url: "http://x/mcp" } }\naccess: { rules: [{ who: everyone, deny: ["a/*"], only: readonly }, { who: 7, allow: [a] }] }\nlimits: { rules: [{ rate: 1/s, per: user }] }\n', [
+    'f.yaml:2:51: access.rules[0].only: expected "readOnly", "destructive", "nonDestructive", "idempotent", "openWorld" or "closedWorld", got "readonly"',
+    'f.yaml:2:71: access.rules[1].who: expected a text: put it in quotes, got 7',
+    'f.yaml:3:32: limits.rules[0].per: expected "principal", "tenant", "client", "server", "tool" or "everyone", got "user"',
+  ]],
   ['a line that is indented otherwise', 'mcpServers:\n  a:\n    url: http://x/mcp\n   headers:\n', ['f.yaml:4:1: not YAML or JSON: All mapping items must start at the same column; is the line indented as far as the others of its map, with a blank after its colon?']],
   ['a server with nothing', 'mcpServers:\n  a:\n', ['f.yaml:2:3: mcpServers.a: expected a map, and there is no value: write "command" (a program to start) or "url" (a server to connect to) below it, indented']],
   ['a text', 'just a text', ['f.yaml:1:1: expected a map of options, such as "mcpServers:", and this is a text, got "just a text"']],

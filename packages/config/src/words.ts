@@ -19,6 +19,12 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
     for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
     return;
   }
+  if (issue.code === 'invalid_union' && issue.message.startsWith('Invalid input')) {
+    // A word or number was written: report what is wrong with it as the form that takes such a value, and as the first form if none does.
+    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code }) => code !== 'invalid_type')) ?? issue.errors[0] ?? [];
+    for (const inner of meant) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    if (meant.length > 0) return;
+  }
   if (issue.code === 'invalid_key') {
     const name = String(path.at(-1));
     const fitting = name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '').slice(0, 64);
