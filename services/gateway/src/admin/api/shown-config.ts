@@ -11,7 +11,7 @@ type Path = readonly (string | number)[];
 const hidden = '•••';
 /** Bound on shown options, more than a person looks through; of a larger configuration the rest is left out. */
 const maxValues = 10_000;
-const reference = /\$\{[^}]{1,200}\}/;
+const reference = /\$\{[^}]+\}/;
 
 /** Where the parts of a configuration come from. */
 export interface ConfigSourceOf {
