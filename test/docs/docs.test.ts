@@ -11,7 +11,7 @@ it('the generated documents are those of the source; `npm run docs` writes them'
 
 it('the example configurations are good', async () => {
   const { readConfigFile } = await import('@omnibus/config');
-  expect(readConfigFile(join(root, 'deploy/examples/quickstart.yaml'), {})).toHaveProperty('config');
+  expect(await readConfigFile(join(root, 'deploy/examples/quickstart.yaml'), {})).toHaveProperty('config');
 });
 
 const documents = ['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', 'SECURITY.md'];

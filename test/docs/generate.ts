@@ -180,7 +180,8 @@ interface Schema {
 function config(): string {
   return `# Configuration
 
-${generated('packages/config/src/schema.ts')}The configuration is a YAML or JSON file. Any text in it may contain \`\${NAME}\` (an environment variable), \`\${NAME:-default}\` or \`\${file:path}\`; write \`$\${\` for a plain
+${generated('packages/config/src/schema.ts')}The configuration is a YAML or JSON file. Any text in it may contain \`\${NAME}\` (an environment variable), \`\${NAME:-default}\`, \`\${file:path}\` or
+\`\${vault:MOUNT/PATH#FIELD}\` ([a secret store](credentials.md#keys-in-a-secret-store)); write \`$\${\` for a plain
 \`\${\`. Durations are written \`500ms\`, \`30s\`, \`10m\`, \`1h\`, \`90d\` or as a number of milliseconds from 1000 on. A running gateway follows the file, without touching servers
 that did not change. \`omnibus check FILE\` lists everything that is wrong with a file. Editors can use
 [omnibus.schema.json](omnibus.schema.json).

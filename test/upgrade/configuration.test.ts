@@ -7,8 +7,8 @@ import { fixtures, unpackReleased } from './released.ts';
 
 const folder = join(fixtures, 'configurations');
 
-it.each(await readdir(folder))('%s is taken as it is', (file) => {
-  const read = readConfigFile(join(folder, file), { env: {} });
+it.each(await readdir(folder))('%s is taken as it is', async (file) => {
+  const read = await readConfigFile(join(folder, file), { env: {} });
   expect('problems' in read ? read.problems.map(formatProblem) : []).toEqual([]);
 });
 

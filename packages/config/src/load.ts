@@ -9,6 +9,7 @@ import { profileNotes } from './profile-notes.ts';
 import { byPlace, formatPath, type ConfigProblem, type Path } from './problem.ts';
 import { type ReferenceSource } from './references.ts';
 import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
+import { secretsSchema, type StoreSettings } from './secrets-schema.ts';
 import { ServerFaults } from './server-faults.ts';
 import { reportIssue } from './words.ts';
 
@@ -49,6 +50,18 @@ export function loadConfig(source: ConfigSource): LoadResult {
   if ('faults' in read) return { problems: read.faults.map((fault) => ({ file, path: '', ...fault })) };
   const client = recognize(file, read.format, read.value, (option) => Object.hasOwn(configSchema.shape, option));
   return client === undefined ? loadOwn(source, read) : loadOf(client, source, read);
+}
+
+/** How the secret store is asked, by the file alone. @returns undefined where the file does not say that properly, of which `loadConfig` tells. */
+export function storeSettingsIn({ text, file, env, readFile }: ConfigSource): StoreSettings | undefined {
+  const read = readDocument(text, file);
+  if ('faults' in read) return undefined;
+  const given = isMap(read.value) ? read.value['secrets'] : undefined;
+  const problems: string[] = [];
+  const note = (_path: Path, problem: string): void => void problems.push(problem);
+  const value = new ServerFaults({ env, readFile }, note, note).substitute({ secrets: given });
+  const parsed = secretsSchema.safeParse(isMap(value) ? value['secrets'] : undefined);
+  return parsed.success && problems.length === 0 ? parsed.data.vault : undefined;
 }
 
 /** Loads a configuration of Omnibus; options with outdated names are problems that `omnibus migrate` mends. */

@@ -8,12 +8,12 @@ it('says of a file that cannot be read why, in words', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-read-file-'));
   const circle = join(folder, 'circle.yaml');
   await symlink(circle, circle);
-  const said = (file: string): unknown => {
-    const read = readConfigFile(file);
+  const said = async (file: string): Promise<unknown> => {
+    const read = await readConfigFile(file);
     return 'problems' in read ? read.problems.map(({ message }) => message) : read;
   };
-  expect(said(join(folder, 'none.yaml'))).toEqual(['there is no such file']);
-  expect(said(folder)).toEqual(['this is a folder, and not a file']);
-  expect(said(circle)).toEqual(['this file cannot be read: ELOOP']);
+  expect(await said(join(folder, 'none.yaml'))).toEqual(['there is no such file']);
+  expect(await said(folder)).toEqual(['this is a folder, and not a file']);
+  expect(await said(circle)).toEqual(['this file cannot be read: ELOOP']);
   await rm(folder, { recursive: true });
 });

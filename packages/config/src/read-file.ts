@@ -1,17 +1,34 @@
 import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { loadConfig, type ConfigSource, type LoadResult } from './load.ts';
+import { loadConfig, storeSettingsIn, type ConfigSource, type LoadResult } from './load.ts';
+import type { Resolved } from './references.ts';
+import type { StoreSettings } from './secrets-schema.ts';
 
 /** Bytes of a file named in `${file:…}`: a secret is small, and a pipe would hold the process up. */
 const maxReferencedBytes = 64 * 1024;
 
+/** Asks the secret store. */
+export interface SecretReader {
+  /**
+   * Reads what references stand for.
+   * @param references what follows `vault:`, each once; none where the configuration has none any more.
+   * @param at the environment, and the folder that relative paths start at.
+   * @returns an answer for each of them.
+   */
+  read(references: readonly string[], settings: StoreSettings, at: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string }): Promise<ReadonlyMap<string, Resolved>>;
+}
+
 export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'> {
   /** Default: that of this process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Asked for what `${vault:…}` stands for, if there is such a reference. Default: a problem of each option that has one. */
+  readonly secrets?: SecretReader | undefined;
+  /** false: no server is connected to, so the store is not asked for what stands in the options of servers. Default: true. */
+  readonly connects?: boolean | undefined;
 }
 
-/** Reads and checks a configuration file. `${file:…}` is relative to its folder. */
-export function readConfigFile(file: string, { env = process.env, ...how }: ReadOptions = {}): LoadResult {
+/** Reads and checks a configuration file. `${file:…}` is relative to its folder. The store is asked once it is known which secrets are needed. */
+export async function readConfigFile(file: string, { env = process.env, secrets, connects = true, ...how }: ReadOptions = {}): Promise<LoadResult> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -26,7 +43,26 @@ export function readConfigFile(file: string, { env = process.env, ...how }: Read
     if (status.size > maxReferencedBytes) throw new Error(`it is larger than ${maxReferencedBytes} bytes`);
     return readFileSync(absolute, 'utf8');
   };
-  return loadConfig({ file, text, env, readFile, ...how });
+  const source = { file, text, env, readFile, ...how };
+  if (secrets === undefined) return loadConfig(source);
+  const wanted = new Set<string>();
+  const first = loadConfig({
+    ...source,
+    secret: (reference, ofServer) => {
+      if (connects || !ofServer) wanted.add(reference);
+      return unasked(reference);
+    },
+  });
+  const settings = storeSettingsIn(source);
+  if (settings === undefined) return first;
+  const found = await secrets.read([...wanted], settings, { env, folder: dirname(resolve(file)) });
+  if (wanted.size === 0) return first;
+  return loadConfig({ ...source, secret: (reference) => found.get(reference) ?? unasked(reference) });
+}
+
+/** Of a server that this process does not connect to, or while nobody can say how the store is asked. */
+function unasked(reference: string): Resolved {
+  return { problem: `\${vault:${reference}} is read when \`secrets\` is mended`, isUnasked: true };
 }
 
 function unreadable(error: unknown): string {

@@ -1,8 +1,23 @@
-/** `${NAME}`, `${NAME:-default}`, `${env:NAME}` and `${file:path}` inside any text of the configuration; `$${` is a plain `${`. */
+import { parseVaultReference } from './vault-reference.ts';
+
+/** What a reference stands for, or why that cannot be had, in words. */
+export type Resolved = { readonly text: string } | {
+  readonly problem: string;
+  /** Nobody asked for it: nothing is wrong with the server that has it. */
+  readonly isUnasked?: boolean | undefined;
+};
+
+/** `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${file:path}` and `${vault:MOUNT/PATH#FIELD}` inside any text of the configuration; `$${` is a plain `${`. */
 export interface ReferenceSource {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads a file named in `${file:…}`. @throws {Error} with what the user should be told. */
   readonly readFile: (path: string) => string;
+  /**
+   * The secret that `${vault:…}` stands for; absent where the secret store is not asked.
+   * @param reference what follows `vault:`, of the right form.
+   * @param ofServer whether it stands in the options of a server.
+   */
+  readonly secret?: ((reference: string, ofServer: boolean) => Resolved) | undefined;
 }
 
 const reference = /\$\$\{|\$\{([^}]*)\}/g;
@@ -10,11 +25,13 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Replaces every reference in a text.
+ * @param ofServer whether it is an option of a server.
  * @returns the text, or what is wrong with it in words.
  */
-export function resolveReferences(text: string, source: ReferenceSource): { readonly text: string } | { readonly problem: string } {
+export function resolveReferences(text: string, source: ReferenceSource, ofServer = false): Resolved {
   if (!text.includes('${')) return { text };
   let problem: string | undefined;
+  let isUnasked = false;
   const resolved = text.replace(reference, (whole, inner: string | undefined) => {
     if (inner === undefined) return '${';
     if (inner.startsWith('file:')) {
@@ -25,16 +42,29 @@ export function resolveReferences(text: string, source: ReferenceSource): { read
         return '';
       }
     }
+    if (inner.startsWith('vault:')) {
+      const found = secretOf(whole, inner.slice('vault:'.length), source, ofServer);
+      if ('problem' in found) {
+        isUnasked ||= found.isUnasked === true;
+        problem ??= found.problem;
+      }
+      return 'text' in found ? found.text : '';
+    }
     const [variable, fallback] = splitOnce(inner.startsWith('env:') ? inner.slice('env:'.length) : inner, ':-');
     if (!variableName.test(variable)) {
-      problem ??= `${whole} is not a reference: expected \${NAME}, \${NAME:-default} or \${file:path}; write $\${ for a plain \${`;
+      problem ??= `${whole} is not a reference: expected \${NAME}, \${NAME:-default}, \${file:path} or \${vault:MOUNT/PATH#FIELD}; write $\${ for a plain \${`;
       return '';
     }
     const value = source.env[variable] ?? fallback;
     if (value === undefined) problem ??= `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`;
     return value ?? '';
   });
-  return problem === undefined ? { text: resolved } : { problem };
+  return problem === undefined ? { text: resolved } : { problem, isUnasked };
+}
+
+function secretOf(whole: string, reference: string, { secret }: ReferenceSource, ofServer: boolean): Resolved {
+  if (parseVaultReference(reference) === undefined) return { problem: `${whole} is not a reference: expected \${vault:MOUNT/PATH#FIELD}, for example \${vault:secret/team/github#token}, or \${vault:MOUNT/PATH?version=3#FIELD}` };
+  return secret?.(reference, ofServer) ?? { problem: `${whole} leads to the secret store, which is not asked here` };
 }
 
 function splitOnce(text: string, separator: string): readonly [string, string | undefined] {

@@ -14,6 +14,7 @@ import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
+import { secretsSchema } from './secrets-schema.ts';
 
 const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -166,6 +167,7 @@ const shape = z.strictObject({
   guardrails: guardrailsSchema.describe('Looks at what clients and servers say to each other, and denies, changes or labels it (docs/guardrails.md), in the order of this list. A running gateway follows changes.'),
   vault: vaultSchema.optional()
     .describe('Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
+  secrets: secretsSchema.describe('Where references of this file lead that are neither of the environment nor of files.'),
   security: z.strictObject({
     allowedHosts: z.array(z.string()).optional()
       .describe('Host names that clients may use in the `Host` header, without port. Default: the names of this machine where `listen` is a loopback address; else any.'),

@@ -51,14 +51,15 @@ export class ServerFaults {
   }
 
   #resolve(text: string, path: Path): unknown {
-    const resolved = resolveReferences(text, this.#source);
-    if ('text' in resolved) return resolved.text;
     const [top, name, option] = path;
+    // What says how the store is asked cannot come from it.
+    const resolved = resolveReferences(text, top === 'secrets' ? { ...this.#source, secret: undefined } : this.#source, top === 'mcpServers');
+    if ('text' in resolved) return resolved.text;
     if (top !== 'mcpServers' || typeof name !== 'string' || option === undefined) {
       this.#problem(path, resolved.problem);
       return text;
     }
-    this.#fail(path, resolved.problem);
+    if (resolved.isUnasked !== true) this.#fail(path, resolved.problem);
     return Object.hasOwn(standIns, String(option)) ? standIns[String(option)] : plainTexts.has(String(option)) ? '' : undefined;
   }
 

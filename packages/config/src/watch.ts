@@ -12,15 +12,17 @@ export interface ConfigObserver {
 
 export interface FollowedConfig {
   /** Reads the file now, whether or not it has changed. @returns what is wrong with it. */
-  reload(): readonly ConfigProblem[];
+  reload(): Promise<readonly ConfigProblem[]>;
   close(): Promise<void>;
 }
 
 /** Follows a configuration file, also through the symbolic links of a Kubernetes ConfigMap. Resolves when watching. */
 export async function watchConfigFile(file: string, observer: ConfigObserver, how: ReadOptions = {}): Promise<FollowedConfig> {
   const watcher = watchFiles(file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
-  const reload = (): readonly ConfigProblem[] => {
-    const result = readConfigFile(file, how);
+  /** The reading that goes on: the next one waits for it, so that the newest content is applied last. */
+  let reading: Promise<unknown> = Promise.resolve();
+  const read = async (): Promise<readonly ConfigProblem[]> => {
+    const result = await readConfigFile(file, how);
     if ('problems' in result) {
       observer.rejected(result.problems);
       return result.problems;
@@ -28,7 +30,12 @@ export async function watchConfigFile(file: string, observer: ConfigObserver, ho
     observer.changed(result.config, result);
     return [];
   };
-  watcher.on('change', reload).on('add', reload);
+  const reload = (): Promise<readonly ConfigProblem[]> => {
+    const next = reading.then(read);
+    reading = next.catch(() => undefined);
+    return next;
+  };
+  watcher.on('change', () => void reload()).on('add', () => void reload());
   await new Promise<void>((resolve) => {
     watcher.once('ready', () => resolve());
   });

@@ -11,3 +11,4 @@ export { firstReply } from './first-reply.ts';
 export { Backups } from './backup.ts';
 export { Outsider } from './outsider.ts';
 export { samples } from './samples.ts';
+export { FakeVault } from './fake-vault.ts';

@@ -145,7 +145,7 @@ async function join(options: TargetOptions, url: string): Promise<Transport> {
 
 async function startHere(options: TargetOptions, file: string): Promise<Transport> {
   const { readSettings } = await import('../commands/settings.ts');
-  const settings = readSettings(file, {});
+  const settings = await readSettings(file, {});
   if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
   return inProcess(options, settings.config, settings.baseFolder, options.endpoint);
 }

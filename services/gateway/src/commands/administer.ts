@@ -39,7 +39,7 @@ export function reload(options: ActOptions): Promise<void> {
 /** Proves to the admin port that this machine has the sealing key, and prints the token it gets; stdout carries nothing else. */
 export function recover({ admin, config, json = false }: RecoverOptions): Promise<void> {
   return runCommand(json, async () => {
-    const settings = config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : needSettings(config, {});
+    const settings = config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : await needSettings(config, {});
     const keys = findSealingKeys('session', { ...settings, env: process.env });
     if (keys === undefined) throw new CommandProblem('config', 'there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change');
     const { question } = JSON.parse((await askAdmin({ admin }, 'GET', '/recovery')).text) as { readonly question: string };

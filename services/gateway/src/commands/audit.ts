@@ -111,7 +111,7 @@ function timeOf(text: string | undefined): string | undefined {
 }
 
 async function findCheckpoints({ checkpoints: files, key: keyFile, config }: VerifyOptions): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
-  const configured = files === undefined && config !== undefined ? needSettings(config, {}) : undefined;
+  const configured = files === undefined && config !== undefined ? await needSettings(config, {}) : undefined;
   const settings = configured?.config.audit?.checkpoints;
   const at = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(configured?.baseFolder ?? '.', file));
   const from = files ?? [at(settings?.file)].filter((file) => file !== undefined);
@@ -134,7 +134,7 @@ async function* linesOf(given: readonly string[], { config, bus }: ReadOptions):
     yield* linesOnBus(config, bus === true ? 'all' : bus);
     return;
   }
-  const places = given.length > 0 ? given : foldersOf(config);
+  const places = given.length > 0 ? given : await foldersOf(config);
   for (const place of places) for (const file of await isFolder(place) ? await filesOf(place) : [place]) yield* linesOfFile(file);
 }
 
@@ -149,7 +149,7 @@ async function isFolder(place: string): Promise<boolean> {
 
 /** All lines of the records in NATS, in the order in which they were written there. @throws {Error} where NATS is not configured or not reached. */
 async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerator<PlacedLine> {
-  const settings = needSettings(config, {});
+  const settings = await needSettings(config, {});
   if (settings.config.bus === 'memory') throw new CommandProblem('config', `${settings.file} names no NATS: write "bus: nats://host:port"`);
   const { keep = 90 * 86_400_000, keepBytes = 1024 ** 3 } = settings.config.audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
   const bus = await openBus(settings.config, { role, baseFolder: settings.baseFolder, onFault: () => undefined, connectTimeoutMs: connectMs });
@@ -166,8 +166,8 @@ async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerat
 }
 
 /** The folders that the configuration writes records to. @throws {Error} where there is none. */
-function foldersOf(config: string | undefined): readonly string[] {
-  const settings = needSettings(config, {});
+async function foldersOf(config: string | undefined): Promise<readonly string[]> {
+  const settings = await needSettings(config, {});
   const folders = (settings.config.audit?.sinks ?? []).flatMap(({ kind, format, folder }) => (kind === 'file' && format === 'omnibus' && folder !== undefined ? [resolve(settings.baseFolder, folder)] : []));
   if (folders.length === 0) throw new CommandProblem('config', `${settings.file} has no sink of kind "file": name a file or folder of records`);
   return [...new Set(folders)];

@@ -50,7 +50,7 @@ const noFile: Checked = {
 };
 
 async function examine(file: string): Promise<Checked> {
-  const settings = readSettings(file, {});
+  const settings = await readSettings(file, {});
   const nothing = { file, isGood: false, warnings: [], notes: [], servers: [], profiles: [], accounts: [], starts: [] };
   if ('problems' in settings) return { ...nothing, problems: settings.found ?? settings.problems.map((message) => ({ file, message })) };
   const { config, baseFolder, faults, notes, client, problemAt } = settings;

@@ -46,7 +46,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
 }
 
 async function examine(options: DoctorOptions): Promise<Exit> {
-  const { config, file, baseFolder } = needSettings(options.config, options);
+  const { config, file, baseFolder } = await needSettings(options.config, options, { connects: true });
   const findings: Finding[] = [];
   const found = (finding: Finding): void => {
     findings.push(finding);

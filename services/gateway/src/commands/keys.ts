@@ -62,10 +62,10 @@ export function revokeKey(id: string, where: KeysOptions): Promise<void> {
 }
 
 function inFile(where: KeysOptions, work: (file: string) => Exit): Promise<void> {
-  return runCommand(where.json, () => {
-    const file = findFile(where);
+  return runCommand(where.json, async () => {
+    const file = await findFile(where);
     try {
-      return Promise.resolve(work(file));
+      return work(file);
     } catch (error) {
       throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
     }
@@ -73,9 +73,9 @@ function inFile(where: KeysOptions, work: (file: string) => Exit): Promise<void>
 }
 
 /** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
-function findFile({ file, config }: KeysOptions): string {
+async function findFile({ file, config }: KeysOptions): Promise<string> {
   if (file !== undefined) return resolve(file);
-  const settings = needSettings(config, {});
+  const settings = await needSettings(config, {});
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.keys !== undefined) return resolve(settings.baseFolder, auth.keys.file);
   throw new CommandProblem('config', `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`);

@@ -4,10 +4,10 @@ import { needSettings } from './settings.ts';
 
 /** Prints the configuration of NATS users, one for each role, for the prefix and domain of a configuration; NATS reads the passwords from its environment. */
 export function printPermissions({ config: file }: { readonly config?: string }): Promise<void> {
-  return runCommand(false, () => {
-    const users = natsUsers((role) => `$${role.toUpperCase()}_PASSWORD`, needSettings(file, {}).config.nats);
+  return runCommand(false, async () => {
+    const users = natsUsers((role) => `$${role.toUpperCase()}_PASSWORD`, (await needSettings(file, {})).config.nats);
     // NATS replaces a variable only where it stands without quotes.
     answer(`authorization { users: [\n${users.replaceAll(/password: "(\$[A-Z]+_PASSWORD)"/g, 'password: $1')}\n] }\n`);
-    return Promise.resolve('done');
+    return 'done';
   });
 }

@@ -129,7 +129,7 @@ export function diffPolicies(before: string, after: string, { names, json }: { r
 /** Loads a configuration and compiles its rules. @throws {CommandProblem} */
 async function policyOf(given: string | undefined): Promise<LoadedPolicy> {
   // No server is connected to, so the secrets of servers are not read.
-  const { config, file } = needSettings(given, { role: 'session' });
+  const { config, file } = await needSettings(given, { role: 'session' });
   const loaded = await loadPolicy(config).catch((error: unknown) => {
     throw new CommandProblem('config', (error as Error).message);
   });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type LoadedConfig } from '@omnibus/config';
+import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type LoadedConfig, type SecretReader } from '@omnibus/config';
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
@@ -13,6 +13,7 @@ import { startGateway, type Gateway, type Role } from '../compose.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { hideEnvironment } from '../hide-environment.ts';
+import { FollowedSecrets } from '../secrets/followed.ts';
 import { findSealingKeys, type SealingKeys } from '../sealing-key.ts';
 import { busProblem } from '../open-bus.ts';
 import { changedSince, consentProblem } from '../starts/consent.ts';
@@ -38,7 +39,8 @@ const stopSlackMs = 10_000;
 const bannerMs = 3_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const settings = findSettings(options.config, options);
+  const followed = new FollowedSecrets();
+  const settings = await findSettings(options.config, options, followed);
   if (settings === undefined) return;
   const { config, file, baseFolder } = settings;
   if (options.role !== 'all' && config.bus === 'memory') {
@@ -78,6 +80,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     return;
   }
   const log = createLogger(config.log);
+  followed.warnWith((problem) => log.warn({ problem }, 'the secret store'));
   const problem = hideEnvironment();
   if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const history = new ConfigHistory(file, settings, overridesIn(options));
@@ -89,6 +92,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     async stop(signal) {
       log.info({ signal }, 'stopping');
       await watcher?.close();
+      await followed.close();
       // A gateway that still waits for its bus has nothing to finish.
       await gateway?.stop();
       log.info('stopped');
@@ -102,7 +106,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { faults } = gateway;
   surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
-  watcher = await followConfig({ file, started: config, starts, overrides: options, gateway, log, history });
+  watcher = await followConfig({ file, secrets: followed, started: config, starts, overrides: options, gateway, log, history });
+  const running = watcher;
+  followed.follow(() => running.reload());
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   sayFindings(settings, log);
@@ -160,6 +166,7 @@ interface Followed {
 
 interface FollowOptions {
   readonly file: string;
+  readonly secrets: SecretReader;
   readonly started: Config;
   /** What its servers start on this machine. */
   readonly starts: readonly Start[];
@@ -170,7 +177,7 @@ interface FollowOptions {
 }
 
 /** Applies changes of the configuration file, and of the servers found in Kubernetes, to the gateway. */
-async function followConfig({ file, started, starts: startsAtFirst, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
+async function followConfig({ file, secrets, started, starts: startsAtFirst, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
   let current = started;
   let starts = startsAtFirst;
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
@@ -237,10 +244,10 @@ async function followConfig({ file, started, starts: startsAtFirst, overrides, g
       if ('problems' in applied) refuse(applied.problems);
       else next(() => take(applied.config, loaded));
     },
-  }, readingOf(overrides.role));
+  }, { ...readingOf(overrides.role), secrets });
   return {
     async reload() {
-      const problems = watcher.reload().map(formatProblem);
+      const problems = (await watcher.reload()).map(formatProblem);
       await applying;
       return problems.length > 0 ? problems : refused;
     },

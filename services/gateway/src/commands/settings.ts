@@ -1,7 +1,7 @@
 /** The configuration that a command runs with. An option of the command line wins over the environment, that over the file, and that over the default. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { formatProblem, loadConfig, readConfigFile, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
+import { formatProblem, loadConfig, readConfigFile, type SecretReader, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
 import type { Role } from '../compose.ts';
 import { CommandProblem } from '../outcome.ts';
 
@@ -34,6 +34,12 @@ export interface Settings {
   readonly given: unknown;
 }
 
+interface SettingsOptions {
+  readonly connects?: boolean;
+  /** Default: the store is asked once, and not again. */
+  readonly secrets?: SecretReader;
+}
+
 export type SettingsResult = Settings | { readonly problems: readonly string[]; readonly found?: readonly ConfigProblem[] };
 
 export function findConfigFile(given: string | undefined): string | undefined {
@@ -45,19 +51,32 @@ export function readingOf(role: Role | undefined): { readonly withoutServerSecre
   return { withoutServerSecrets: role === 'edge' || role === 'session', withoutExchangeSecrets: role === 'backend' || role === 'session' };
 }
 
-export function readSettings(file: string, overrides: Overrides): SettingsResult {
-  const result = readConfigFile(file, readingOf(overrides.role));
+/** Asks the secret store for one command, and leaves no login behind. */
+const askedOnce: SecretReader = {
+  async read(references, settings, at) {
+    if (references.length === 0) return new Map();
+    const { SecretStore } = await import('../secrets/store.ts');
+    await using store = new SecretStore(() => undefined);
+    return await store.read(references, settings, at);
+  },
+};
+
+export async function readSettings(file: string, overrides: Overrides, { connects = true, secrets = askedOnce }: SettingsOptions = {}): Promise<SettingsResult> {
+  const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets });
   if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
   const applied = applyOverrides(result.config, overrides);
   return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt, given: result.given };
 }
 
-/** The settings a command runs with. @throws {CommandProblem} when there are none, or they are wrong. */
-export function needSettings(given: string | undefined, overrides: Overrides): Settings {
+/**
+ * The settings a command runs with. Secrets that only servers need are not read, unless it `connects` to them.
+ * @throws {CommandProblem} when there are none, or they are wrong.
+ */
+export async function needSettings(given: string | undefined, overrides: Overrides, how: SettingsOptions = { connects: false }): Promise<Settings> {
   const file = findConfigFile(given);
   const settings = file === undefined
     ? { problems: [`no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`] }
-    : readSettings(file, overrides);
+    : await readSettings(file, overrides, how);
   if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
   return settings;
 }
@@ -66,9 +85,9 @@ export function needSettings(given: string | undefined, overrides: Overrides): S
  * The settings of a process that serves.
  * @returns undefined after printing why there are none and setting the exit status.
  */
-export function findSettings(given: string | undefined, overrides: Overrides): Settings | undefined {
+export async function findSettings(given: string | undefined, overrides: Overrides, secrets: SecretReader = askedOnce): Promise<Settings | undefined> {
   try {
-    return needSettings(given, overrides);
+    return await needSettings(given, overrides, { connects: true, secrets });
   } catch (error) {
     fail((error as Error).message.split('\n'));
     return undefined;

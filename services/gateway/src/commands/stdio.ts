@@ -96,7 +96,7 @@ function joinProblem(address: string, endpoint: string | undefined, header: read
 }
 
 async function serveAlone(options: StdioOptions): Promise<void> {
-  const settings = findSettings(options.config, options);
+  const settings = await findSettings(options.config, options);
   if (settings === undefined) return;
   const { config, baseFolder, file } = settings;
   const refused = options.consent === undefined ? undefined : await consentProblem({ file, starts: startsOf(settings), isOfClient: false, digest: options.consent });

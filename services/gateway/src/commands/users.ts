@@ -45,7 +45,7 @@ export function removeUser(name: string, where: UsersOptions): Promise<void> {
 
 function inFile(where: UsersOptions, work: (file: string) => void | Promise<void>): Promise<void> {
   return runCommand(where.json, async () => {
-    const file = findFile(where);
+    const file = await findFile(where);
     try {
       await work(file);
     } catch (error) {
@@ -70,9 +70,9 @@ async function readPassword(name: string): Promise<string> {
 }
 
 /** The file of `--file`, else that of the configuration. @throws {CommandProblem} when there is none. */
-function findFile({ file, config }: UsersOptions): string {
+async function findFile({ file, config }: UsersOptions): Promise<string> {
   if (file !== undefined) return resolve(file);
-  const settings = needSettings(config, {});
+  const settings = await needSettings(config, {});
   const { auth } = settings.config;
   if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined) return resolve(settings.baseFolder, auth.server.users.file);
   throw new CommandProblem('config', `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`);

@@ -61,7 +61,7 @@ export function restoreVault(file: string, { config, json }: CopyOptions): Promi
 }
 
 async function withStore(config: string | undefined, work: (store: VaultStore) => Promise<Exit>): Promise<Exit> {
-  const settings = needSettings(config, {});
+  const settings = await needSettings(config, {});
   if (settings.config.bus === 'memory') return work(new FileStore(fileOf(settings.config, settings.baseFolder)));
   const bus = await openBus(settings.config, { role: 'backend', baseFolder: settings.baseFolder, onFault: () => undefined, connectTimeoutMs: connectMs });
   try {

@@ -69,7 +69,7 @@ async function asked<Answer>(options: VaultOptions, method: 'GET' | 'POST', body
 }
 
 async function inFile<Answer>(config: string | undefined, work: (vaults: Vaults) => Promise<Answer>): Promise<Answer> {
-  const settings = needSettings(config, {});
+  const settings = await needSettings(config, {});
   if (settings.config.bus !== 'memory') throw new CommandProblem('unreachable', 'no gateway runs here, and its vault is on the bus: give --admin HOST:PORT of one of its processes');
   notice('omnibus: no gateway runs here: the file of the vault is opened');
   const { openVaults } = await import('../vault.ts');

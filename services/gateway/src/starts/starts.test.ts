@@ -54,7 +54,7 @@ describe('what a configuration starts', () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-starts-'));
     const file = join(folder, 'omnibus.yaml');
     await writeFile(file, text);
-    const read = readConfigFile(file, { env: { TOKEN: 'hunter2', BASE: 'http://127.0.0.1:1' } });
+    const read = await readConfigFile(file, { env: { TOKEN: 'hunter2', BASE: 'http://127.0.0.1:1' } });
     if ('problems' in read) throw new Error(JSON.stringify(read.problems));
     const starts = startsOf(read);
     await rm(folder, { recursive: true });
