@@ -20,7 +20,7 @@ let plain: Upstream;
 const upstreamOf = ({ url }: Upstream, path?: string): object => ({ url, ...(path === undefined ? {} : { headers: { Authorization: `Bearer \${vault:${path}#key}` } }) });
 const configOf = (options: object, more: object = {}): object => ({
   log: { format: 'json', level: 'trace' },
-  secrets: { vault: { address: vault.address, appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' }, patience: '300ms', ...options } },
+  secrets: { vault: { address: vault.address, appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' }, patience: '1s', ...options } },
   mcpServers: { one: upstreamOf(one, 'secret/one'), two: upstreamOf(two, 'kv/two'), plain: upstreamOf(plain), ...more },
 });
 const check = async (): Promise<string> => {
@@ -87,4 +87,10 @@ it('no secret and no token is in the log, the status, the metrics or the view of
   expect(tokens.size).toBeGreaterThan(0);
   const everything = [gateway.edge.output(), await status(), shown, await (await fetch(`http://${admin}/metrics`)).text(), await check()].join('\n');
   expect([...secrets, ...tokens, vault.role.secretId].filter((each) => everything.includes(each))).toEqual([]);
+});
+
+it('the gateway and the commands leave no login at the store', async () => {
+  await gateway[Symbol.asyncDispose]();
+  expect(vault.asked.values.some(({ path }) => path === 'auth/approle/login')).toBe(true);
+  expect([...vault.tokens]).toEqual([]);
 });

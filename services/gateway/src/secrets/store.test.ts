@@ -21,10 +21,12 @@ beforeEach(async () => {
 afterEach(() => stack.disposeAsync());
 
 const settingsOf = (options: object = {}): StoreSettings => {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify({ secrets: { vault: { patience: '500ms', refresh: 0, ...options } } }), env: {}, readFile: () => '' });
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify({ secrets: { vault: { refresh: 0, ...options } } }), env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join('; '));
   return loaded.config.secrets.vault;
 };
+/** For a store that does not answer: a test waits that long. */
+const impatient = { patience: '1s' };
 const newStore = (): SecretStore => stack.use(new SecretStore((problem) => void warnings.push(problem)));
 
 interface Asking {
@@ -150,7 +152,7 @@ describe('a problem is said in words, without secret and token', () => {
 
   it('of a store that is sealed, away, without address or token, or at an address over which a token could be read', async () => {
     const env = { VAULT_ADDR: vault.address, VAULT_TOKEN: vault.newToken() };
-    const of = async (asking: Asking): Promise<string> => (await read(['secret/a#key'], asking))[0] as string;
+    const of = async (asking: Asking): Promise<string> => (await read(['secret/a#key'], { options: impatient, ...asking }))[0] as string;
     vault.isSealed = true;
     expect(await of({ env })).toBe(`the secret store at ${vault.address} is sealed or under maintenance (503): unseal it`);
     await vault.stop();
@@ -167,7 +169,7 @@ describe('a problem is said in words, without secret and token', () => {
 it('a store that cannot answer for a moment is asked again', async () => {
   vault.put('a', { key: 'two' });
   vault.failing.push(500, 429, 503, 412);
-  expect(await read(['secret/a#key'], { options: { patience: '30s' } })).toEqual(['two']);
+  expect(await read(['secret/a#key'])).toEqual(['two']);
 });
 
 it('a store that sends requests elsewhere is not followed', async () => {
@@ -191,7 +193,7 @@ it('the certificate of the store is checked', async () => {
 it('what was read is kept while the store cannot be asked, and given up when it is gone', async () => {
   vault.put('a', { key: 'two' });
   const token = vault.newToken();
-  const asking = { env: { VAULT_ADDR: vault.address, VAULT_TOKEN: token }, store: newStore() };
+  const asking = { options: impatient, env: { VAULT_ADDR: vault.address, VAULT_TOKEN: token }, store: newStore() };
   await read(['secret/a#key'], asking);
   vault.isSealed = true;
   expect(await read(['secret/a#key', 'secret/b#key'], asking)).toEqual(['two', expect.stringMatching(/sealed/)]);
@@ -256,11 +258,11 @@ it.each(['secret#key', 'secret/#key', 'secret/a', 'secret/a#', 'secret/../sys#ke
 it('one secret at which the store fails does not keep the others from being read', async () => {
   for (const name of ['a', 'b', 'c']) vault.put(name, { key: name });
   vault.broken.add('secret/data/a');
-  expect(await read(['secret/a#key', 'secret/b#key', 'secret/c#key'])).toEqual([`the secret store at ${vault.address} cannot answer now (500)`, 'b', 'c']);
+  expect(await read(['secret/a#key', 'secret/b#key', 'secret/c#key'], { options: impatient })).toEqual([`the secret store at ${vault.address} cannot answer now (500)`, 'b', 'c']);
 });
 
 it('a store that is away is waited for once, however many secrets it has', async () => {
   await vault.stop();
   const references = Array.from({ length: 200 }, (_, index) => `secret/${index}#key`);
-  expect(new Set(await read(references))).toEqual(new Set([`the secret store at ${vault.address} cannot be reached (ECONNREFUSED)`]));
+  expect(new Set(await read(references, { options: impatient }))).toEqual(new Set([`the secret store at ${vault.address} cannot be reached (ECONNREFUSED)`]));
 });
