@@ -250,6 +250,7 @@ export class SessionWorker {
 
   /** Tells adapters again what they have to know of sessions, such as subscriptions and log levels. */
   #adaptersChanged(servers: readonly ServerName[], hasGap: boolean): void {
+    this.#offers.adaptersChanged(servers);
     for (const server of servers) {
       for (const { session } of this.#sessions.held.values()) session.adaptersChanged(server, hasGap);
       this.#stateless.adaptersChanged(server, hasGap);

@@ -1,7 +1,8 @@
 /** Lists by what a client declared, and that they are known before its first call. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { latestLegacyRevision, latestModernRevision, noLists, type CatalogRecord } from '@omnibus/protocol';
+import { declaredBy, latestLegacyRevision, latestModernRevision, noLists, type CatalogRecord, type Principal, type ServerName } from '@omnibus/protocol';
 import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
+import { Offers, type OfferRequest, type OffersOptions } from './offers.ts';
 
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
 const lists = { ...noLists, tools: [tool('act'), tool('plain')] };
@@ -63,6 +64,26 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     expect(await namesOf(client)).toEqual(['act', 'plain']);
     expect(performance.now() - before).toBeLessThan(6_000);
   });
+});
+
+it('adapters that came later are told of a set too, and one that was told is not told again', () => {
+  const told: string[] = [];
+  const record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists, owners: {} } as unknown as CatalogRecord;
+  const offers = new Offers({
+    bus: { publish: (_to: unknown, { kind }: { readonly kind: string }) => void told.push(kind) } as unknown as OffersOptions['bus'],
+    wheel: { schedule: () => ({ cancel: () => undefined }) } as unknown as OffersOptions['wheel'],
+    recordsOf: () => [record],
+  });
+  const asking = { place: {}, declared: declaredBy({}, true, 'p_ann' as Principal), caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} } } as unknown as OfferRequest;
+  void offers.settling(asking);
+  void offers.settling(asking);
+  expect(told).toHaveLength(1);
+  offers.adaptersChanged(['other' as ServerName]);
+  void offers.settling(asking);
+  expect(told).toHaveLength(1);
+  offers.adaptersChanged(['a' as ServerName]);
+  void offers.settling(asking);
+  expect(told).toHaveLength(2);
 });
 
 it('only those clients are told of a change that concerns them', async () => {

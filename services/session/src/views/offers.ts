@@ -82,6 +82,12 @@ export class Offers {
     });
   }
 
+  /** Adapters of these servers came or went, or may have missed messages: who was told of a set may be gone, and who is there now may not have been. */
+  adaptersChanged(servers: readonly ServerName[]): void {
+    const changed = new Set<string>(servers);
+    for (const name of [...this.#asked.keys()]) if (changed.has(name.slice(0, name.indexOf(' ')))) this.#asked.delete(name);
+  }
+
   /** The catalogue has changed, so waiting requests look again. */
   changed(): void {
     for (const waiting of this.#waiting) if (this.#unknown(waiting.asking).length === 0) this.#end(waiting);
