@@ -21,6 +21,10 @@ export class FailedLists {
     this.#failures = areThere ? this.#failures + 1 : 0;
   }
 
+  get failures(): number {
+    return this.#failures;
+  }
+
   stop(): void {
     this.#next?.cancel();
   }

@@ -11,6 +11,7 @@ import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
+import { FailedLists } from './failed-lists.ts';
 import { readList } from './reader.ts';
 import { refusedTool, withoutSignIn } from './sign-in-offer.ts';
 
@@ -38,6 +39,8 @@ const maxOwners = 2_000;
 const maxReadings = 8;
 /** Bound on users whose lists wait to be read; further users are queued when they come again. */
 const maxQueued = 1_000;
+/** Readings in a row that may fail, over four minutes with their pauses. Then nobody may use them any more: they are read when their user comes again. */
+const maxFailures = 8;
 /** Time within which changes are collected, to be written together. */
 const settleMs = 20;
 
@@ -65,8 +68,12 @@ export class OwnerOffers {
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, OfferCaller>();
   readonly #reading = new Set<string>();
+  /** Users whose last reading failed, or of whose lists one could not be read, by `ownerKey`. */
+  readonly #failed = new Map<string, FailedLists>();
   readonly #met = new WeakMap<UpstreamConnection, ServerIntroduction>();
   readonly #principals = new WeakMap<UpstreamConnection, Principal>();
+  /** Connections that are opened to read lists over, which are read when they are open. */
+  readonly #opening = new WeakSet<UpstreamConnection>();
   #telling: Deadline | undefined;
   #rereading: Deadline | undefined;
   #isStopped = false;
@@ -115,7 +122,8 @@ export class OwnerOffers {
   opened(connection: UpstreamConnection, introduction: ServerIntroduction): void {
     this.#met.set(connection, introduction);
     this.#options.met(introduction);
-    this.heard(connection);
+    // Where each reading needs a connection of its own, it would else be followed by the next one without end.
+    if (!this.#opening.delete(connection)) this.heard(connection);
   }
 
   /** The server has announced over such a connection that a list changed, or may have. @returns false for a connection that is no user's. */
@@ -148,19 +156,17 @@ export class OwnerOffers {
     return undefined;
   }
 
-  begin(): void {
-    // Lists that were known under another configuration may have been read in another user's name.
-  }
+  /** Lists that were known under another configuration may have been read in another user's name. */
+  begin(): void {}
 
-  baseRead(): void {
-    // The lists for everybody do not affect those of users.
-  }
+  /** The lists for everybody do not affect those of users. */
+  baseRead(): void {}
 
   stop(): void {
     this.#isStopped = true;
-    this.#telling?.cancel();
-    this.#rereading?.cancel();
+    for (const timer of [this.#telling, this.#rereading]) timer?.cancel();
     this.#queue.clear();
+    for (const failed of this.#failed.values()) failed.stop();
   }
 
   /** Reads the lists of connected users again now and then, for changes that the server does not announce. */
@@ -186,16 +192,28 @@ export class OwnerOffers {
       if (this.#reading.has(key)) continue;
       this.#queue.delete(key);
       this.#reading.add(key);
-      this.#read(key, caller).catch((error: unknown) => {
+      void this.#read(key, caller).catch((error: unknown) => {
         this.#options.log.error({ err: error }, 'what a user is offered could not be read');
-      }).finally(() => {
+        return false;
+      }).then((isKnown) => {
         this.#reading.delete(key);
+        this.#wasRead(key, caller, isKnown);
         this.#readNext();
       });
     }
   }
 
-  async #read(key: string, caller: OfferCaller): Promise<void> {
+  /** What could not be read is read again, since session workers do not ask again soon. @param isKnown whether nothing is missing. */
+  #wasRead(key: string, caller: OfferCaller, isKnown: boolean): void {
+    const failed = this.#failed.get(key) ?? new FailedLists(this.#options.wheel);
+    const isLeft = isKnown || this.#isStopped || failed.failures >= maxFailures || (!this.#failed.has(key) && this.#failed.size >= maxQueued);
+    failed.wereRead(!isLeft, () => this.#enqueue(key, caller));
+    if (isLeft) this.#failed.delete(key);
+    else this.#failed.set(key, failed);
+  }
+
+  /** @returns whether everything is known now that can be. */
+  async #read(key: string, caller: OfferCaller): Promise<boolean> {
     const { connections, log } = this.#options;
     const context: ExchangeContext = { ...caller, logLevel: undefined, wantsProgress: false, maxTimeMs: 0 };
     await connections().settling(context);
@@ -204,33 +222,46 @@ export class OwnerOffers {
       log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
       // Instead of tools he is shown why there are none: who asks for them is told the same.
       if (taken.fault !== undefined) this.#learn(key, caller, {}, refusedTool(this.#options.server, taken.fault.message));
-      return;
+      return taken.fault !== undefined;
     }
+    if (!this.#met.has(taken.connection)) this.#opening.add(taken.connection);
     try {
-      const lists = await this.#listsOver(taken.connection, caller.capabilities);
-      if (lists !== undefined) this.#learn(key, caller, lists);
-      else if (this.#options.wantsSignIn(caller.principal)) this.#learn(key, caller, this.#known.get(key)?.content.lists ?? {}, this.#options.standIn, true);
+      const read = await this.#listsOver(taken.connection, caller.capabilities);
+      const before = this.#known.get(key)?.content;
+      if (read !== undefined) {
+        // Nothing was heard of a list that could not be read: it stays as it was, unless it was the gateway's own.
+        const kept = before === undefined || before.isReplaced ? [] : Object.entries(before.lists).filter(([kind]) => read.unread.has(kind as ListKind));
+        this.#learn(key, caller, { ...read.lists, ...Object.fromEntries(kept) });
+        return read.unread.size === 0;
+      }
+      const mustSignIn = this.#options.wantsSignIn(caller.principal);
+      if (mustSignIn) this.#learn(key, caller, before?.lists ?? {}, this.#options.standIn, true);
+      return mustSignIn;
     } finally {
+      this.#opening.delete(taken.connection);
       taken.done();
     }
   }
 
   /** @returns undefined when the server cannot be asked in that user's name. */
-  async #listsOver(connection: UpstreamConnection, capabilities: JsonObject): Promise<Partial<CatalogLists> | undefined> {
+  async #listsOver(connection: UpstreamConnection, capabilities: JsonObject): Promise<{ readonly lists: Partial<CatalogLists>; readonly unread: ReadonlySet<ListKind> } | undefined> {
     const { limits, log } = this.#options;
-    const lists: Partial<Record<ListKind, unknown>> = {};
+    const [lists, unread]: [Partial<Record<ListKind, unknown>>, Set<ListKind>] = [{}, new Set()];
     const read = async (kind: ListKind): Promise<void> => {
       const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, { capabilities, logLevel: undefined }), limits);
       const broken = 'failed' in reading ? reading.failed : reading.broken;
       if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
-      else if (this.#has(connection, kind) && connection.isReady) log.warn({ problem: broken }, 'a list of the server could not be read for a user');
+      else if (this.#has(connection, kind) && connection.isReady) {
+        unread.add(kind);
+        log.warn({ problem: broken }, 'a list of the server could not be read for a user');
+      }
     };
     // The request waits until the connection is open, and fails if it does not open.
     await read('tools');
     if (!connection.isReady) return undefined;
     await Promise.all(listKinds.filter((kind) => kind !== 'tools' && this.#has(connection, kind)).map(read));
     const isKnown = listKinds.some((kind) => kind in lists) || listKinds.every((kind) => !this.#has(connection, kind));
-    return connection.isReady && isKnown ? lists as Partial<CatalogLists> : undefined;
+    return connection.isReady && isKnown ? { lists: lists as Partial<CatalogLists>, unread } : undefined;
   }
 
   #has(connection: UpstreamConnection, kind: ListKind): boolean {
@@ -239,8 +270,8 @@ export class OwnerOffers {
 
   /** @param tool shown besides or instead of the server's own tools. */
   #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, tool?: ToolEntry, wantsSignIn = false): void {
-    const lists = tool === undefined ? given : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
     const isReplaced = tool !== undefined;
+    const lists = tool === undefined ? given : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
     const text = JSON.stringify([isReplaced, wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
     const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;

@@ -1,0 +1,146 @@
+/** Lists of users at a server that is called in their names, where a reading of them fails. */
+import { beforeEach, expect, it } from 'vitest';
+import { defaultLimits, type ExchangeOutcome, type JsonObject, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type SessionKey, type ToolEntry } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import type { UpstreamConnection } from '../connection/connection.ts';
+import type { ConnectionPool } from '../connection/pool.ts';
+import { OwnerOffers, type OwnerOffersOptions } from './owner-offers.ts';
+
+const caller: OfferCaller = { principal: 'p_ann' as Principal, session: 's_ann' as SessionKey, standsAlone: false, capabilities: {} };
+const lost: ExchangeOutcome = { kind: 'fault', fault: { reason: 'upstream.unavailable', message: 'gone' } as never };
+const listed: Record<string, JsonObject> = { 'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }, 'prompts/list': { prompts: [{ name: 'ask' }] } };
+
+let timers: { readonly run: () => void; isCancelled: boolean }[];
+let failing: Set<string>;
+let asked: string[];
+let refused: string | undefined;
+let offers: OwnerOffers;
+/** Makes the connection for a reading; undefined: the one that is open. */
+let connect: (() => UpstreamConnection) | undefined;
+
+/** Runs what is due later. */
+function later(): number {
+  const due = timers.splice(0).filter(({ isCancelled }) => !isCancelled);
+  for (const { run } of due) run();
+  return due.length;
+}
+
+const read = (): Promise<void> => new Promise((resolve) => {
+  setImmediate(resolve);
+});
+
+function offered(): Readonly<Record<string, readonly string[]>> {
+  const [offer] = offers.of({ tools: [], prompts: [], resources: [], resourceTemplates: [] }, false).offers ?? [];
+  return Object.fromEntries(Object.entries(offer?.lists ?? {}).map(([kind, list]) => [kind, (JSON.stringify(list).match(/"name":"(\w+)"/g) ?? [])]));
+}
+
+beforeEach(() => {
+  [timers, failing, asked, refused, connect] = [[], new Set(), [], undefined, undefined];
+  const connection = {
+    isReady: true,
+    ask: (method: string): Promise<ExchangeOutcome> => {
+      asked.push(method);
+      return Promise.resolve(failing.has(method) ? lost : { kind: 'result', result: listed[method] ?? {} });
+    },
+  } as unknown as UpstreamConnection;
+  const pool = { settling: () => undefined, takeToRead: () => (refused === undefined ? { connection: connect?.() ?? connection, done: () => undefined } : { refused }), all: () => [connection] } as unknown as ConnectionPool;
+  offers = new OwnerOffers({
+    server: 'up' as ServerName, log: createLogger({ level: 'silent', format: 'json' }), limits: defaultLimits, rereadMs: 0, connections: () => pool, wantsSignIn: () => false,
+    standIn: { name: 'connect' } as unknown as ToolEntry, changed: () => undefined, met: () => undefined,
+    wheel: {
+      schedule: (_ms: number, run: () => void) => {
+        const timer = { run, isCancelled: false };
+        timers.push(timer);
+        return { cancel: () => void (timer.isCancelled = true) };
+      },
+    } as unknown as OwnerOffersOptions['wheel'],
+  });
+  offers.opened(connection, { capabilities: { tools: {}, prompts: {} } } as unknown as ServerIntroduction);
+});
+
+it('a user whose lists cannot be read when he comes is read again without coming again', async () => {
+  failing = new Set(['tools/list', 'prompts/list']);
+  offers.want(caller);
+  await read();
+  expect(offered()).toEqual({});
+  failing.clear();
+  later();
+  await read();
+  expect(offered()).toMatchObject({ tools: ['"name":"act"'], prompts: ['"name":"ask"'] });
+});
+
+it('a user for whom there is no connection is read when there is one', async () => {
+  refused = 'maxConnections';
+  offers.want(caller);
+  await read();
+  refused = undefined;
+  later();
+  await read();
+  expect(offered()).toMatchObject({ tools: ['"name":"act"'] });
+});
+
+it('a list that cannot be read any more stays as it was, and is read again', async () => {
+  offers.want(caller);
+  await read();
+  later();
+  failing = new Set(['prompts/list']);
+  offers.changed(caller.principal);
+  await read();
+  expect(offered()).toMatchObject({ tools: ['"name":"act"'], prompts: ['"name":"ask"'] });
+  failing.clear();
+  asked = [];
+  later();
+  await read();
+  expect(asked).toContain('prompts/list');
+});
+
+it('lists that can never be read are given up, until the user comes again', async () => {
+  failing = new Set(['tools/list', 'prompts/list']);
+  offers.want(caller);
+  let rounds = 0;
+  for (;; rounds += 1) {
+    await read();
+    if (later() === 0) break;
+  }
+  expect(rounds).toBe(8);
+  failing.clear();
+  offers.want(caller);
+  await read();
+  expect(offered()).toMatchObject({ tools: ['"name":"act"'] });
+});
+
+it('a connection that is opened to read lists over makes nobody read them again, and one that opens again does', async () => {
+  const introduction = { capabilities: { tools: {} } } as unknown as ServerIntroduction;
+  connect = () => {
+    const made = {
+      isReady: true,
+      ask: (method: string): Promise<ExchangeOutcome> => {
+        asked.push(method);
+        if (asked.length < 20) offers.opened(made, introduction);
+        return Promise.resolve({ kind: 'result', result: listed[method] ?? {} });
+      },
+    } as unknown as UpstreamConnection;
+    offers.join(made, caller);
+    return made;
+  };
+  offers.want(caller);
+  await read();
+  offers.changed(caller.principal);
+  for (let round = 0; round < 5; round += 1) await read();
+  expect(asked).toEqual(['tools/list', 'tools/list']);
+  asked = [];
+  connect = undefined;
+  const other = { isReady: true } as unknown as UpstreamConnection;
+  offers.join(other, caller);
+  offers.opened(other, introduction);
+  await read();
+  expect(asked).toEqual(['tools/list', 'prompts/list']);
+});
+
+it('nothing is read again after the end', async () => {
+  failing = new Set(['tools/list', 'prompts/list']);
+  offers.want(caller);
+  await read();
+  offers.stop();
+  expect(later()).toBe(0);
+});
