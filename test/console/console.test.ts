@@ -14,16 +14,18 @@ import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.t
 let gateway: GatewayUnderTest;
 let address: string;
 
+const configured = (description: string, secret = 'very-secret'): object => ({
+  mcpServers: {
+    shop: { command: 'node', args: [fixturePath('shop-server')], description },
+    evil: { command: 'node', args: [fixturePath('shop-server'), 'hostile'] },
+    gone: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: `Bearer ${secret}` } },
+  },
+  profiles: { lamps: { servers: ['shop'], tools: ['shop/stock'] } },
+});
+
 beforeAll(async () => {
   execFileSync('node', [join(root, 'services/console/build.mjs')]);
-  gateway = await startGateway('nats', {
-    mcpServers: {
-      shop: { command: 'node', args: [fixturePath('shop-server')], description: 'lamps and tables' },
-      evil: { command: 'node', args: [fixturePath('shop-server'), 'hostile'] },
-      gone: { url: 'http://127.0.0.1:9/mcp', headers: { authorization: 'Bearer very-secret' } },
-    },
-    profiles: { lamps: { servers: ['shop'], tools: ['shop/stock'] } },
-  });
+  gateway = await startGateway('nats', configured('lamps and tables'));
   address = await gateway.admin(gateway.edge);
 });
 
@@ -285,6 +287,12 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     ({ page } = seen);
     await page.goto(`${page.url()}#/configuration?q=headers`);
     await page.getByText('•••').waitFor();
+    await gateway.configure(configured('lamps alone', 'another-very-secret'));
+    await page.getByText('The last change').click();
+    const changes = page.getByRole('region', { name: 'The last change' });
+    await changes.getByRole('row', { name: 'mcpServers.shop.description lamps and tables lamps alone' }).waitFor();
+    await changes.getByRole('row', { name: 'mcpServers.gone.headers.authorization ••• •••' }).waitFor();
+    expect(await seen.findings()).toEqual([]);
     expect(await page.content()).not.toContain('very-secret');
   });
 });

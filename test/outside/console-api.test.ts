@@ -219,6 +219,8 @@ it('a refused change of the configuration is a finding until a change is accepte
   await gateway.configure({ ...config(), lisen: 'x' });
   await expect.poll(found, { timeout: 10_000 }).toContain('rejected');
   expect((await ask<Configuration>('/configuration')).rejected?.problems[0]).toContain('lisen');
+  await gateway.configure({ ...config(), access: { default: 'deny', rules: [{ who: 'nobody-at-all', allow: ['*'] }] } });
+  await expect.poll(async () => (await ask<Configuration>('/configuration')).rejected?.difference?.options.map(({ path }) => path), { timeout: 10_000 }).toEqual(['access.rules']);
   await gateway.configure(config());
   await expect.poll(found, { timeout: 10_000 }).not.toContain('rejected');
 });

@@ -118,13 +118,20 @@ export type SessionPage = z.output<typeof sessionPage>;
 export const ended = z.object({ ended: z.string() });
 export type Ended = z.output<typeof ended>;
 
+const configDifference = z.object({
+  options: z.array(z.object({ path: z.string(), before: z.unknown().optional().describe('Left out where the option was not there.'), after: z.unknown().optional().describe('Left out where the option is not there any more.'), isSecret: z.boolean().optional() })),
+  more: counted.describe('Changed options that are left out.'),
+});
+export type ConfigDifference = z.output<typeof configDifference>;
+
 export const configuration = z.object({
   file: z.string(), appliedAt: at, digest: z.string(),
   values: z.array(z.object({
     path: z.string(), value: z.unknown(), from: z.enum(['default', 'file', 'environment', 'option', 'kubernetes']), place: z.string().optional().describe('`omnibus.yaml:14`.'),
     isSecret: z.boolean().optional(), reference: z.string().optional().describe('Where a secret comes from: `${GITHUB_TOKEN}`.'),
   })),
-  rejected: z.object({ at, problems: z.array(z.string()) }).optional().describe('The last change, where it was refused.'),
+  changed: z.object({ at, difference: configDifference }).optional().describe('The last change that was taken since the process started, and what it has changed.'),
+  rejected: z.object({ at, problems: z.array(z.string()), difference: configDifference.optional().describe('What it would have changed; left out where it could not be read as a configuration.') }).optional().describe('The last change, where it was refused.'),
   restart: z.array(z.string()).describe('Options that were changed and take effect with the next start.'),
   missing,
 });

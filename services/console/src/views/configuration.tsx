@@ -1,5 +1,6 @@
-/** The view "Configuration": the values in force, where each comes from, and changes that were refused. */
-import type { Configuration as Answer } from '@omnibus/admin-api';
+/** The view "Configuration": the values in force, where each comes from, what the last change has changed, and changes that were refused. */
+import type { ComponentChildren } from 'preact';
+import type { Configuration as Answer, ConfigDifference } from '@omnibus/admin-api';
 import { useLive } from '../api/live.ts';
 import { Ago, Copy, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
 import { Missing } from '../parts/missing.tsx';
@@ -25,6 +26,7 @@ export function Configuration() {
           <>
             <Missing missing={value.missing} />
             <Refused {...value} />
+            {value.changed !== undefined && <Changes label="The last change" difference={value.changed.difference}>changed <Ago at={value.changed.at} /></Changes>}
             <div class="filters">
               <label>Search <input type="search" value={query.get('q') ?? ''} placeholder="option or value" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
               <label><input type="checkbox" checked={query.get('all') === 'yes'} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })} /> defaults too</label>
@@ -47,10 +49,31 @@ function Refused({ rejected, restart }: Answer) {
         <div class="problem">
           <State tone="bad" shape="✗" word="a later change was refused" /> <Ago at={rejected.at} />: what was in force stays.
           <ul>{rejected.problems.map((problem) => <li key={problem}><Said text={problem} max={600} isBlock={problem.includes('\n')} /></li>)}</ul>
+          {rejected.difference !== undefined && <Changes label="The refused change" difference={rejected.difference}>it would have changed</Changes>}
         </div>
       )}
       {restart.length > 0 && <p class="missing"><State tone="warn" shape="!" word="needs a restart" /> {restart.join(', ')}</p>}
     </div>
+  );
+}
+
+/** What a change changes. @param children says when or whether, in front of the number of options. */
+function Changes({ label, difference: { options, more }, children }: { readonly label: string; readonly difference: ConfigDifference; readonly children: ComponentChildren }) {
+  const shown = (isThere: boolean, value: unknown, isSecret: boolean | undefined): ComponentChildren => (!isThere ? <span class="dim">not there</span> : isSecret === true ? <span title="a secret is not shown">{asText(value)}</span> : <Said text={asText(value)} max={200} />);
+  return (
+    <details>
+      <summary>{label}: {children}, {count(options.length + more, 'option')}</summary>
+      <Table label={label} head={['Option', 'Before', 'After']}>
+        {options.map((each) => (
+          <tr key={each.path}>
+            <td><code><Said text={each.path} max={160} /></code></td>
+            <td>{shown('before' in each, each.before, each.isSecret)}</td>
+            <td>{shown('after' in each, each.after, each.isSecret)}</td>
+          </tr>
+        ))}
+      </Table>
+      {more > 0 && <p class="dim">{numberWords(more)} more are not shown.</p>}
+    </details>
   );
 }
 

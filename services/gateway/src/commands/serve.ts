@@ -197,22 +197,23 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
     log.info('the changed configuration is applied');
     gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'ok', more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) } });
   };
-  const refuse = (problems: readonly string[]): void => {
+  const refuse = (problems: readonly string[], loaded?: LoadedConfig): void => {
     log.error({ problems }, 'the changed configuration is not applied');
-    history.rejected(problems);
+    history.rejected(problems, loaded === undefined ? undefined : { before: current, loaded });
     gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
   };
   const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
     refused = [...await accessProblems(config, loaded.problemAt), ...await problemsOfVault(config)];
     if (refused.length > 0) {
-      refuse(refused);
+      refuse(refused, { ...loaded, config });
       return;
     }
-    const ignored = restartOptions(current, config);
+    const before = current;
+    const ignored = restartOptions(before, config);
     current = config;
     if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
     await apply();
-    history.applied(loaded, ignored);
+    history.applied(before, { ...loaded, config }, ignored);
   };
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({

@@ -1,8 +1,11 @@
 /** The history of the configuration since the process started: what is in force, where it comes from, and the change that was refused last. */
-import type { Configuration } from '@omnibus/admin-api';
-import type { LoadedConfig } from '@omnibus/config';
+import type { Configuration, ConfigDifference } from '@omnibus/admin-api';
+import type { Config, LoadedConfig } from '@omnibus/config';
+import { differenceOf } from './config-difference.ts';
 import type { ConfigSourceOf } from './shown-config.ts';
 
+/** A file that was read as a configuration. */
+type Read = Pick<LoadedConfig, 'config' | 'given' | 'problemAt'>;
 type Loaded = ConfigSourceOf['loaded'];
 
 export class ConfigHistory {
@@ -11,6 +14,7 @@ export class ConfigHistory {
   #loaded: Loaded;
   #discovered: ReadonlySet<string> = new Set();
   #appliedAt = new Date().toISOString();
+  #changed: Configuration['changed'];
   #rejected: Configuration['rejected'];
   /** Options changed since the start that take effect with the next start. */
   readonly #restart = new Set<string>();
@@ -22,16 +26,27 @@ export class ConfigHistory {
     this.#loaded = loaded;
   }
 
-  /** @param restart options that differ, and take effect with the next start. */
-  applied(loaded: Pick<LoadedConfig, 'given' | 'problemAt'>, restart: readonly string[]): void {
+  /**
+   * @param before the configuration of the file that was in force.
+   * @param restart options that differ, and take effect with the next start.
+   */
+  applied(before: Config, loaded: Read, restart: readonly string[]): void {
+    const difference = this.#difference(before, loaded);
     this.#loaded = loaded;
     this.#appliedAt = new Date().toISOString();
+    // A file that was written anew with the same content changes nothing.
+    if (difference.options.length > 0) this.#changed = { at: this.#appliedAt, difference };
     this.#rejected = undefined;
     for (const option of restart) this.#restart.add(option);
   }
 
-  rejected(problems: readonly string[]): void {
-    this.#rejected = { at: new Date().toISOString(), problems: problems.slice(0, 100) };
+  /** @param meant what is in force and what was refused; left out for a text that is no configuration. */
+  rejected(problems: readonly string[], meant?: { readonly before: Config; readonly loaded: Read }): void {
+    this.#rejected = { at: new Date().toISOString(), problems: problems.slice(0, 100), ...(meant === undefined ? {} : { difference: this.#difference(meant.before, meant.loaded) }) };
+  }
+
+  #difference(before: Config, loaded: Read): ConfigDifference {
+    return differenceOf({ ...this.source, config: before }, { ...this.source, loaded, config: loaded.config });
   }
 
   /** Servers and profiles of Kubernetes. */
@@ -44,7 +59,7 @@ export class ConfigHistory {
     return { loaded: this.#loaded, overrides: this.overrides, discovered: this.#discovered };
   }
 
-  get state(): Pick<Configuration, 'file' | 'appliedAt' | 'rejected' | 'restart'> {
-    return { file: this.file, appliedAt: this.#appliedAt, restart: [...this.#restart], ...(this.#rejected === undefined ? {} : { rejected: this.#rejected }) };
+  get state(): Pick<Configuration, 'file' | 'appliedAt' | 'changed' | 'rejected' | 'restart'> {
+    return { file: this.file, appliedAt: this.#appliedAt, restart: [...this.#restart], ...(this.#changed === undefined ? {} : { changed: this.#changed }), ...(this.#rejected === undefined ? {} : { rejected: this.#rejected }) };
   }
 }

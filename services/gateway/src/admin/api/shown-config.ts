@@ -1,5 +1,5 @@
 /** The configuration in force for showing to people: each value and where it comes from, without secrets. */
-import type { Configuration } from '@omnibus/admin-api';
+import type { Configuration, ConfigDifference } from '@omnibus/admin-api';
 import { isSecretOption, type Config, type LoadedConfig } from '@omnibus/config';
 import { isObject } from '@omnibus/protocol';
 import { mayDo, type AdminRole } from '../roles.ts';
@@ -59,8 +59,17 @@ export function shownValues({ config, loaded, overrides, discovered }: ConfigSou
 /** The configuration for somebody with these roles: who may do what is shown to those who may see the rules. */
 export function configurationFor(shown: Configuration, roles: readonly AdminRole[]): Configuration {
   if (mayDo('policy', roles)) return shown;
-  return { ...shown, values: shown.values.map((each) => (/^(access\.rules|guardrails)\b/.test(each.path) ? { path: each.path, from: each.from, value: hidden, isSecret: true } : each)) };
+  const { changed, rejected, ...rest } = shown;
+  const without = (difference: ConfigDifference): ConfigDifference => ({ ...difference, options: difference.options.map((each) => (isOfRules(each.path) ? { path: each.path, before: hidden, after: hidden, isSecret: true } : each)) });
+  return {
+    ...rest,
+    ...(changed === undefined ? {} : { changed: { ...changed, difference: without(changed.difference) } }),
+    ...(rejected === undefined ? {} : { rejected: { ...rejected, ...(rejected.difference === undefined ? {} : { difference: without(rejected.difference) }) } }),
+    values: shown.values.map((each) => (isOfRules(each.path) ? { path: each.path, from: each.from, value: hidden, isSecret: true } : each)),
+  };
 }
+
+const isOfRules = (path: string): boolean => /^(access\.rules|guardrails)\b/.test(path);
 
 /** Hides values of secret options, values that came by reference, and the parts of addresses that may hold secrets. */
 function secretOf(value: unknown, given: unknown, path: Path): Pick<Value, 'value' | 'isSecret' | 'reference'> {
