@@ -1,6 +1,6 @@
 /**
  * Requests to a secret store that speaks the HTTP API of Vault. Those of one start, reload or refresh share their connections and the
- * operator's patience. Only five requests of that API are needed here, so no library is used: the clients for Node bring an HTTP client and a schema validator of their own.
+ * operator's patience. Only five requests of that API are needed here, and undici makes them, so no further library is used.
  */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
