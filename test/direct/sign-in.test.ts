@@ -15,11 +15,8 @@ import { fetchWalker, type User } from '../support/walker.ts';
 import { goClient, make, makingLimitMs, mcpRemote, pythonSdks, usable, type Making } from './toolchains.ts';
 
 const ann: User = { name: 'ann', password: 'correct horse battery staple' };
-const call = [
-  { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } },
-  { jsonrpc: '2.0', method: 'notifications/initialized' },
-  { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } },
-];
+const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
+const call = [{ jsonrpc: '2.0', method: 'notifications/initialized' }, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: {} } }];
 
 let folder: string;
 let upstream: Upstream;
@@ -45,7 +42,10 @@ const programs = usable<OAuthProgram>([
     start(url) {
       // The program finds no browser on its PATH, so none is opened.
       const running = startProcess(process.execPath, [mcpRemote.program, url], { MCP_REMOTE_CONFIG_DIR: join(folder, 'mcp-remote'), PATH: join(folder, 'nothing') }, 'pipe');
-      for (const message of call) running.child.stdin?.write(`${JSON.stringify(message)}\n`);
+      const say = (...messages: readonly object[]): void => void running.child.stdin?.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+      say(initialize);
+      // It sends each message as soon as it has it, and what belongs to a session may follow only the answer (2025-11-25 lifecycle, Initialization).
+      void running.line(/^\{.*"id":1,/).then(() => say(...call), () => undefined);
       return running;
     },
   },
@@ -79,8 +79,8 @@ it.each(programs)('$name signs in by itself, and calls a tool', { timeout: 120_0
   expect(running.output()).not.toContain('Traceback');
 });
 
-/** The first address asks for what every request needs, the second for what the tool needs besides. */
-const [first, second] = [/^open (\S+[?&]scope=mcp(?!\S*paid)\S*)$/, /^open (\S+[?&]scope=\S*mcp\S*paid(?::|%3A)call\S*)$/];
+/** The first address asks for what every request needs, the second for what the tool needs besides; no order of scopes means anything (RFC 6749 section 3.3). */
+const [first, second] = [/^open (\S+[?&]scope=(?![^&\s]*paid)\S+)$/, /^open (\S+[?&]scope=(?=[^&\s]*\bmcp\b)[^&\s]*paid(?::|%3A)call\S*)$/];
 
 it.each(programs.filter(({ stepsUp }) => stepsUp))('$name asks its user for the scope that a tool needs when it calls the tool, and calls it again', { timeout: 120_000 }, async ({ start, said }) => {
   await using walker = fetchWalker();
