@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** SHA-256 of a text, base64url. */
-export function sha256(text: string): string {
-  return hash('sha256', text, 'base64url');
+/** SHA-256 of a text or of bytes, base64url. */
+export function sha256(data: string | Buffer): string {
+  return hash('sha256', data, 'base64url');
 }

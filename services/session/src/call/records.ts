@@ -34,9 +34,12 @@ export interface Requested {
   readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
 }
 
+/** An event whose request is open. */
+type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
+
 /** The record of a request that is open, which is written when it ends. */
 export interface Begun {
-  readonly event: AuditEvent;
+  readonly event: OpenEvent;
   /** The screen of its messages, which knows what guardrails have decided. */
   readonly screen: Screen | undefined;
   readonly at: number;
@@ -76,19 +79,19 @@ export class CallRecords {
   refused(requester: Requester, requested: Requested, { reason, data }: GatewayFault): void {
     const { audit } = this.#options;
     if (!audit.wants('refusal')) return;
-    audit.record({ ...this.#event(requester, requested), name: 'mcp.refused', weight: 'refusal', outcome: 'denied', reason, ...ruleOf(data), ...noted(requested.permission?.screen, undefined) });
+    audit.record({ ...this.#event('mcp.refused', 'refusal', requester, requested), outcome: 'denied', reason, ...ruleOf(data), ...noted(requested.permission?.screen) });
   }
 
   /** Records a list that was answered from the catalogue. @param characters length of the answer as JSON. */
   listed(requester: Requester, requested: Requested, characters: number): void {
     const { audit } = this.#options;
-    if (audit.wants('read')) audit.record({ ...this.#event(requester, requested), name: 'mcp.list', weight: 'read', outcome: 'ok', responseBytes: characters });
+    if (audit.wants('read')) audit.record({ ...this.#event('mcp.list', 'read', requester, requested), outcome: 'ok', responseBytes: characters });
   }
 
   /** Records a request that the gateway answered in a server's place. */
   answered(requester: Requester, requested: Requested, server: ServerName): void {
     const { audit } = this.#options;
-    if (audit.wants('read')) audit.record({ ...this.#event(requester, requested), name: 'mcp.call', weight: 'read', server, outcome: 'ok' });
+    if (audit.wants('read')) audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
   }
 
   /** Begins the record of a request that is about to be sent to a server. @returns undefined where the audit does not want it. */
@@ -97,12 +100,12 @@ export class CallRecords {
     const weight = weightOf(method, given, view);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
     if (!this.#options.audit.wants(weight)) return undefined;
-    const plain = this.#event(requester, requested);
+    const event = this.#event(kindOf(method), weight, requester, requested);
     const entry = method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server) ? view.tool(given['name']) : undefined;
-    const event: AuditEvent = {
-      ...plain, ...(entry === undefined ? {} : { more: { ...plain.more, definition: digestOf(entry) } }), name: kindOf(method), weight, server,
-      target: tool ?? (task?.tool || nameOf(params)), args: method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'],
-    };
+    if (entry !== undefined) event.more = { ...event.more, definition: digestOf(entry) };
+    event.server = server;
+    event.target = tool ?? (task?.tool || nameOf(params));
+    event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
     return { event, screen: requested.permission?.screen, at: Date.now(), since: performance.now() };
   }
 
@@ -119,16 +122,25 @@ export class CallRecords {
   }
 
   /** Records the end of a request. @param characters length of the answer to the client as JSON. */
-  ended({ event, screen, since }: Begun, outcome: ExchangeOutcome | 'cancelled', characters?: number): void {
-    const ended = outcomeOf(outcome);
-    const more = event.more === undefined ? ended.more : { ...event.more, ...ended.more };
-    this.#options.audit.record({ ...event, durationMs: performance.now() - since, ...ended, more, ...noted(screen, more), ...(characters === undefined ? {} : { responseBytes: characters }) });
+  ended({ event, screen, since }: Begun, of: ExchangeOutcome | 'cancelled', characters?: number): void {
+    const { outcome, result, code, reason, rule, more } = outcomeOf(of);
+    event.durationMs = performance.now() - since;
+    event.outcome = outcome;
+    event.result = result;
+    event.code = code;
+    event.reason = reason;
+    if (rule !== undefined) event.rule = rule;
+    event.responseBytes = characters;
+    if (more !== undefined) event.more = { ...event.more, ...more };
+    const guardrails = noted(screen).more;
+    if (guardrails !== undefined) event.more = { ...event.more, ...guardrails };
+    this.#options.audit.record(event);
   }
 
   /** Records that a call waits for an approval, or the outcome of that. */
   approval(requester: Requester, requested: Requested, { server, target, args }: { readonly server: ServerName; readonly target: string | undefined; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
     this.#options.audit.record({
-      ...this.#event(requester, requested), name: `approval.${outcome}`, weight: 'always', server, target, args: args ?? {}, outcome: approvalOutcomes[outcome],
+      ...this.#event(`approval.${outcome}`, 'always', requester, requested), server, target, args: args ?? {}, outcome: approvalOutcomes[outcome],
       more: { approval: id, approval_digest: digest, approval_by: by, ...(decidedBy === undefined ? {} : { by: decidedBy }) },
     });
   }
@@ -149,19 +161,21 @@ export class CallRecords {
     }));
   }
 
-  #event({ key, asking, standsAlone, dialect: { revision } }: Requester, { id, method, params, trace, permission }: Requested): Omit<AuditEvent, 'name' | 'weight'> {
+  /** An event with all members that one may get, so that those of all calls have one form. */
+  #event(kind: AuditEvent['name'], weight: Weight, { key, asking, standsAlone, dialect: { revision } }: Requester, { id, method, params, trace, permission }: Requested): OpenEvent {
     const { name, uri } = params;
     return {
-      who: this.#options.whoOf(asking), endpoint: asking.endpoint, session: standsAlone ? undefined : key, trace, method: method.slice(0, 200), revision, id, rule: permission?.rule, policy: permission?.policy,
-      publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, ...answersOf(params),
+      name: kind, weight, who: this.#options.whoOf(asking), endpoint: asking.endpoint, session: standsAlone ? undefined : key, trace, method: method.slice(0, 200), revision, id,
+      server: undefined, target: undefined, publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, args: undefined, result: undefined,
+      outcome: undefined, reason: undefined, code: undefined, rule: permission?.rule, policy: permission?.policy, durationMs: undefined, responseBytes: undefined, more: answersOf(params),
     };
   }
 }
 
-/** Adds the decisions of guardrails about the messages of a request. */
-function noted(screen: Screen | undefined, more: AuditEvent['more']): { readonly more?: AuditEvent['more'] } {
+/** The decisions of guardrails about the messages of a request. */
+function noted(screen: Screen | undefined): { readonly more?: AuditEvent['more'] } {
   const notes = screen?.notes ?? [];
-  return notes.length === 0 ? {} : { more: { ...more, guardrails: notes } };
+  return notes.length === 0 ? {} : { more: { guardrails: notes } };
 }
 
 /** Digests of definitions, by their object in the catalogue, which stays the same until the definition changes. */
@@ -245,8 +259,8 @@ const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undef
 };
 
 /** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
-function answersOf({ inputResponses }: JsonObject): { readonly more?: AuditEvent['more'] } {
-  return isObject(inputResponses) ? { more: { answers: Object.keys(inputResponses).length } } : {};
+function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {
+  return isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined;
 }
 
 function outcomeOf(outcome: ExchangeOutcome | 'cancelled'): Partial<AuditEvent> {
