@@ -39,14 +39,24 @@ export function argumentCondition(settings: Readonly<Record<string, ArgumentSett
   return ({ args }) => tests.reduce<Verdict>((verdict, { steps, test, missing }) => {
     if (verdict === 'no') return verdict;
     const value = valueAt(args, steps);
+    if (value === unreachable) return both(verdict, 'unknown');
     return both(verdict, value === undefined ? (missing === 'against' ? 'unknown' : verdictOf(!isDenying)) : test(value));
   }, 'yes');
 }
 
-/** Reads own members only: what an object inherits is not an argument. */
+/** Stands for the value at a pointer that leads through a text, a number or `null`: it is not left out, since what holds it is of another type. */
+const unreachable = Symbol('unreachable');
+const itemIndex = /^(?:0|[1-9]\d{0,9})$/;
+
+/** Reads own members only: what an object inherits is not an argument. Steps into a list are the numbers of its items (RFC 6901 section 4). */
 function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknown {
   let at: unknown = args;
-  for (const step of steps) at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined;
+  for (const step of steps) {
+    if (at === undefined) return undefined;
+    if (Array.isArray(at)) at = itemIndex.test(step) ? at[Number(step)] : unreachable;
+    else if (isObject(at)) at = Object.hasOwn(at, step) ? at[step] : undefined;
+    else return unreachable;
+  }
   return at;
 }
 

@@ -99,6 +99,15 @@ describe('arguments', () => {
     const lenient = await policyOf([{ who: 'everyone', deny: 'shell/run', args: { force: { in: [true], optional: true } } }], 'allow');
     expect([{ force: true }, { force: false }, { force: {} }, {}].map((args) => decide(lenient, 'shell/run', { args }))).toEqual(['deny #1', 'allow', 'deny #1', 'allow']);
   });
+
+  it('a pointer leads into lists; what it cannot follow is of another type, and not left out', async () => {
+    const policy = await policyOf([{ who: 'everyone', deny: 'shop/buy', args: { '/items/0/price': { min: 100, optional: true } } }], 'allow');
+    const decided = (args: JsonObject): string => decide(policy, 'shop/buy', { args });
+    expect([{ items: [{ price: 500 }] }, { items: [{ price: 5 }] }, { items: [] }, { items: [{}] }, {}].map(decided)).toEqual(['deny #1', 'allow', 'allow', 'allow', 'allow']);
+    expect([{ items: '[{"price":500}]' }, { items: [500] }, { items: null }, { items: [null] }, { items: 1 }].map(decided)).toEqual(Array.from({ length: 5 }, () => 'deny #1'));
+    const named = await policyOf([{ who: 'everyone', deny: 'shop/buy', args: { '/items/first/price': { min: 100, optional: true } } }], 'allow');
+    expect(decide(named, 'shop/buy', { args: { items: [{ price: 500 }] } })).toBe('deny #1');
+  });
 });
 
 it.each([

@@ -13,7 +13,7 @@ const beforeJoiner = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}\u{F
 const expressions: Readonly<Record<HiddenKind, RegExp>> = {
   // A flag of a region is a black flag, at most seven tags, and the cancel tag; any other tags spell invisible text.
   tags: /(\u{1F3F4}[\u{E0030}-\u{E0039}\u{E0061}-\u{E007A}]{1,7}\u{E007F})|[\u{E0000}-\u{E007F}]/gu,
-  zeroWidth: new RegExp(String.raw`((?<=${joining})[\u200C\u200D](?=${joining})|(?<=${beforeJoiner})\u200D(?=\p{Extended_Pictographic}))|[\u00AD\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200D\u2060-\u2065\u206A-\u206F\u3164\uFEFF\uFFA0\u{1D173}-\u{1D17A}]`, 'gu'),
+  zeroWidth: new RegExp(String.raw`((?<=${joining})[\u200C\u200D](?=${joining})|(?<=${beforeJoiner})\u200D(?=\p{Extended_Pictographic}))|[\u00AD\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200D\u2060-\u2065\u206A-\u206F\u3164\uFEFF\uFFA0\uFFF0-\uFFF8\u{1BCA0}-\u{1BCA3}\u{1D173}-\u{1D17A}\u{E0080}-\u{E00FF}\u{E01F0}-\u{E0FFF}]`, 'gu'),
   bidi: /()[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu,
   selectors: /((?<=[\p{Emoji}\u{1F3F4}])[\uFE0E\uFE0F])|[\uFE00-\uFE0F\u{E0100}-\u{E01EF}]/gu,
   // eslint-disable-next-line no-control-regex -- control characters are what is searched for; tabs and line ends are text

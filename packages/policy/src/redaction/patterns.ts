@@ -12,13 +12,15 @@ const digits = /(?<!\d)\d(?:[ -]?\d){12,}/g;
 const account = /(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Z0-9])/g;
 /** Tokens with a known prefix, and JSON Web Tokens. */
 const token = /\b(?:sk-|pk-|rk-|sk_live_|sk_test_|rk_live_|whsec_|omk_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|npm_|eyJ[\w-]{6,300}\.)[\w.-]{10,4000}/g;
-const privateKey = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[A-Za-z0-9+/=\s:,-]{0,16000}/g;
+/** A private key (RFC 7468; RFC 9580 section 6.2), with what may stand in it: headers, and line ends that a text in JSON writes as `\n`. What comes after its last line is not part of it. */
+const privateKey = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s:,.()\\-]{0,16000}/g;
+const privateKeyEnd = /-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----/;
 
 const builtIn: Readonly<Record<string, Replace>> = {
   email: (text, mark) => (text.includes('@') ? text.replace(email, mark) : text),
   card: (text, mark) => text.replace(digits, (found) => inGroups(found, /[ -]/, { least: 13, most: 19, fits: isCard }, mark)),
   iban: (text, mark) => text.replace(account, (found) => inGroups(found, / /, { least: 15, most: 34, fits: isAccount }, mark)),
-  key: (text, mark) => text.replace(privateKey, mark).replace(token, mark),
+  key: (text, mark) => withoutPrivateKeys(text, mark).replace(token, mark),
 };
 
 const patternNames = Object.keys(builtIn);
@@ -30,6 +32,15 @@ export function compilePattern(text: string): Replace {
   if (problem !== undefined) throw new Error(`${problem}; or name one of ${patternNames.join(', ')}`);
   const own = new RegExp(text, 'gu');
   return (given, mark) => given.replace(own, mark);
+}
+
+/** A key that is cut off has no last line; everything that may belong to it is removed then. */
+function withoutPrivateKeys(text: string, mark: string): string {
+  if (!text.includes('-----BEGIN ')) return text;
+  return text.replace(privateKey, (found) => {
+    const end = privateKeyEnd.exec(found);
+    return end === null ? mark : `${mark}${withoutPrivateKeys(found.slice(end.index + end[0].length), mark)}`;
+  });
 }
 
 // --- cards and accounts ---------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ describe('patterns', () => {
   });
 
   it('takes about as long for each character, whatever stands there', () => {
-    const texts = ['a', '1', '1 ', 'a@', 'A', 'DE11', 'eyJ-', 'ghp_', '-----BEGIN PRIVATE KEY-----', 'a.', '@a.', '1-'].map((each) => each.repeat(Math.floor(500_000 / each.length)));
+    const texts = ['a', '1', '1 ', 'a@', 'A', 'DE11', 'eyJ-', 'ghp_', '-----BEGIN PRIVATE KEY-----', 'a.', '@a.', '1-', '-----BEGIN PRIVATE KEY----------END PRIVATE KEY-----', String.raw`\n`].map((each) => each.repeat(Math.floor(500_000 / each.length)));
     const all = redaction({ patterns: ['email', 'card', 'iban', 'key', '[a-z]{1,30}x[a-z]{1,30}'] });
     for (const text of texts) {
       const began = performance.now();
@@ -60,6 +60,48 @@ it('what is at a path is taken out of structured results, and of texts that say 
   // In prose, the values of paths cannot be found.
   expect(paths.result({ content: [{ type: 'text', text: 'the phone is 1' }] })).toEqual({ content: [{ type: 'text', text: '[withheld: this cannot be redacted]' }] });
   expect(redaction({ paths: ['/a'], unreadable: 'pass' }).result({ content: [{ type: 'text', text: 'the phone is 1' }] })).toEqual({ content: [{ type: 'text', text: 'the phone is 1' }] });
+});
+
+describe('a text that is JSON is searched as what it says, and stays JSON', () => {
+  const pem = '-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEA+/x=\n-----END PRIVATE KEY-----\n';
+  const all = ['key', 'email', 'card'];
+  it.each<[string, string, string]>([
+    ['a private key whose line ends are escaped', JSON.stringify({ id: 1, private_key: pem, to: 'x' }), JSON.stringify({ id: 1, private_key: `${mark}\n`, to: 'x' })],
+    ['an address after an escaped line end', JSON.stringify({ note: 'contact:\nann@x.example' }), JSON.stringify({ note: `contact:\n${mark}` })],
+    ['an address in which a character is escaped', String.raw`{"to":"ann\u0040x.example"}`, JSON.stringify({ to: mark })],
+    ['an address between escaped angles', String.raw`{"to":"\u003cann@x.example\u003e"}`, JSON.stringify({ to: `<${mark}>` })],
+    ['a number', '{"card":4111111111111111,"big":12345678901234567890}', `{"card":"${mark}","big":12345678901234567890}`],
+    ['a list with indentation', '[\n  {\n    "to": "ann@x.example"\n  }\n]', `[\n  {\n    "to": "${mark}"\n  }\n]`],
+    ['a text in quotes', JSON.stringify('to:\tann@x.example'), JSON.stringify(`to:\t${mark}`)],
+    ['a member that stands twice', '{"a":"ann@x.example","a":"x"}', `{"a":"${mark}","a":"x"}`],
+    ['a line of a log that is no JSON as a whole', `key=${JSON.stringify(pem)} end`, `key="${mark}\\n" end`],
+    ['what only begins like JSON', '[see] ann@x.example', `[see] ${mark}`],
+  ])('%s', (_what, given, expected) => {
+    expect(redaction({ patterns: all }).result({ content: [{ type: 'text', text: given }] })).toEqual({ content: [{ type: 'text', text: expected }] });
+  });
+
+  it('also inside of structured results, arguments and errors, and of JSON in JSON; nested beyond all reason it is a text like others', () => {
+    const within = JSON.stringify({ body: JSON.stringify({ note: 'contact:\nann@x.example' }) });
+    const expected = JSON.stringify({ body: JSON.stringify({ note: `contact:\n${mark}` }) });
+    expect(redaction({ patterns: all }).result({ structuredContent: { result: within } })).toEqual({ structuredContent: { result: expected } });
+    expect(redaction({ patterns: all }).said({ arguments: { body: within } })).toEqual({ arguments: { body: expected } });
+    const deep = `${'['.repeat(100_000)}"ann@x.example\\n"${']'.repeat(100_000)}`;
+    expect(textOf(deep, 'email')).toBe(deep.replace('ann@x.example', mark));
+  });
+
+  it('a JSON text of which nothing is redacted stays as it is written', () => {
+    const given = { content: [{ type: 'text', text: '{ "a" : "b\\n\\u0041", "n":1.0 }' }] };
+    expect(redaction({ patterns: all }).result(given)).toBe(given);
+  });
+});
+
+it.each([
+  ['one of PGP', '-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v1.4.11 (GNU/Linux)\n\nlQOYBF\n=abcd\n-----END PGP PRIVATE KEY BLOCK-----', mark],
+  ['what comes after it', '-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nand then words. ', `${mark}\nand then words. `],
+  ['two of them', '-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----', `${mark}\n${mark}`],
+  ['one without an end', 'x -----BEGIN PRIVATE KEY-----\nMIIE', `x ${mark}`],
+])('a private key: %s', (_what, text, expected) => {
+  expect(textOf(text, 'key')).toBe(expected);
 });
 
 it('what cannot be looked into is withheld, or passes where the rule says so', () => {

@@ -2,7 +2,7 @@
  * Takes out of servers' messages what rules redact (`redact` under `access`): what patterns find, wherever it stands, and what is at given paths of
  * structured results. Content that cannot be searched is withheld, unless the rule lets it pass.
  */
-import { isObject, isRawNumber, parseJson, type JsonObject } from '@omnibus/protocol';
+import { isDeeperThan, isObject, isRawNumber, parseJson, type JsonObject } from '@omnibus/protocol';
 import { compilePattern, type Replace } from './patterns.ts';
 
 export interface RedactSettings {
@@ -28,6 +28,8 @@ const redactedMark = '[redacted]';
 const withheldMark = '[withheld: this cannot be redacted]';
 /** Bound on the characters of one message that are searched: more would make all other calls wait for tenths of a second. */
 const maxLength = 1_024 * 1_024;
+/** Bound on the nesting of a text that is searched as JSON. */
+const maxDepth = 200;
 /** Members of a result that belong to the protocol, which are not redacted. */
 const ofProtocol = new Set(['taskId', 'requestState', 'nextCursor', 'resultType']);
 const ofBlocks = new Set(['type', 'mimeType', 'role']);
@@ -125,20 +127,33 @@ export class Redaction {
     return mapMembers(entry, (value, key) => (ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value)));
   }
 
-  /** Redacts a text that may repeat a structured result as JSON. */
+  /** Redacts a text that may repeat a structured result as JSON, so that paths apply to it. */
   #document(text: unknown): unknown {
     if (typeof text !== 'string') return this.#value(text);
-    if (this.#paths.length === 0) return this.#text(text);
-    this.#count(text.length);
-    let parsed: unknown;
-    try {
-      parsed = parseJson(text);
-    } catch {
-      parsed = undefined; // It is not JSON, so it cannot be told what in it is at the paths.
-    }
-    if (typeof parsed !== 'object' || parsed === null) return this.#withholds ? withheldMark : this.#text(text);
-    const changed = this.#atPaths(parsed);
-    return this.#text(changed === parsed ? text : JSON.stringify(changed));
+    if (this.#paths.length === 0) return this.#said(text);
+    const parsed = parsedOf(text);
+    if (typeof parsed === 'object') return this.#restated(text, this.#text(text), parsed, this.#atPaths(parsed));
+    // It is not JSON, so it cannot be told what in it is at the paths.
+    return this.#withholds ? withheldMark : this.#said(text);
+  }
+
+  /**
+   * Redacts a text. Of one that is JSON, what it says is searched, and not only how it is written: an escape (`\n` in front of an address, `\u0040`) hides what a
+   * pattern finds, and a mark in place of half an escape or of a number would leave no JSON.
+   */
+  #said(text: string): string {
+    const found = this.#text(text);
+    if (found === text && !text.includes('\\')) return text;
+    const parsed = parsedOf(text);
+    return parsed === undefined ? found : this.#restated(text, found, parsed, parsed);
+  }
+
+  /** @param found the text without what patterns find in it as it is written. @param kept what it says, without what is at paths. */
+  #restated(text: string, found: string, parsed: Parsed, kept: unknown): string {
+    const left = this.#left;
+    const changed = this.#value(kept);
+    this.#left = left; // The characters of the text are counted already.
+    return changed === parsed ? found : JSON.stringify(changed, undefined, indentOf(text));
   }
 
   #atPaths(value: unknown): unknown {
@@ -146,7 +161,7 @@ export class Redaction {
   }
 
   #value(value: unknown): unknown {
-    if (typeof value === 'string') return this.#text(value);
+    if (typeof value === 'string') return this.#said(value);
     if (typeof value === 'number' || isRawNumber(value)) {
       const written = typeof value === 'number' ? String(value) : value.rawJSON;
       const said = this.#text(written);
@@ -165,6 +180,25 @@ export class Redaction {
     this.#left -= length;
     if (this.#left < 0) throw new TooLong();
   }
+}
+
+/** An object, a list or a text. */
+type Parsed = JsonObject | readonly unknown[] | string;
+
+/** What a text says as JSON. Undefined where it is no such JSON, or is nested more deeply than anybody reads. */
+function parsedOf(text: string): Parsed | undefined {
+  if (!/^\s*["[{]/.test(text)) return undefined;
+  try {
+    const parsed = parseJson(text) as Parsed;
+    return isDeeperThan(parsed, maxDepth) ? undefined : parsed;
+  } catch {
+    return undefined; // A text that begins like JSON and is none.
+  }
+}
+
+/** The indentation of a JSON text; undefined where it has none. */
+function indentOf(text: string): string | undefined {
+  return /^\s*[[{]\r?\n([ \t]{1,10})/.exec(text)?.[1];
 }
 
 /** A result of the same type without its content. */
