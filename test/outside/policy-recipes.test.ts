@@ -100,3 +100,20 @@ it('check names line and rule of an error, and warns of rules that can never mat
   expect(warned.output).toContain('limit "few" can never match "tool:c/*": there is no such server');
   expect(warned.output).toContain('names callers, and nothing says how they are known');
 });
+
+it('check tells newcomers what they have written where it is probably not what they meant', async () => {
+  const rules = [
+    ['globs', '{ who: "group:eng-*", except: { group: "group:x" }, deny: [a] }'], ['nobody', '{ who: everyone, except: everyone, deny: [a] }'],
+    ['dots', '{ who: everyone, deny: [a/b], args: { "$.filter.limit": { max: 3 } } }'], ['regex', '{ who: everyone, deny: [a/b], args: { path: { pattern: "^/srv/.*$" } } }'],
+    ['reads', '{ who: everyone, allow: ["resource:a/*"], args: { path: { pattern: "x" } } }'], ['both', '{ who: everyone, deny: ["a/*"], only: [openWorld, closedWorld] }'], ['words', '{ who: everyone, redact: [a], patterns: [emails] }'],
+  ].map(([id = '', rule = '']) => `    - ${rule.replace('{ ', `{ id: ${id}, `)}\n`).join('');
+  const { status, output } = await omnibus('check', await write('newcomer.yaml', `mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\naccess:\n  rules:\n${rules}guardrails: [{ id: g, patterns: [keys] }]\n`));
+  expect(status).toBe(0);
+  for (const warning of [
+    'rule "globs" names the group "eng-*" exactly', 'rule "globs" names the group "group:x"; write "x"', 'rule "nobody" can never match: it excepts everyone', 'rule "dots" is about an argument called "$.filter.limit"; a value in an argument is named by a pointer such as "/filter/limit"',
+    'rule "regex" compares path with the glob "^/srv/.*$", which looks like a regular expression', 'rule "reads" has conditions on arguments, and reads of resources have none: it allows none of them',
+    'rule "both" can never match: no tool is both openWorld and closedWorld', 'rule "words" searches for the text "emails"; the patterns with a name are email, card, iban, key', 'guardrail "g" searches for the text "keys"',
+  ]) expect(output).toContain(warning);
+  const limit = await omnibus('check', await write('limit.yaml', 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\nlimits:\n  rules:\n    - { id: a, who: "user:ann", rate: 1/s }\n'));
+  expect(limit).toMatchObject({ status: 78, output: expect.stringMatching(/limit\.yaml:4:\d+: limits\.rules\[0\]\.who: expected "user:ISSUER\|SUBJECT"/) as string });
+});

@@ -104,7 +104,7 @@ const kubernetes = z.strictObject({
   tokenFile: z.string().min(1).default(`${account}/token`).describe('File with the token of the service account by which the gateway asks the API server. The account must be allowed to create `tokenreviews` (cluster role system:auth-delegator). Read for each request.'),
 });
 
-const persons = z.array(z.string().regex(/^(group:.+|key:.+|[^|]+\|.+)$/su, { error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"' })).max(1_000).default([]);
+const persons = z.array(z.string().regex(/^(group:\S(.*\S)?|key:\S(.*\S)?|[^|\s][^|]*\|.*\S)$/su, { error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"' })).max(1_000).default([]);
 const adminAccess = z.strictObject({
   roles: z.strictObject({
     viewer: persons.describe('Who may see /status and /sessions, and /metrics where that is not open.'),

@@ -1,8 +1,11 @@
 /** The part of the configuration that says how much callers may use. */
 import { z } from 'zod';
-import { isToken, selectorProblem } from '@omnibus/protocol';
+import { isToken, selectorProblem, whoProblem } from '@omnibus/protocol';
 
-const who = z.string().regex(/^(everyone|(user|key|group|tenant|client|scope):.+)$/su, { error: 'expected "everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID" or "scope:NAME"' });
+const who = z.string().superRefine((text, context) => {
+  const problem = whoProblem(text);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+});
 const what = z.string().min(1).superRefine((text, context) => {
   const problem = selectorProblem(text);
   if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });

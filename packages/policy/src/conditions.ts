@@ -31,6 +31,7 @@ type Missing = 'in-favour' | 'against';
 
 /** @param isDenying whether the rule denies; what counts against the caller then fulfils the condition. */
 export function argumentCondition(settings: Readonly<Record<string, ArgumentSettings>>, isDenying: boolean): Condition {
+  if (Object.keys(settings).length === 0) throw new Error('expected a condition on at least one argument');
   const tests = Object.entries(settings).map(([name, each]) => {
     const steps = name.startsWith('/') ? name.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')) : [name];
     const missing: Missing = each.optional === true ? 'in-favour' : 'against';
@@ -65,6 +66,7 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
   if (min !== undefined && max !== undefined && min > max) throw new Error(`no number is at least ${min} and at most ${max}`);
   if (allowed?.length === 0) throw new Error('`in` is empty, and nothing is one of none');
   const tests: ((value: unknown) => Verdict)[] = [];
+  if ((min ?? max) !== undefined && (maxLength ?? pattern) !== undefined) throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`)');
   // A number that a double cannot hold exactly is not compared.
   const isNumber = (value: unknown): value is number => typeof value === 'number';
   if (min !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value >= min) : 'unknown'));
@@ -75,7 +77,10 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
     const globs = (typeof pattern === 'string' ? [pattern] : pattern).map((glob) => compileGlob(glob));
     tests.push((value) => (typeof value === 'string' ? verdictOf(globs.some((fits) => fits(value))) : 'unknown'));
   }
-  return (value) => tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
+  if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength` or `pattern`');
+  const verdictOn = (value: unknown): Verdict => tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
+  if (allowed?.every((value) => verdictOn(value) !== 'yes') === true) throw new Error('nothing under `in` meets the other conditions');
+  return verdictOn;
 }
 
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
@@ -83,6 +88,8 @@ const minutesOfDay = 24 * 60;
 
 /** @throws {Error} with a message for the operator when the settings are invalid. */
 export function timeCondition({ days, hours, zone = 'UTC' }: TimeSettings): Condition {
+  if (days === undefined && hours === undefined) throw new Error('expected `days` or `hours`');
+  if (days !== undefined && [days].flat().length === 0) throw new Error('`days` is empty, and no day is one of none');
   const onDays = days === undefined ? undefined : daysOf(days);
   const [from, to] = hours === undefined ? [0, minutesOfDay] : hoursOf(hours);
   const clock = clockIn(zone);
@@ -132,6 +139,7 @@ function clockIn(zone: string): (now: number) => { readonly day: number; readonl
 /** @throws {Error} with a message for the operator when one of them is not an address or network. */
 export function networkCondition(networks: string | readonly string[]): Condition {
   const list = new BlockList();
+  if ([networks].flat().length === 0) throw new Error('expected an IP address or a network such as "10.0.0.0/8"');
   for (const each of typeof networks === 'string' ? [networks] : networks) {
     const [address = '', bits, ...more] = each.split('/');
     const family = isIP(address);

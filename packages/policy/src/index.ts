@@ -1,4 +1,5 @@
-export { agentClients, matchesWho, namesAgents, whoProblem } from './who.ts';
+export { patternNames } from './redaction/patterns.ts';
+export { agentClients, matchesWho, namesAgents } from './who.ts';
 export type { Who, WhoFacts, WhoParts, WhoTest } from './who.ts';
 export { compile, Policy } from './policy.ts';
 export type { Compiled } from './policy.ts';

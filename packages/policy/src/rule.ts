@@ -77,7 +77,7 @@ function strayProblems({ ask, redact, by, approvers, expires, patterns, paths, u
 
 function askProblems({ by, approvers }: RuleSettings, index: number): RuleProblem[] {
   const named = approvers === undefined ? [] : [approvers].flat();
-  const strange = named.filter((each) => !/^(group:|key:)./.test(each) && !each.includes('|'));
+  const strange = named.filter((each) => each !== each.trim() || /^(group|key):\s/.test(each) || !/^(group:|key:)./.test(each) && !each.includes('|'));
   return [
     ...(by === 'caller' && approvers !== undefined ? [{ path: ['rules', index, 'by'], message: 'the caller approves, or those who stand under `approvers`' }] : []),
     ...(approvers !== undefined && named.length === 0 ? [{ path: ['rules', index, 'approvers'], message: 'expected somebody who approves' }] : []),

@@ -10,6 +10,8 @@ import type { Circumstances } from './conditions.ts';
 const limits = { maxAstNodes: 200, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 8 };
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 
+const callerMembers: ReadonlySet<string> = new Set(['issuer', 'subject', 'groups', 'scopes', 'tenant', 'client', 'actors']);
+
 const environment = new Environment({ limits, homogeneousAggregateLiterals: false })
   .registerVariable('args', 'map')
   .registerVariable('caller', 'map')
@@ -22,7 +24,7 @@ const environment = new Environment({ limits, homogeneousAggregateLiterals: fals
  * @throws {Error} with a message for the operator when the text is not an accepted condition.
  */
 export function compileWhen(text: string): (circumstances: Circumstances) => boolean {
-  const parsed = environment.parse(text);
+  const parsed = parse(text);
   const problem = problemOf(parsed.ast, false);
   if (problem !== undefined) throw new Error(problem);
   const { valid, type, error } = parsed.check();
@@ -38,10 +40,24 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
   };
 }
 
+/** @throws {Error} with a message for the operator, and how CEL writes what others write in words. */
+function parse(text: string): ReturnType<typeof environment.parse> {
+  try {
+    return environment.parse(text);
+  } catch (error) {
+    throw new Error(`${(error as Error).message}\nCEL has "&&", "||", "!", "==" and "in", and texts in quotes`, { cause: error });
+  }
+}
+
 /** @param isInside whether the node is inside an iteration over a list. */
 function problemOf(node: ASTNode, isInside: boolean): string | undefined {
   const called = node.op === 'rcall' || node.op === 'call' ? node.args[0] : undefined;
   if (called === 'matches') return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';
+  const member = node.op === '.' || node.op === '.?' || node.op === '[]' ? node.args : undefined;
+  if (member?.[0].op === 'id' && member[0].args === 'caller') {
+    const name: unknown = typeof member[1] === 'string' ? member[1] : member[1].op === 'value' ? member[1].args : undefined;
+    if (typeof name === 'string' && !callerMembers.has(name)) return `a caller has no ${JSON.stringify(name)}, but ${[...callerMembers].join(', ')}`;
+  }
   const isMacro = node.op === 'rcall' && macros.has(String(called));
   if (isMacro && isInside) return `\`${String(called)}\` inside another one is not taken, since what a caller sends could make it work for minutes`;
   for (const child of childrenOf(node.args)) {

@@ -1,6 +1,6 @@
 import type { Facts, Principal } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
-import { agentClients, matchesWho, namesAgents, whoProblem, type Who } from './who.ts';
+import { agentClients, matchesWho, namesAgents, type Who } from './who.ts';
 
 const ann: Facts = {
   principal: 'p_ann' as Principal, issuer: 'https://login.example', subject: 'ann', tenant: undefined, actors: [], groups: ['eng', 'oncall'], scopes: ['mcp'], client: 'cli', expiresAt: undefined, key: undefined,
@@ -50,8 +50,8 @@ it('one of those that act for somebody, or his client, is enough where that coun
 });
 
 it('a text that names nobody is said to be none', () => {
-  for (const text of ['eng', 'groups:eng', 'group:', 'user:ann', '', 'Everyone', 'user:']) expect(whoProblem(text), text).toMatch(/^expected/);
-  expect(() => matchesWho('eng', false)).toThrow('expected');
+  for (const text of ['eng', 'groups:eng', 'group:', 'user:ann', '', 'Everyone', 'user:', 'group: eng', 'group:eng ', 'group: ']) expect(() => matchesWho(text, false), text).toThrow(/^expected/);
+  for (const parts of [{}, { group: [] }, { group: 'eng', tenant: [] }, { user: 'ann' }, { via: 'agent' }, { group: ' eng' }]) expect(() => matchesWho(parts, false), JSON.stringify(parts)).toThrow(/expected|is empty/);
 });
 
 it('rules tell whether they are about agents, and which clients they take for agents', () => {

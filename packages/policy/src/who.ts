@@ -1,5 +1,5 @@
 /** Whom a rule applies to, as the configuration writes it, and whether a caller is among them. */
-import type { Facts, Subject } from '@omnibus/protocol';
+import { whoProblem, type Facts, type Subject } from '@omnibus/protocol';
 
 /** A text, or a list of which one has to match. */
 type Texts = string | readonly string[];
@@ -31,18 +31,6 @@ export type WhoTest = (facts: WhoFacts) => boolean;
 /** The issuer of API keys (`identity/api-keys.ts`). */
 const keyIssuer = 'omnibus:keys';
 
-const simple = ['user', 'key', 'group', 'tenant', 'client', 'scope'] as const;
-
-/** What is wrong with the text of one selector, for the operator. */
-export function whoProblem(text: string): string | undefined {
-  if (text === 'everyone') return undefined;
-  const kind = simple.find((each) => text.startsWith(`${each}:`));
-  if (kind === undefined) return `expected "everyone", or one of ${simple.map((each) => `"${each}:…"`).join(', ')}`;
-  const value = text.slice(kind.length + 1);
-  if (value === '') return `expected a name after "${kind}:"`;
-  return kind === 'user' && !value.includes('|') ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"' : undefined;
-}
-
 /**
  * @param isAgainst whether a match counts against the caller, as in a rule that denies: of a chain of agents, one match is enough then.
  * @throws {Error} with a message for the operator when a text has none of the known forms.
@@ -72,7 +60,27 @@ function textTest(text: string): WhoTest {
   return partsTest({ [text.slice(0, at)]: text.slice(at + 1) }, false); // No text names agents.
 }
 
-function partsTest({ user, key, group, tenant, client, scope, via }: WhoParts, isAgainst: boolean): WhoTest {
+/** What is wrong with properties that must all match, for the operator. */
+function partsProblem(parts: WhoParts): string | undefined {
+  const named = Object.entries(parts).filter((entry): entry is [string, Texts] => entry[1] !== undefined);
+  if (named.length === 0) return 'names nobody: expected `user`, `key`, `group`, `tenant`, `client`, `scope` or `via`';
+  for (const [part, given] of named) {
+    const texts = textsOf(given);
+    if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
+    for (const text of texts) {
+      if (text !== text.trim()) return `expected no blanks around a name: write \`${part}: ${text.trim()}\``;
+      if (part === 'user' && !text.includes('|')) return `expected \`user: "ISSUER|SUBJECT"\`, got ${JSON.stringify(text)}; an API key is \`key\``;
+      if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|')) return `expected \`via\` with "any", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
+    }
+  }
+  return undefined;
+}
+
+/** @throws {Error} with a message for the operator when they can match nobody. */
+function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
+  const problem = partsProblem(parts);
+  if (problem !== undefined) throw new Error(problem);
+  const { user, key, group, tenant, client, scope, via } = parts;
   const tests: ((facts: Facts) => boolean)[] = [];
   const wanted = (texts: Texts | undefined, test: (values: readonly string[], facts: Facts) => boolean): void => {
     if (texts === undefined) return;

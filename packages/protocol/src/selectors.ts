@@ -11,6 +11,8 @@ const serverName = /^[A-Za-z0-9_-]{1,64}$/;
 const extended = /[?*+@!]\(/;
 /** What is escaped, and sets of characters. */
 const closed = /\\.|\[(?:\\.|[^\]\\])+\]/gsu;
+/** Blanks around the text, or around the name of the server. */
+const blanks = /^\s|\s$|^[^/]*\s\/|^[^/]*\/\s/u;
 const maxLength = 1_000;
 
 /** What is wrong with the text of a selector, for the operator. */
@@ -18,6 +20,7 @@ export function selectorProblem(text: string): string | undefined {
   const { glob } = splitSelector(text);
   if (glob.length > maxLength) return `is longer than ${maxLength} characters`;
   if (glob === '*') return undefined;
+  if (blanks.test(glob)) return 'a blank stands at its beginning or end, or at its first "/": names have none there';
   if (glob.startsWith('!')) return '"!" takes nothing away here; leave it out and say what is meant, or write a rule with `deny`';
   if (extended.test(glob)) return 'a group in parentheses has no meaning in a glob here; give a glob for each part';
   if (isOpen(glob)) return '"[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant';

@@ -2,6 +2,7 @@
 import { enabledServers, formatProblem, type Config, type ProblemAt } from '@omnibus/config';
 import { compile, compileSelector, selectorsOf, type Policy, type RuleProblem } from '@omnibus/policy';
 import { selectorProblem } from '@omnibus/protocol';
+import { ruleWarnings } from './rule-warnings.ts';
 import { guardrailProblems, guardrailWarnings } from './guards.ts';
 
 /** Compiles the rules under `access`. @returns undefined where there are none. @throws {Error} that says, for the operator, what is wrong with which rule. */
@@ -52,6 +53,7 @@ export function accessWarnings(config: Config): readonly string[] {
     const unbelieved = rule.only === undefined ? [] : servers.filter((server) => config.mcpServers[server]?.hints !== 'believe' && selectorsOf(rule).some(({ mayCover }) => mayCover(server)));
     const isGroupAlone = [rule.who].flat().some((who) => (typeof who === 'string' ? who.startsWith('group:') : who.group !== undefined && who.tenant === undefined));
     return [
+      ...ruleWarnings(name, rule),
       ...(unmatched.length === 0 ? [] : [`${name} can never match ${unmatched.join(', ')}: there is no such server`]),
       ...(unbelieved.length === 0 ? [] : [`${name} goes by what tools say of themselves, which counts ${rule.allow === undefined ? 'against' : 'for nothing at'} ${unbelieved.join(', ')} without \`hints: believe\``]),
       ...(haveTenants && isGroupAlone ? [`${name} names a group without its tenant, and so nobody who has one; write { tenant: ..., group: ... }`] : []),

@@ -2,6 +2,7 @@
 import { enabledServers, formatProblem, isOwned, type Config, type ProblemAt } from '@omnibus/config';
 import { compileGuardrails, selectorsOf, type Guardrails } from '@omnibus/policy';
 import type { JsonObject } from '@omnibus/protocol';
+import { ruleWarnings } from './rule-warnings.ts';
 
 /** @throws {Error} in words when a guardrail is invalid. @returns undefined where there are none. */
 export async function compileGuards({ guardrails }: Config): Promise<Guardrails | undefined> {
@@ -51,6 +52,7 @@ export function guardrailWarnings(config: Config): readonly string[] {
     const isInTheClear = webhook !== undefined && webhook.url.startsWith('http:') && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(webhook.url).hostname);
     const asked = servers.get(tool?.split('/', 1)[0] ?? '');
     return [
+      ...ruleWarnings(name, { ...settings, who: who ?? 'everyone', guard: what }),
       ...(unmatched.length === 0 ? [] : [`${name} can never look at ${unmatched.join(', ')}: there is no such server`]),
       ...(same === undefined ? [] : [`${name} says the same as ${JSON.stringify(same)} before it`]),
       ...((auth === undefined || auth === 'none') && [who, except ?? []].flat().some((each) => each !== 'everyone') ? [`${name} names callers, and nothing says how they are known (auth)`] : []),

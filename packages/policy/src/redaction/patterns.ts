@@ -23,7 +23,8 @@ const builtIn: Readonly<Record<string, Replace>> = {
   key: (text, mark) => withoutPrivateKeys(text, mark).replace(token, mark),
 };
 
-const patternNames = Object.keys(builtIn);
+/** The patterns that have a name. */
+export const patternNames: readonly string[] = Object.keys(builtIn);
 
 /** @param text the name of a known pattern, or a pattern itself. @throws {Error} with a message for the operator when it is neither. */
 export function compilePattern(text: string): Replace {
