@@ -23,8 +23,8 @@ export class Chain {
   readonly writer: string;
   #seq = 0;
   #hash = genesis;
-  /** Bytes that are hashed: the hash before, and the line without its own. */
-  #hashed = Buffer.allocUnsafeSlow(4_096);
+  /** Where lines are made: what is hashed begins with the hash before. */
+  #made = Buffer.allocUnsafeSlow(4_096);
 
   constructor(writer: string) {
     this.writer = writer;
@@ -34,18 +34,17 @@ export class Chain {
     return { writer: this.writer, seq: this.#seq, hash: this.#hash };
   }
 
-  /** Adds a record to the chain. @param members of the record as JSON, without the braces. @returns its line, without a line end. */
-  seal(members: string): string {
+  /** Adds a record to the chain. @param members of the record as JSON, without the braces. @returns its line, without a line end, which the next one overwrites. */
+  seal(members: string): Buffer {
     this.#seq += 1;
     const body = `{${members},"omnibus.chain":{"writer":"${this.writer}","seq":${this.#seq},"prev":"${this.#hash}"}`;
-    // As bytes, the line is gone through once and not copied as a text in between.
-    const most = 3 * body.length + 64;
-    if (this.#hashed.length < most) this.#hashed = Buffer.allocUnsafeSlow(most);
-    let end = this.#hashed.write(this.#hash, 0, 'latin1');
-    end += this.#hashed.write(body, end);
-    this.#hashed[end] = closing;
-    this.#hash = sha256(this.#hashed.subarray(0, end + 1));
-    return `${body},"hash":"${this.#hash}"}`;
+    const most = 3 * body.length + hashLength + 43;
+    if (this.#made.length < most) this.#made = Buffer.allocUnsafeSlow(most);
+    const start = this.#made.write(this.#hash, 0, 'latin1');
+    const end = start + this.#made.write(body, start);
+    this.#made[end] = closing;
+    this.#hash = sha256(this.#made.subarray(0, end + 1));
+    return this.#made.subarray(start, end + this.#made.write(`,"hash":"${this.#hash}"}`, end, 'latin1'));
   }
 }
 

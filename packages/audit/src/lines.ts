@@ -3,7 +3,20 @@
  * thousands of texts that live for a quarter of a second cost the garbage collector more than writing them costs.
  */
 
-/** Bytes of lines that stand together. */
+/** Lines that are written together. */
+export interface Batch {
+  /** The number of lines. */
+  readonly length: number;
+  texts(): readonly string[];
+  /** The lines, each with a line end. They are the reader's own. */
+  bytes(): Buffer;
+}
+
+export function batchOf(texts: readonly string[]): Batch {
+  return { length: texts.length, texts: () => texts, bytes: () => Buffer.from(texts.map((text) => `${text}\n`).join('')) };
+}
+
+/** Bytes of lines that stand together, each with a line end. */
 interface Segment {
   readonly bytes: Buffer;
   used: number;
@@ -12,6 +25,7 @@ interface Segment {
 }
 
 const segmentBytes = 64 * 1_024;
+const lineEnd = '\n'.charCodeAt(0);
 /** Bound on empty segments that are kept for later. */
 const maxSpare = 16;
 
@@ -59,30 +73,49 @@ export class Lines {
     return this.size * 4 >= this.#maxLines || this.#bytes * 4 >= this.#maxBytes;
   }
 
-  push(line: string): void {
-    const length = Buffer.byteLength(line);
-    const segment = this.#withRoomFor(length);
+  /** Adds a line. @param line its bytes, which are copied. */
+  push(line: Buffer): void {
+    const segment = this.#withRoomFor(line.length + 1);
     const slot = this.#next % this.#maxLines;
     this.#segments[slot] = segment;
     this.#starts[slot] = segment.used;
-    segment.used += segment.bytes.write(line, segment.used);
+    segment.bytes.set(line, segment.used);
+    segment.used += line.length;
+    segment.bytes[segment.used] = lineEnd;
     this.#ends[slot] = segment.used;
+    segment.used += 1;
     segment.lines += 1;
     this.#next += 1;
-    this.#bytes += length;
+    this.#bytes += line.length;
   }
 
-  /** Lines from a number on, as many as fit into one message, and at least one if there is any. */
-  from(number: number, maxLines: number, maxBytes: number): readonly string[] {
-    const lines: string[] = [];
-    let bytes = 0;
-    for (let each = number; each < this.#next && lines.length < maxLines; each += 1) {
-      const slot = each % this.#maxLines;
-      bytes += this.#length(slot) + 1;
-      if (lines.length > 0 && bytes > maxBytes) break;
-      lines.push((this.#segments[slot] as Segment).bytes.toString('utf8', this.#starts[slot], this.#ends[slot]));
+  /** Lines from a number on, as many as fit into one message, and at least one if there is any. They can be read until they are released. */
+  from(number: number, maxLines: number, maxBytes: number): Batch {
+    let [end, bytes] = [number, 0];
+    for (; end < this.#next && end - number < maxLines; end += 1) {
+      bytes += this.#length(end % this.#maxLines) + 1;
+      if (end > number && bytes > maxBytes) break;
     }
-    return lines;
+    return { length: end - number, texts: () => this.#texts(number, end), bytes: () => this.#copied(number, end) };
+  }
+
+  #texts(first: number, end: number): readonly string[] {
+    return Array.from({ length: end - first }, (_, index) => {
+      const slot = (first + index) % this.#maxLines;
+      return (this.#segments[slot] as Segment).bytes.toString('utf8', this.#starts[slot], this.#ends[slot]);
+    });
+  }
+
+  #copied(first: number, end: number): Buffer {
+    const parts: Buffer[] = [];
+    for (let from = first; from < end;) {
+      const segment = this.#segments[from % this.#maxLines] as Segment;
+      let last = from;
+      while (last + 1 < end && this.#segments[(last + 1) % this.#maxLines] === segment) last += 1;
+      parts.push(segment.bytes.subarray(this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1));
+      from = last + 1;
+    }
+    return Buffer.concat(parts);
   }
 
   /** Removes the lines before a number. */

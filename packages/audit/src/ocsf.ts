@@ -2,6 +2,7 @@
  * Converts records into events of the Open Cybersecurity Schema Framework 1.3: requests are API Activity (6003), sign-ins are Authentication (3002),
  * consents are User Access Management (3005), acts of administrators API Activity. Members without a counterpart are under `unmapped`.
  */
+import { batchOf } from './lines.ts';
 import type { Sink } from './sink.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -38,7 +39,7 @@ function toOcsf(line: string): string {
 export function asOcsf(sink: Sink): Sink {
   return {
     name: sink.name, batch: sink.batch,
-    write: (lines, from) => sink.write(lines.map(toOcsf), from),
+    write: (lines, from) => sink.write(batchOf(lines.texts().map(toOcsf)), from),
     ...(sink.sync === undefined ? {} : { sync: async () => sink.sync?.() }),
     close: () => sink.close(),
   };

@@ -34,6 +34,9 @@ export class RecordForm {
   readonly #recorders: ReadonlyMap<RecordingRule, Recorders>;
   /** Rules by server and tool. */
   readonly #known = new Map<string, Recorders | undefined>();
+  /** The last time, and its member. */
+  #at = NaN;
+  #timeMember = '';
 
   constructor(options: RecordOptions) {
     this.#options = options;
@@ -44,7 +47,7 @@ export class RecordForm {
   /** The members of a record as JSON, without braces. @param at milliseconds since 1970. */
   membersOf(event: AuditEvent, at: number): string {
     const { name, who = {}, endpoint, session, trace, method, revision, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
-    const members = new Members(at);
+    const members = new Members(this.#time(at));
     members.text(heads.event, name);
     members.text(heads.method, method);
     members.text(heads.revision, revision);
@@ -74,6 +77,15 @@ export class RecordForm {
     members.number(heads.responseBytes, responseBytes);
     if (more !== undefined) for (const [each, value] of Object.entries(more)) if (value !== undefined) members.raw(headOf(`omnibus.${each}`), JSON.stringify(value));
     return members.json;
+  }
+
+  /** Records of a batch often have the same millisecond. */
+  #time(at: number): string {
+    if (at !== this.#at) {
+      this.#at = at;
+      this.#timeMember = `"time":"${new Date(at).toISOString()}"`;
+    }
+    return this.#timeMember;
   }
 
   #who(members: Members, { principal, subject, issuer, actors, tenant, client, key }: Who): void {
@@ -163,9 +175,9 @@ const plain = /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/;
 class Members {
   json: string;
 
-  /** @param at the time of the record, in milliseconds since 1970: its first member. */
-  constructor(at: number) {
-    this.json = `"time":"${new Date(at).toISOString()}"`;
+  /** @param first the first member as JSON. */
+  constructor(first: string) {
+    this.json = first;
   }
 
   raw(head: string, json: string): void {

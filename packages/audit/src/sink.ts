@@ -1,5 +1,5 @@
 /** Writes lines to a sink. Each sink has a position of its own among the waiting lines, and gets lines again that it could not store. */
-import type { Lines } from './lines.ts';
+import type { Batch, Lines } from './lines.ts';
 import { watched } from './overdue.ts';
 
 export interface Sink {
@@ -8,7 +8,7 @@ export interface Sink {
   /** Most lines and bytes of one write. */
   readonly batch: { readonly lines: number; readonly bytes: number };
   /** Stores lines, in order. After a failure the same lines come again, and a part of them may have been stored. @param from the number of the first line. */
-  write(lines: readonly string[], from: number): Promise<void>;
+  write(lines: Batch, from: number): Promise<void>;
   /**
    * Makes written lines survive a crash of the machine; left out where a write does. It is called a few times a second, and at once where somebody waits for a
    * record. After a failure, everything written since the last success comes again.

@@ -1,6 +1,7 @@
 /** An audit whose sinks a test holds in its hands. */
 import { Verifier, type VerifyResult } from './verify/verify.ts';
 import type { AuditEvent } from './event.ts';
+import type { Batch } from './lines.ts';
 import type { Sink } from './sink.ts';
 import { AuditTrail, type TrailOptions } from './trail.ts';
 
@@ -16,10 +17,11 @@ export class SinkUnderTest implements Sink {
     this.name = name;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
+  async write(lines: Batch): Promise<void> {
+    const texts = lines.texts();
     if (this.#held !== undefined) await new Promise<void>((resolve) => void this.#held?.push(resolve));
     if (this.isDown) throw new Error('the sink is down');
-    this.lines.push(...lines);
+    this.lines.push(...texts);
   }
 
   /** Takes nothing until it is let go. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { callOf, kindsOf, trailUnderTest, verify } from '../trail-under-test.ts';
 import type { Head } from '../chain.ts';
+import { batchOf } from '../lines.ts';
 import { FileSink, filesOf, type FileSinkOptions } from './file.ts';
 
 const day = 86_400_000;
@@ -77,7 +78,7 @@ it('closes every file that it has left, whether or not something was written to 
   const open = async (): Promise<number> => (await Promise.all((await readdir('/proc/self/fd')).map((each) => readlink(`/proc/self/fd/${each}`).catch(() => '')))).filter((each) => each.startsWith(at)).length;
   const sink = sinkOf({ folder: at, maxBytes: 1 });
   for (let number = 0; number < 5; number += 1) {
-    await sink.write([`{"number":${number}}`]);
+    await sink.write(batchOf([`{"number":${number}}`]));
     await sink.sync();
   }
   expect((await filesOf(at)).length).toBe(5);

@@ -5,6 +5,7 @@
 import { mkdir, open, readdir, stat, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLink, type Head } from '../chain.ts';
+import type { Batch } from '../lines.ts';
 import type { Sink } from '../sink.ts';
 
 export interface FileSinkOptions {
@@ -43,8 +44,8 @@ export class FileSink implements Sink {
     this.#options = options;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
-    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+  async write(lines: Batch): Promise<void> {
+    const bytes = lines.bytes();
     const handle = await this.#file();
     try {
       for (let written = 0; written < bytes.length;) written += (await handle.write(bytes, written, bytes.length - written, this.#size + written)).bytesWritten;

@@ -1,5 +1,6 @@
 /** A ledger on the bus: each batch of lines follows the last one of this writer. */
 import { readLink } from '../chain.ts';
+import type { Batch } from '../lines.ts';
 import type { Sink } from '../sink.ts';
 
 export interface LedgerSinkOptions {
@@ -19,9 +20,10 @@ export class LedgerSink implements Sink {
     this.#append = append;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
-    const first = readLink(lines[0] as string);
-    await this.#append(`${first?.writer}:${first?.seq}:${lines.length}`, lines.join('\n'));
+  async write(lines: Batch): Promise<void> {
+    const texts = lines.texts();
+    const first = readLink(texts[0] as string);
+    await this.#append(`${first?.writer}:${first?.seq}:${texts.length}`, texts.join('\n'));
   }
 
   close(): Promise<void> {

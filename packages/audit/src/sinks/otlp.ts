@@ -1,4 +1,5 @@
 /** OpenTelemetry logs over HTTP, as JSON (OTLP 1.x, "JSON Protobuf Encoding"). The record is the body; its members are attributes as well. */
+import type { Batch } from '../lines.ts';
 import type { Sink } from '../sink.ts';
 import { post } from './webhook.ts';
 
@@ -25,9 +26,9 @@ export class OtlpSink implements Sink {
     this.#options = options;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
+  async write(lines: Batch): Promise<void> {
     const { endpoint, headers, resource } = this.#options;
-    const body = { resourceLogs: [{ resource: { attributes: attributesOf(resource) }, scopeLogs: [{ scope: { name: 'omnibus.audit' }, logRecords: lines.map(logOf) }] }] };
+    const body = { resourceLogs: [{ resource: { attributes: attributesOf(resource) }, scopeLogs: [{ scope: { name: 'omnibus.audit' }, logRecords: lines.texts().map(logOf) }] }] };
     await post(`${endpoint.replace(/\/$/, '')}/v1/logs`, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
   }
 

@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import type { Batch } from '../lines.ts';
 import type { Sink } from '../sink.ts';
 
 export interface SyslogSinkOptions {
@@ -32,9 +33,9 @@ export class SyslogSink implements Sink {
     this.#options = options;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
+  async write(lines: Batch): Promise<void> {
+    const bytes = Buffer.concat(lines.texts().map((line) => this.#frame(line)));
     const socket = await this.#connected();
-    const bytes = Buffer.concat(lines.map((line) => this.#frame(line)));
     await new Promise<void>((resolve, reject) => {
       const failed = (error: Error): void => {
         clearTimeout(limit);

@@ -1,5 +1,6 @@
 /** Posts batches of lines to an address, which answers 2xx when it has stored them. */
 import { sha256 } from '../sha256.ts';
+import type { Batch } from '../lines.ts';
 import type { Sink } from '../sink.ts';
 
 export interface WebhookSinkOptions {
@@ -20,9 +21,9 @@ export class WebhookSink implements Sink {
     this.#options = options;
   }
 
-  async write(lines: readonly string[]): Promise<void> {
+  async write(lines: Batch): Promise<void> {
     const { url, headers } = this.#options;
-    const body = `${lines.join('\n')}\n`;
+    const body = lines.bytes().toString();
     await post(url, body, { 'content-type': 'application/x-ndjson', 'idempotency-key': sha256(body), ...headers });
   }
 
