@@ -6,7 +6,7 @@ import { ClientCertificates, type ClientCertificatesOptions, type Peer } from '.
 import { credentialOf, queryProblem, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
 import { canonical, type Proof } from './issuers/claims.ts';
-import { Issuer, type IssuerOptions } from './issuers/issuer.ts';
+import { Issuer, type IssuerOptions, type Outcome } from './issuers/issuer.ts';
 import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
 import { isKey, type ToolProblem } from './key-file.ts';
 import { KnownTokens } from './known-tokens.ts';
@@ -65,6 +65,9 @@ const fronts = ['/mcp', '/sse', '/ws'] as const;
 /** Bound on endpoints whose audiences are remembered. */
 const maxEndpoints = 10_000;
 
+/** The address under which questions are counted that the gateway asks by itself. */
+const itself = 'the gateway itself';
+
 const nothing: Verdict = { fault: fault('auth.required') };
 const unknown: Verdict = { fault: fault('auth.invalid', 'this is neither an API key nor a token of an issuer that is known here') };
 
@@ -77,6 +80,8 @@ export class Authenticator {
   readonly #certificates: ClientCertificates | undefined;
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
+  /** Facts from tokens that somebody else was asked about: such a token can be revoked before it expires. */
+  readonly #asked = new WeakSet<Facts>();
   /** Counts of requests by way and outcome. */
   readonly tally = new Tally();
   readonly #listeners: Set<() => void>;
@@ -106,10 +111,13 @@ export class Authenticator {
     }, (problem) => warn({ issuer: own.issuer, problem }, 'the keys of an issuer cannot be had'));
     this.#issuers = new Map([
       ...(this.#own === undefined ? [] : [this.#own.issuer]),
-      ...issuers.map((each) => new Issuer(each, (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'))),
+      ...issuers.map((each) => new Issuer(each, {
+        noKeys: (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'),
+        noAnswer: (problem) => warn({ issuer: each.issuer, problem }, 'an issuer cannot be asked about tokens'),
+      })),
     ].map((each) => [each.options.issuer, each]));
     this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
-    this.#cluster = kubernetes === undefined ? undefined : new TokenReview(kubernetes);
+    this.#cluster = kubernetes === undefined ? undefined : new TokenReview(kubernetes, (problem) => warn({ problem }, 'the API server of the cluster cannot be asked about tokens'));
     this.#certificates = certificates === undefined ? undefined : new ClientCertificates(certificates);
   }
 
@@ -133,12 +141,32 @@ export class Authenticator {
 
   #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
     const { held } = this.#options;
-    return this.tally.count('token', held === undefined || isAdminPort === true || 'fault' in verdict ? verdict : held(verdict, token));
+    if (held === undefined || isAdminPort === true || 'fault' in verdict) return this.tally.count('token', verdict);
+    const facts = held(verdict, token);
+    if (this.#asked.has(verdict)) this.#asked.add(facts);
+    return this.tally.count('token', facts);
   }
 
   /** Whether what was proven still holds; asked for open streams when something was revoked. */
   holds(facts: Facts): boolean {
     return facts.key === undefined ? this.#own?.holds(facts) !== false : this.#keys?.holds(facts) === true;
+  }
+
+  /** Whether facts are from a token that somebody else has to be asked about, who tells nobody when it is revoked. */
+  mustAsk(facts: Facts): boolean {
+    return this.#asked.has(facts);
+  }
+
+  /**
+   * Whether the token of an accepted request is still valid at its endpoint. Its issuer is asked if the last answer is more than a minute old; while it does
+   * not answer, the token is taken as it was. Never rejects.
+   * @param facts that the request has proven, for which `mustAsk` is true.
+   */
+  async isStillValid(facts: Facts, request: Request, endpoint: EndpointName): Promise<boolean> {
+    const credential = credentialOf(request);
+    if (typeof credential !== 'string') return true;
+    const verdict = await this.#token(credential, endpoint, () => itself);
+    return 'fault' in verdict ? verdict.fault.reason === 'auth.unavailable' : verdict.principal === facts.principal;
   }
 
   /** Calls back when something may have been revoked. */
@@ -160,13 +188,20 @@ export class Authenticator {
     const digest = this.#tokens.digestOf(token);
     const known = this.#tokens.find(digest);
     if (known !== undefined) return 'fault' in known ? known : this.#judge(known, endpoint);
-    const isSigned = token.split('.').length === 3;
-    const name = isSigned ? (issuerOf(token) ?? '') : undefined;
+    const name = issuerOf(token);
+    const isSigned = name !== undefined;
     const cluster = this.#cluster;
-    if (cluster !== undefined && name === cluster.issuer) return this.#looked(this.#tokens.look(digest, address(), true, () => cluster.verify(token)), endpoint);
+    if (cluster !== undefined && name === cluster.issuer) return this.#looked(this.#tokens.look(digest, address(), true, () => this.#ask(cluster.verify(token))), endpoint);
     const issuer = name !== undefined ? this.#issuers.get(name) : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
-    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer ${name === undefined || name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`) } : unknown;
-    return this.#looked(this.#tokens.look(digest, address(), !isSigned, () => (isSigned ? issuer.verify(token) : issuer.introspect(token))), endpoint);
+    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer ${name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`) } : unknown;
+    return this.#looked(this.#tokens.look(digest, address(), !isSigned, () => (isSigned ? issuer.verify(token) : this.#ask(issuer.introspect(token)))), endpoint);
+  }
+
+  /** Notes that somebody else was asked. */
+  async #ask(asking: Promise<Outcome>): Promise<Outcome> {
+    const outcome = await asking;
+    if (!('fault' in outcome)) this.#asked.add(outcome.facts);
+    return outcome;
   }
 
   async #looked(looking: ReturnType<KnownTokens['look']>, endpoint: EndpointName): Promise<Verdict> {
@@ -200,12 +235,13 @@ export class Authenticator {
   }
 }
 
-/** The issuer that a token names, which only decides the keys to try. */
+/** The issuer that a JWT names, which only decides the keys to try; empty where it names none, and undefined for another token, which may have dots too. */
 function issuerOf(token: string): string | undefined {
+  if (token.split('.').length !== 3) return undefined;
   try {
     const { iss } = decodeJwt(token);
-    return typeof iss === 'string' ? iss : undefined;
+    return typeof iss === 'string' ? iss : '';
   } catch {
-    return undefined; // It is no JWT, which is said to its sender.
+    return undefined;
   }
 }

@@ -27,7 +27,7 @@ export class OwnTokens {
     this.#server = server;
     const { issuer } = server;
     let keys = this.#read();
-    this.issuer = new Issuer({ issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names }, failed, keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token));
+    this.issuer = new Issuer({ issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names }, { noKeys: failed, noAnswer: failed }, keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token));
     server.onChanged(() => {
       keys = this.#read();
       changed();

@@ -233,7 +233,11 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
-    credentialLifetimes: new CredentialLifetimes(wheel, (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined),
+    credentialLifetimes: new CredentialLifetimes({
+      wheel,
+      holds: (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined,
+      askAbout: ({ facts, request, endpoint }) => (authenticator?.mustAsk(facts) === true ? () => authenticator.isStillValid(facts, request, endpoint) : undefined),
+    }),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },
     challenge: authenticator === undefined ? undefined : challenge,

@@ -48,12 +48,17 @@ export function secondsOf(claims: JsonObject, name: string): number | string | u
   return time > maxSeconds ? time / 1_000 : time;
 }
 
+/** What is said to be null is not said: some issuers name every claim they know. */
+export function withoutNulls(claims: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
+}
+
 /** Reads verified claims. @returns the problem, in words, if there is one. */
-export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): Proof | string {
+export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Proof | string {
+  const claims = withoutNulls(said);
   // RFC 9068 and OpenID Connect; Okta; version 1 of Entra.
   const client = textOf(claims['client_id']) ?? textOf(claims['azp']) ?? textOf(claims['cid']) ?? textOf(claims['appid']);
-  // A token that a program got for itself (client credentials) may have no subject.
-  const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined ? `client:${client}` : undefined);
+  const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client) ? `client:${client}` : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
   if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
   const groups = groupsOf(claims, names.groups);
@@ -66,7 +71,7 @@ export function proofOf(claims: JsonObject, issuer: string, names: ClaimNames): 
   if (typeof actors === 'string') return actors;
   // The sender would have to prove that it has the key, which is not checked here.
   if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
-  const saidTenant = names.tenant === undefined ? undefined : claims[names.tenant];
+  const saidTenant = names.tenant === undefined ? undefined : said[names.tenant];
   const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
   if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
   const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
@@ -119,11 +124,22 @@ export function requireProblem(claims: JsonObject, require: ClaimNames['require'
   return undefined;
 }
 
+/**
+ * Whether a program got a token for itself (client credentials), which then has no subject, or the program as its subject. The token of a user who is only named in
+ * another way must not count as one of the program, since all users of the program would be the same caller.
+ */
+function isOfProgram({ sub, username, user_name: userName }: JsonObject, client: string): boolean {
+  // RFC 9068, 2.2; Okta; Auth0.
+  const namesProgram = sub === undefined || sub === client || sub === `${client}@clients`;
+  // RFC 7662, 2.2; older servers of Spring.
+  return namesProgram && username === undefined && userName === undefined;
+}
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Where there are too many groups for a token, an issuer leaves them all out and says so: that is not "no groups". */
 function groupsOf(claims: JsonObject, name: string): readonly string[] | string {
-  const said = claimAt(claims, name);
+  const said = claimAt(claims, name) ?? undefined;
   if (said === undefined) return areElsewhere(claims, name) ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}` : [];
   const groups = typeof said === 'string' ? [said] : said;
   if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;

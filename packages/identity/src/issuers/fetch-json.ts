@@ -33,11 +33,19 @@ export async function fetchJson(address: string, request: { readonly method?: st
       if (bytes > maxBytes) throw new Error(`its answer is larger than ${maxBytes} bytes`);
       text += decoder.decode(chunk, { stream: true });
     }
-    const value: unknown = JSON.parse(text);
+    const value = parsed(text);
     if (isObject(value)) return value;
     throw new Error('its answer is no JSON object');
   } catch (error) {
-    const { message, cause } = error as Error & { readonly cause?: { readonly code?: string } };
-    throw new Error(`${address}: ${cause?.code ?? message}`, { cause: error });
+    const { message, cause } = error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } };
+    throw new Error(`${address}: ${cause?.code ?? cause?.message ?? message}`, { cause: error });
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // The error would repeat a part of the text.
   }
 }

@@ -4,9 +4,10 @@
  */
 import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
-import { proofOf, secondsOf, toleranceSeconds, type ClaimNames, type Proof } from './claims.ts';
+import { proofOf, secondsOf, toleranceSeconds, withoutNulls, type ClaimNames, type Proof } from './claims.ts';
 import { fetchJson } from './fetch-json.ts';
 import { KeySet, KeysUnavailable } from './key-set.ts';
+import { seldom } from './seldom.ts';
 
 export interface IssuerOptions extends ClaimNames {
   /** The issuer exactly as its tokens name it. */
@@ -18,6 +19,14 @@ export interface IssuerOptions extends ClaimNames {
   readonly tokenType: 'auto' | 'at+jwt';
   /** Where opaque tokens are checked. */
   readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined;
+}
+
+/** Is told, in words for the operator, why an issuer cannot be used now. */
+export interface IssuerObserver {
+  /** Its keys cannot be fetched. */
+  noKeys(problem: string): void;
+  /** It cannot be asked about a token. */
+  noAnswer(problem: string): void;
 }
 
 export type Outcome = Proof | { readonly fault: GatewayFault };
@@ -35,14 +44,16 @@ const idTokenClaims = ['nonce', 'at_hash', 'c_hash'];
 export class Issuer {
   readonly options: IssuerOptions;
   readonly #keys: KeySet;
+  readonly #noAnswer: (problem: string) => void;
 
   /** Finds the key of a token. */
   readonly #find: JWTVerifyGetKey;
 
   /** @param find gives keys that are known without asking anybody. */
-  constructor(options: IssuerOptions, failed: (problem: string) => void, find?: JWTVerifyGetKey) {
+  constructor(options: IssuerOptions, observer: IssuerObserver, find?: JWTVerifyGetKey) {
     this.options = options;
-    this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed });
+    this.#noAnswer = seldom((problem) => observer.noAnswer(problem));
+    this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed: (problem) => observer.noKeys(problem) });
     this.#find = find ?? this.#keys.find;
   }
 
@@ -73,22 +84,23 @@ export class Issuer {
     let claims: JsonObject;
     try {
       const credentials = [introspection.clientId, introspection.clientSecret].map(encodeURIComponent).join(':');
-      claims = await fetchJson(introspection.url, {
+      claims = withoutNulls(await fetchJson(introspection.url, {
         method: 'POST', body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
         headers: { 'content-type': 'application/x-www-form-urlencoded', 'authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
-      });
+      }));
     } catch (error) {
-      return { fault: fault('auth.unavailable', `${issuer} cannot be asked about tokens now: ${(error as Error).message}`) };
+      this.#noAnswer((error as Error).message);
+      return { fault: fault('auth.unavailable', `${issuer} cannot be asked about tokens now`) };
     }
     const { active, iss, token_type: type, token_use: use } = claims;
     if (active !== true) return invalid(`${issuer} does not know it, or it has expired`);
     if (iss !== undefined && iss !== issuer) return invalid('it is of another issuer');
-    const kind = [type, use].find((said) => (said ?? undefined) !== undefined && !(typeof said === 'string' && accessTokenKinds.has(said.toLowerCase())));
+    const kind = [type, use].find((said) => said !== undefined && !(typeof said === 'string' && accessTokenKinds.has(said.toLowerCase())));
     if (kind !== undefined) return invalid(`${issuer} says that it is of the kind ${printable(JSON.stringify(kind)).slice(0, 50)}, and no access token that its bearer may use`);
     const from = secondsOf(claims, 'nbf');
     if (typeof from === 'string') return invalid(from);
     if (from !== undefined && from - toleranceSeconds > Date.now() / 1_000) return invalid('it is not valid yet');
-    return this.#proof((claims['exp'] ?? undefined) === undefined ? { ...claims, exp: Math.floor(Date.now() / 1_000) + unsaidSeconds } : claims);
+    return this.#proof(claims['exp'] === undefined ? { ...claims, exp: Math.floor(Date.now() / 1_000) + unsaidSeconds } : claims);
   }
 
   #proof(claims: JsonObject): Outcome {

@@ -10,6 +10,7 @@ import { fault, isObject, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts } from '../facts.ts';
 import { canonical, toleranceSeconds } from './claims.ts';
 import type { Outcome } from './issuer.ts';
+import { seldom } from './seldom.ts';
 
 export interface TokenReviewOptions {
   /** The issuer of the cluster's tokens. Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server. */
@@ -32,10 +33,15 @@ const maxNameBytes = 512;
 export class TokenReview {
   readonly issuer: string;
   readonly #options: TokenReviewOptions;
+  readonly #noAnswer: (problem: string) => void;
 
-  /** @throws {Error} in words for the operator when a file cannot be read, or no issuer is found. */
-  constructor(options: TokenReviewOptions) {
+  /**
+   * @param noAnswer is told, in words for the operator, why the API server cannot be asked.
+   * @throws {Error} in words for the operator when a file cannot be read, or no issuer is found.
+   */
+  constructor(options: TokenReviewOptions, noAnswer: (problem: string) => void) {
     this.#options = options;
+    this.#noAnswer = seldom(noAnswer);
     read('the authority of the API server', options.caFile);
     const own = read('the token of the service account', options.tokenFile);
     this.issuer = options.issuer ?? issuerOf(own, options.tokenFile);
@@ -50,7 +56,8 @@ export class TokenReview {
     try {
       ({ status } = await this.#ask({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences } }));
     } catch (error) {
-      return { fault: fault('auth.unavailable', `the API server of the cluster cannot be asked about tokens now: ${(error as Error).message}`) };
+      this.#noAnswer((error as Error).message);
+      return { fault: fault('auth.unavailable', 'the API server of the cluster cannot be asked about tokens now') };
     }
     // The words of the API server may repeat parts of the token, so they are not shown.
     if (!isObject(status) || status['authenticated'] !== true || !isObject(status['user'])) return invalid('the cluster does not know it, or it has expired');

@@ -6,7 +6,7 @@ import { bearerChallenge, type Authenticator, type Facts, type Verdict } from '@
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
 import type { ScopesOfEndpoints } from './endpoint-scopes.ts';
-import type { ResourceMetadata } from './resource-metadata.ts';
+import { plainPath, type ResourceMetadata } from './resource-metadata.ts';
 
 export interface GatekeeperOptions {
   readonly authenticator: Authenticator;
@@ -72,7 +72,7 @@ export class Gatekeeper {
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | Promise<string> | undefined {
     const { authenticator, metadata } = this.#options;
     if (metadata === undefined) return undefined;
-    return serverMetadata.includes(path) ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
+    return serverMetadata.includes(plainPath(path)) ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
   }
 
   /**

@@ -30,12 +30,12 @@ export class ResourceMetadata {
 
   /** What every request to an endpoint needs. @param path of a request to it, with its query. */
   scopesFor(path: string): readonly string[] {
-    return this.#options.scopes.neededAt(endpointAt(plain(path).replace(/^\/messages(?=\/|$)/, '/mcp')) ?? '');
+    return this.#options.scopes.neededAt(endpointAt(plainPath(path).replace(/^\/messages(?=\/|$)/, '/mcp')) ?? '');
   }
 
   /** Address of the document about an endpoint. @param path of a request to the endpoint, with its query. */
   addressFor(path: string): string {
-    return `${this.#publicUrl}${wellKnown}${plain(path).replace(/^\/messages(?=\/|$)/, '/sse')}`;
+    return `${this.#publicUrl}${wellKnown}${plainPath(path).replace(/^\/messages(?=\/|$)/, '/sse')}`;
   }
 
   /**
@@ -43,7 +43,7 @@ export class ResourceMetadata {
    * @param isServed whether there is an endpoint of that name.
    */
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | undefined {
-    const place = plain(path);
+    const place = plainPath(path);
     if (place !== wellKnown && !place.startsWith(`${wellKnown}/`)) return undefined;
     const resource = place === wellKnown ? '/mcp' : place.slice(wellKnown.length);
     const endpoint = resource.startsWith('/messages') ? undefined : endpointAt(resource);
@@ -57,7 +57,8 @@ export class ResourceMetadata {
 /** Each way in has the same endpoints. */
 const endpointAt = (path: string): string | undefined => findEndpoint(path.replace(fronts, '/mcp'));
 
-function plain(path: string): string {
+/** A path without its query, and without a slash at its end. */
+export function plainPath(path: string): string {
   const query = path.indexOf('?');
   return (query === -1 ? path : path.slice(0, query)).replace(/\/$/, '');
 }

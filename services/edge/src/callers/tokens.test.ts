@@ -87,6 +87,10 @@ describe('the metadata', () => {
     expect([answer.status, await answer.json()]).toEqual([200, await (await fetch(`${issuer.issuer}/.well-known/oauth-authorization-server`)).json()]);
   });
 
+  it.each(['/.well-known/oauth-authorization-server?x=1', '/.well-known/oauth-authorization-server/', '/.well-known/openid-configuration/?x', `${wellKnown}?x=1`, `${wellKnown}/mcp/?x=1`])('are found with a query or a slash at the end: %s', async (path) => {
+    expect((await fetch(`${url}${path}`)).status).toBe(200);
+  });
+
   it('of an authorization server that does not say them are no fault of ours', async () => {
     issuer.isBroken = true;
     expect((await fetch(`${url}/.well-known/oauth-authorization-server`)).status).toBe(503);

@@ -70,7 +70,7 @@ export class Arrival {
 
   /** @param end called when the facts about the reader of the answer are no longer valid. */
   whenUnproven(end: () => void): void {
-    if (this.#facts !== undefined) this.response.once('close', this.#gate.credentialLifetimes.begin(this.#facts, end));
+    if (this.#facts !== undefined) this.response.once('close', this.#gate.credentialLifetimes.begin({ facts: this.#facts, request: this.request, endpoint: this.#caller.endpoint }, end));
   }
 
   /** The caller of a request without a session; an anonymous one has its address, by which shares are counted. */

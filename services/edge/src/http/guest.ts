@@ -36,7 +36,7 @@ export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints
   const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
     if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant)) return { fault: fault('http.path_unknown') };
     const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: gate.rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller, address: addresses.of(request), carrier: 'pipe', write, ended });
-    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin(facts, ended);
+    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint }, ended);
     return {
       receive: (message) => client.receiveBytes(Buffer.from(message)),
       end() {

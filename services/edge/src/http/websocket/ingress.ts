@@ -124,7 +124,7 @@ export class WebSocketIngress {
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
-    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin(facts, () => webSocket.close(policyViolation)));
+    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin({ facts, request, endpoint: caller.endpoint }, () => webSocket.close(policyViolation)));
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();
       isAlive = false;

@@ -1,0 +1,85 @@
+/** Streams whose token is revoked at its issuer, which tells nobody: the issuer is asked again while they are open. */
+import { once } from 'node:events';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { Authenticator } from '@omnibus/identity';
+import { StandInIssuer } from '@omnibus/identity/testing';
+import { EdgeUnderTest } from '../edge-under-test.ts';
+
+const publicUrl = 'https://mcp.example.com';
+/** Longer than answers of issuers are kept, and than the time between two rounds of questions. */
+const laterMs = 61_000;
+
+let issuer: StandInIssuer;
+let test: EdgeUnderTest;
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  issuer = await StandInIssuer.start();
+  for (const token of ['ann', 'ben']) issuer.opaque.set(token, { active: true, sub: token, aud: `${publicUrl}/mcp`, exp: Math.floor(Date.now() / 1_000) + 3_600 });
+  const introspection = `{ url: "${issuer.issuer}/introspect", clientId: omnibus, clientSecret: secret }`;
+  const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}", introspection: ${introspection} }] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
+  test = await EdgeUnderTest.start(text, {
+    authenticate: ({ auth }) => {
+      if (auth === undefined || auth === 'none') throw new Error('there is no auth');
+      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: [], scopes: [] }, warn: () => undefined });
+    },
+  });
+  await test.serveStateless();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await test[Symbol.asyncDispose]();
+  expect(test.faults).toEqual([]);
+  await issuer[Symbol.asyncDispose]();
+});
+
+const revoke = (token: string): unknown => issuer.opaque.set(token, { active: false });
+const questions = (): number => issuer.asked.filter((path) => path === '/introspect').length;
+const subscription = (token: string): Promise<Response> => test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
+const eventSource = (token: string): Promise<Response> => fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` } });
+
+it.each([['a subscription', subscription], ['a stream of HTTP+SSE', eventSource]])('%s ends when the issuer no longer confirms its token, and those of others go on', async (_what, open) => {
+  const [hers, his] = [await open('ann'), await open('ben')];
+  let hasHisEnded = false;
+  const rest = his.text().then(() => {
+    hasHisEnded = true;
+  });
+  revoke('ann');
+  vi.advanceTimersByTime(laterMs);
+  await hers.text();
+  expect(hasHisEnded).toBe(false);
+  revoke('ben');
+  vi.advanceTimersByTime(laterMs);
+  await rest;
+});
+
+it('a WebSocket closes when the issuer no longer confirms its token', async () => {
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
+  await once(socket, 'open');
+  revoke('ann');
+  vi.advanceTimersByTime(laterMs);
+  expect((await once(socket, 'close'))[0]).toBe(1008);
+});
+
+it('while the issuer does not answer, a stream goes on; many streams by one token cost one question', async () => {
+  const streams = [await subscription('ann'), await subscription('ann'), await eventSource('ann')];
+  let ended = 0;
+  const all = Promise.all(streams.map(async (stream) => {
+    await stream.text();
+    ended += 1;
+  }));
+  expect(questions()).toBe(1);
+  issuer.isBroken = true;
+  vi.advanceTimersByTime(laterMs);
+  await expect.poll(questions).toBeGreaterThan(1);
+  issuer.isBroken = false;
+  await expect.poll(async () => (await test.postStateless({ authorization: 'Bearer ann' })).status).toBe(200);
+  expect(ended).toBe(0);
+  const before = questions();
+  revoke('ann');
+  vi.advanceTimersByTime(laterMs);
+  await all;
+  expect(questions() - before).toBe(1);
+});
