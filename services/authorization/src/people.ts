@@ -98,6 +98,11 @@ export class People {
     return ended !== undefined && at < ended.value.at;
   }
 
+  /** Revokes what a user allowed before a time, in milliseconds since 1970. */
+  async takeBackBefore(subject: string, time: number): Promise<void> {
+    for (const { grantId, at } of await this.allowed(subject)) if (at < time) await this.takeBack(subject, grantId);
+  }
+
   /**
    * Revokes one grant, or all of them: every edge refuses their tokens from then on. Revoking all of them also signs the user out of all browsers:
    * the user was removed, has a new password, or wants that.

@@ -134,6 +134,7 @@ export class AuthorizationServer {
       },
       rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
     });
+    await this.#endFormer();
     const keys: SigningKeys = await SigningKeys.open({ bucket: await bus.keyValue<string>(authorizationBuckets.keys), secrets: this.#secrets, changed: () => this.#rebuild() });
     this.#keys = keys;
     this.#rebuild();
@@ -218,6 +219,8 @@ export class AuthorizationServer {
   async #personOf(subject: string, isAsked: boolean, signedInAt?: number): Promise<Person | undefined> {
     if (signedInAt !== undefined && await this.#people.isSessionOver(subject, signedInAt)) return undefined;
     const user = this.#users?.find(subject);
+    // Sign-ins have their time in whole seconds.
+    if (user !== undefined && signedInAt !== undefined && signedInAt < Math.floor((this.#users?.since(subject) ?? 0) / 1_000)) return undefined;
     if (user !== undefined) return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
     const person = await this.#people.find(subject);
     if (person?.upstream === undefined || this.#upstream === undefined) return undefined;
@@ -228,6 +231,14 @@ export class AuthorizationServer {
     const { refreshToken, endsAt } = person.upstream;
     await this.#people.change(subject, (now) => (now.upstream?.refreshToken === refreshToken && now.upstream?.endsAt === endsAt ? { ...now, upstream: undefined } : undefined));
     return undefined;
+  }
+
+  /** Revokes what was allowed by users who were removed or given another password while no process ran that would have noticed. */
+  async #endFormer(): Promise<void> {
+    for (const name of this.#users?.names() ?? []) {
+      const since = this.#users?.since(name);
+      if (since !== undefined) await this.#people.takeBackBefore(name, since);
+    }
   }
 
   #takeBack(subject: string): void {

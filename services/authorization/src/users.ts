@@ -27,6 +27,8 @@ const record = z.strictObject({
   password: z.string().regex(/^scrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[\w-]{22}\$[\w-]{43}$/, { error: 'expected what `omnibus users add` writes' }),
   groups: z.array(z.string().min(1).max(255)).max(200).default([]),
   created: z.string().optional(),
+  /** When the user was given another password than the first one. */
+  passwordSince: z.string().optional(),
 });
 const file = z.strictObject({ users: z.array(record).max(10_000).default([]) })
   .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'the same user is listed twice' });
@@ -72,6 +74,8 @@ export class Users {
   readonly #file: string;
   readonly #observer: UsersObserver;
   #users: ReadonlyMap<string, UserRecord>;
+  /** Milliseconds since 1970. */
+  #readAt = 0;
   #watcher: ReturnType<typeof watch> | undefined;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
@@ -91,6 +95,20 @@ export class Users {
 
   find(name: string): UserRecord | undefined {
     return this.#users.get(name);
+  }
+
+  names(): Iterable<string> {
+    return this.#users.keys();
+  }
+
+  /**
+   * When a user was given the present password, in milliseconds since 1970: whoever signed in before may have been another person, or have had a password that is no
+   * longer good. It is never after the file was read, however the clocks differ. Undefined for a user whose record says nothing of it.
+   */
+  since(name: string): number | undefined {
+    const { created, passwordSince } = this.#users.get(name) ?? {};
+    const times = [created, passwordSince].map((time) => Date.parse(time ?? '')).filter((time) => !Number.isNaN(time));
+    return times.length === 0 ? undefined : Math.min(this.#readAt, Math.max(...times));
   }
 
   /** Checks a password. @returns undefined when there is no such user or the password is wrong; `busy` when too many sign in at once. */
@@ -116,7 +134,9 @@ export class Users {
 
   #read(): ReadonlyMap<string, UserRecord> {
     try {
-      return new Map(parseUsers(readFileSync(this.#file, 'utf8')).map((user) => [user.name, user]));
+      const users = new Map(parseUsers(readFileSync(this.#file, 'utf8')).map((user) => [user.name, user]));
+      this.#readAt = Date.now();
+      return users;
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
       throw new Error(`the file of users ${this.#file}${isMissing ? ' does not exist; add a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`, { cause: error });

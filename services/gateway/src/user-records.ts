@@ -21,7 +21,8 @@ export async function setUser(file: string, name: string, password: string, grou
   change(file, (users) => {
     const before = users.find((user) => user.name === name);
     wasThere = before !== undefined;
-    const added: UserRecord = { name, password: digest, groups: groups.length === 0 && before !== undefined ? before.groups : [...groups], created: before?.created ?? new Date().toISOString() };
+    const now = new Date().toISOString();
+    const added: UserRecord = { name, password: digest, groups: groups.length === 0 && before !== undefined ? before.groups : [...groups], created: before?.created ?? now, ...(before === undefined ? {} : { passwordSince: now }) };
     return [...users.filter((user) => user !== before), added];
   });
   return wasThere;

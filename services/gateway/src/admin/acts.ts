@@ -106,7 +106,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
     }),
     act({ name: 'users', method: 'GET', act: 'users.list' }, async () => {
       const { readUsers } = await import('../user-records.ts');
-      return json(200, readUsers(usersFile()).map(({ password: _digest, ...rest }) => rest));
+      return json(200, readUsers(usersFile()).map(({ password: _digest, passwordSince: _since, ...rest }) => rest));
     }),
     act({ name: 'users', method: 'POST', act: 'users.change' }, async ({ request, body }) => {
       const { setUser } = await import('../user-records.ts');

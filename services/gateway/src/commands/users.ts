@@ -30,7 +30,7 @@ export function addUser(name: string, { group = [], ...where }: AddOptions): Pro
 export function listUsers(where: UsersOptions): Promise<void> {
   return inFile(where, (file) => {
     const users = readUsers(file);
-    answerEither(where.json, users.map(({ password: _digest, ...rest }) => rest), `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
+    answerEither(where.json, users.map(({ password: _digest, passwordSince: _since, ...rest }) => rest), `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
   });
 }
 
