@@ -32,7 +32,7 @@ const maxLength = 1_024 * 1_024;
 const maxDepth = 200;
 /** Members of a result that belong to the protocol, which are not redacted. */
 const ofProtocol = new Set(['taskId', 'requestState', 'nextCursor', 'resultType']);
-const ofBlocks = new Set(['type', 'mimeType', 'role']);
+const ofBlocks = new Set(['type', 'role']);
 
 /** @throws {Error} with a message for the operator when a pattern or path is invalid. */
 export function compileRedaction(rule: string, { patterns, paths, unreadable }: RedactSettings): RedactTerms {

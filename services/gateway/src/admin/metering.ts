@@ -18,6 +18,8 @@ export interface MeteringRoutesOptions {
   readonly access: AdminAccess;
   /** Undefined as long as the process is starting. */
   readonly kept: () => Kept | undefined;
+  /** Whether the configuration in force has a server of this name. */
+  readonly hasServer: (name: string) => boolean;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Undefined as long as the process is starting, and where nothing is recorded. */
@@ -30,7 +32,7 @@ const maxDays = 62;
 const forMs = z.int().positive().max(3_650 * dayMs);
 const newBlock = z.strictObject({ kind: z.enum(blockKinds), name: z.string().min(1).max(1_000), forMs: forMs.optional(), because: z.string().max(500).optional() });
 
-export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRoutesOptions): readonly AdminRoute[] {
+export function meteringRoutes({ access, kept, hasServer, log, metrics, audit }: MeteringRoutesOptions): readonly AdminRoute[] {
   const act = actsCounted(metrics);
   const has = (): Kept => {
     const found = kept();
@@ -41,13 +43,16 @@ export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRo
     act({ name: 'blocks', method: 'GET', act: 'blocks.list' }, () => json(200, has().blocks.all)),
     act({ name: 'blocks', method: 'POST', act: 'blocks.change' }, async ({ request, body }) => {
       const { kind, name, forMs: lasts, because } = read(newBlock, body);
-      if (kind === 'tool' && !name.includes('/')) throw new Error('name: expected server/tool, with the name that the server gives it');
+      const problem = nameProblem(kind, name);
+      if (problem !== undefined) throw new Error(`name: ${problem}`);
       const now = Date.now();
       const by = access.of(request).name;
       await has().blocks.add({ kind, name, by, at: now, ...(lasts === undefined ? {} : { until: now + lasts }), ...(because === undefined ? {} : { because }) });
       log.warn({ act: 'block', by, address: request.socket.remoteAddress, kind, name, because, forMs: lasts }, 'an act at the admin port');
       recordAct(audit(), access.of(request), request, 'block', { outcome: 'ok', details: { kind, name, because, for_ms: lasts } });
-      return { status: 201, text: `${kind} ${name} is blocked${lasts === undefined ? '' : ` until ${new Date(now + lasts).toISOString()}`}\n` };
+      const server = kind === 'server' ? name : kind === 'tool' ? name.split('/', 1)[0] : undefined;
+      const note = server === undefined || hasServer(server) ? '' : `; there is no server ${JSON.stringify(server)} now`;
+      return { status: 201, text: `${kind} ${name} is blocked${lasts === undefined ? '' : ` until ${new Date(now + lasts).toISOString()}`}${note}\n` };
     }),
     act({ name: 'blocks', method: 'DELETE', act: 'blocks.change', hasRest: true }, async ({ request, rest = '' }) => {
       const end = rest.indexOf(':');
@@ -67,6 +72,19 @@ export function meteringRoutes({ access, kept, log, metrics, audit }: MeteringRo
       return json(200, tenant === undefined ? rows : rows.filter((row) => row.tenant === tenant));
     }),
   ];
+}
+
+/** Why a name can be nobody's, and nothing's. A block that matches nothing would leave whoever made it in the belief that somebody is shut out. */
+function nameProblem(kind: BlockKind, name: string): string | undefined {
+  if (name !== name.trim()) return 'expected no blanks around it';
+  switch (kind) {
+    case 'user': return name.includes('|') || /^(key:.|p_.)/.test(name) ? undefined : 'expected "ISSUER|SUBJECT", "key:SUBJECT" for the API keys of a subject, or the principal of a log line (p_...)';
+    // The name is not repeated: it may be a whole key.
+    case 'key': return name.includes('_') ? 'expected the part between the two "_" of a key' : undefined;
+    case 'tool': return !/^[^/]+\/./s.test(name) ? 'expected server/tool, with the name that the server gives it' : name.includes('*') ? 'a block is of one tool, and "*" stands for no other; block each, or the server, or write a rule with `deny`' : undefined;
+    case 'server': return name.includes('*') ? 'a block is of one server, and "*" stands for no other' : undefined;
+    case 'client': return undefined;
+  }
 }
 
 const isKind = (text: string): text is BlockKind => (blockKinds as readonly string[]).includes(text);

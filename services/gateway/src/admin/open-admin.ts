@@ -1,7 +1,7 @@
 /** The admin port of a process: what is served there, to whom, and over what. */
 import type { Audit } from '@omnibus/audit';
 import type { Bus } from '@omnibus/bus';
-import { consoleMode, type Config } from '@omnibus/config';
+import { consoleMode, enabledServers, type Config } from '@omnibus/config';
 import type { Edge } from '@omnibus/edge';
 import { followTls, readTls, type Authenticator } from '@omnibus/identity';
 import { listenProblem } from '@omnibus/lifecycle';
@@ -78,7 +78,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
       host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder)],
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: [
-        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, log, metrics, audit }),
+        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, hasServer: (name) => enabledServers(config()).has(name), log, metrics, audit }),
         ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
         ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }), ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
       ],

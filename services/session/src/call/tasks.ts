@@ -17,13 +17,13 @@ const maxFollowed = 100;
 export class CallTasks<Stream extends CallStream> {
   readonly #carrier: Carrier<Stream>;
   readonly #messages: PublicMessages<Stream>;
-  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts'>;
+  readonly #port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>;
   readonly #gate: CallGate | undefined;
   /** Receivers of progress that comes after the call was answered with a task; by `progressKey`. */
   readonly #followed = new Map<string, (event: ProgressEvent) => void>();
 
   /** @param gate where limits and blocks apply. */
-  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts'>, gate: CallGate | undefined) {
+  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>, gate: CallGate | undefined) {
     this.#gate = gate;
     this.#carrier = carrier;
     this.#messages = messages;
@@ -51,7 +51,7 @@ export class CallTasks<Stream extends CallStream> {
     const { taskId, everyMs, keptMs } = made;
     const address: TaskAddress = { server, id: taskId, owner: this.#port.key, place: placeOf(outcome), tool };
     gate.tasks.follow({
-      key: progressKey(server, taskId, address.place), session: this.#port.key, everyMs, keptMs, leave: accounting.runOn(),
+      key: progressKey(server, taskId, address.place), session: this.#port.key, owner: this.#port.facts?.principal ?? this.#port.asking.origin ?? this.#port.asking.principal, everyMs, keptMs, leave: accounting.runOn(),
       ask: (settled) => {
         const blocked = gate.problemOf(this.#port.facts, server, tool);
         if (blocked === undefined) this.#carrier.sendOwn({ method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address }, settled);

@@ -10,6 +10,8 @@ export interface FollowedTask {
   /** The task, as messages about it name it (`progressKey`). */
   readonly key: string;
   readonly session: SessionKey;
+  /** Who began it: callers share the bound on followed tasks. */
+  readonly owner: string;
   /** Milliseconds between two questions to its server. */
   readonly everyMs: number;
   /** Milliseconds for which its server keeps it; undefined where that is not said. */
@@ -24,7 +26,7 @@ export interface FollowedTask {
 const everyMs = { least: 1_000, most: 60_000, usual: 5_000 } as const;
 /** How long a task counts whose server cannot be asked any more, at most: servers that say nothing else keep tasks about as long. */
 const unknownMs = 3_600_000;
-/** Bound on followed tasks; the one that began first is given up. Each is about half a kilobyte. */
+/** Bound on followed tasks; of the caller who has most of them, the one that began first is given up. Each is about half a kilobyte. */
 const maxFollowed = 10_000;
 
 interface Held extends FollowedTask {
@@ -39,6 +41,8 @@ interface Held extends FollowedTask {
 export class TaskPlaces {
   readonly #wheel: DeadlineWheel;
   readonly #held = new Map<string, Held>();
+  /** The keys of each caller's tasks, in the order in which they began. */
+  readonly #byOwner = new Map<string, Set<string>>();
 
   constructor(wheel: DeadlineWheel) {
     this.#wheel = wheel;
@@ -50,10 +54,12 @@ export class TaskPlaces {
 
   follow(task: FollowedTask): void {
     this.#end(task.key);
-    if (this.#held.size >= maxFollowed) this.#end(this.#held.keys().next().value as string);
+    if (this.#held.size >= maxFollowed) this.#giveUpOne();
     const now = performance.now();
     const held: Held = { ...task, since: now, heardAt: now, next: undefined, isAlone: false };
     this.#held.set(task.key, held);
+    const own = this.#byOwner.get(task.owner) ?? new Set();
+    this.#byOwner.set(task.owner, own.add(task.key));
     this.#askLater(held);
   }
 
@@ -84,6 +90,7 @@ export class TaskPlaces {
   stop(): void {
     for (const { next } of this.#held.values()) next?.cancel();
     this.#held.clear();
+    this.#byOwner.clear();
   }
 
   #askLater(held: Held): void {
@@ -98,10 +105,21 @@ export class TaskPlaces {
     else this.#askLater(held);
   }
 
+  /** Makes room at the cost of whoever has most, so that nobody loses a place by the tasks of another. */
+  #giveUpOne(): void {
+    let most: ReadonlySet<string> = new Set();
+    for (const own of this.#byOwner.values()) if (own.size > most.size) most = own;
+    const [oldest] = most;
+    if (oldest !== undefined) this.#end(oldest);
+  }
+
   #end(key: string): void {
     const held = this.#held.get(key);
     if (held === undefined) return;
     this.#held.delete(key);
+    const own = this.#byOwner.get(held.owner);
+    own?.delete(key);
+    if (own?.size === 0) this.#byOwner.delete(held.owner);
     held.next?.cancel();
     held.leave();
   }
