@@ -1,7 +1,7 @@
 /**
  * The audit records in the files, compared with the answers that clients received, also when a process is killed; and the detection of changed records.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -104,6 +104,14 @@ describe('in one process', () => {
     expect(await verify()).toMatchObject({ status: 8, said: expect.stringContaining('is not as it was written') as string });
     await writeFile(files[0] as string, `${written.trimEnd().split('\n').slice(0, -2).join('\n')}\n`);
     expect(await verify()).toMatchObject({ status: 8, said: expect.stringMatching(/ends with record \d+, and it had \d+/) as string });
+    // What the configuration names, its checkpoints included, where nothing else is named.
+    const config = join(folder, 'omnibus.yaml');
+    await writeFile(config, 'mcpServers: {}\naudit: { sinks: [{ kind: file, folder: one }], checkpoints: { keyFile: key.pem, file: checkpoints.jsonl } }\n');
+    expect(spawnSync('node', [main, 'audit', 'verify'], { cwd: folder }).status).toBe(8);
+    expect((await omnibus('audit', 'verify', records, '--checkpoints', elsewhere)).status).toBe(64); // Nobody would check their signatures.
+    expect((await omnibus('audit', 'verify', records, '--checkpoints', join(folder, 'none'), '--key', join(folder, 'public.pem'))).status).toBe(5);
+    await writeFile(files[0] as string, `${written}${written}`);
+    expect(await verify()).toEqual({ status: 0, said: expect.stringContaining(`${entries.length} records of 1 writers`) as string });
   });
 });
 
@@ -119,7 +127,7 @@ it('files that are removed while they are verified, because they are old, are no
   await rm(held);
   await rm(gone);
   await writing.close();
-  expect(await verifying).toEqual({ status: 0, said: '0 records of 0 writers: all as they were written\n' });
+  expect(await verifying).toEqual({ status: 5, said: '0 records of 0 writers\n' }); // There are none, and no harm is found.
 });
 
 describe.each([false, true])('over NATS, strict: %s', (isStrict) => {

@@ -15,6 +15,7 @@ export interface Finding {
 
 export interface VerifyResult {
   readonly findings: readonly Finding[];
+  /** One that is there twice, as sinks may have it, counts once. */
   readonly records: number;
   readonly writers: number;
   readonly checkpoints: number;
@@ -52,7 +53,6 @@ export class Verifier {
       this.#find(isTorn ? 'gap' : 'harm', isTorn ? 'torn' : 'unreadable', undefined, isTorn ? `${place}: the last record is not whole, as when a process is killed while it writes` : `${place}: this is no record of a chain`);
       return;
     }
-    this.#records += 1;
     this.#take(link, place);
   }
 
@@ -85,6 +85,7 @@ export class Verifier {
       if (before !== hash) this.#find('harm', 'fork', writer, `${place}: there is another record ${seq} of ${writer}`);
       return;
     }
+    this.#records += 1;
     if (seq < known.last) this.#find('harm', 'reordered', writer, `${place}: record ${seq} of ${writer} stands after record ${known.last}`);
     known.hashes.set(seq, hash);
     const linked = known.hashes.get(seq - 1);

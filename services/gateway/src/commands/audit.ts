@@ -43,9 +43,9 @@ const maxReadings = 5;
 export function verify(places: readonly string[], options: VerifyOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const verifier = await verified(places, options);
-    const { checkpoints, key } = await findCheckpoints(options);
+    const { checkpoints, key } = await findCheckpoints(places, options);
     const { findings, records, writers, checkpoints: compared } = verifier.finish(checkpoints, key);
-    const exit = findings.some(({ weight }) => weight === 'harm') ? 'changed' : findings.length > 0 ? 'incomplete' : 'done';
+    const exit = findings.some(({ weight }) => weight === 'harm') ? 'changed' : findings.length > 0 ? 'incomplete' : records === 0 ? 'unknown' : 'done';
     if (options.json === true) {
       answerJson({ records, writers, checkpoints: compared, findings });
       return exit;
@@ -53,7 +53,7 @@ export function verify(places: readonly string[], options: VerifyOptions): Promi
     const words = { harm: 'CHANGED', gap: 'NOT WHOLE', open: 'OPEN' } as const satisfies Record<Finding['weight'], string>;
     for (const { weight, text } of findings) answer(`${words[weight]}  ${printable(text)}\n`);
     const sum = `${records} records of ${writers} writers${compared === 0 ? '' : `, ${compared} checkpoints`}`;
-    answer(findings.length === 0 ? `${sum}: all as they were written\n` : `${sum}\n`);
+    answer(findings.length === 0 && records > 0 ? `${sum}: all as they were written\n` : `${sum}\n`);
     return exit;
   });
 }
@@ -110,22 +110,33 @@ function timeOf(text: string | undefined): string | undefined {
   return time;
 }
 
-async function findCheckpoints({ checkpoints: files, key: keyFile, config }: VerifyOptions): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
-  const configured = files === undefined && config !== undefined ? await needSettings(config, {}) : undefined;
+/** Checkpoints that are named, or those of the configuration where the records are those of the configuration too. @throws {CommandProblem} where they cannot be trusted, since nobody checks their signatures. */
+async function findCheckpoints(places: readonly string[], { checkpoints: files, key: keyFile, config }: VerifyOptions): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
+  const configured = files === undefined && (config !== undefined || places.length === 0) ? await needSettings(config, {}) : undefined;
   const settings = configured?.config.audit?.checkpoints;
   const at = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(configured?.baseFolder ?? '.', file));
   const from = files ?? [at(settings?.file)].filter((file) => file !== undefined);
   const keyAt = keyFile ?? at(settings?.keyFile);
   const checkpoints: Checkpoint[] = [];
   for (const file of from) {
-    for (const [index, line] of (await readFile(file, 'utf8')).split('\n').entries()) {
+    for (const [index, line] of (await textOf(file)).split('\n').entries()) {
       if (line === '') continue;
       const checkpoint = readCheckpoint(line);
       if (checkpoint === undefined) throw new CommandProblem('config', `${file}:${index + 1}: this line is not a checkpoint`);
       checkpoints.push(checkpoint);
     }
   }
-  return { checkpoints, key: keyAt === undefined ? undefined : readCheckpointKey(await readFile(keyAt, 'utf8')) };
+  if (checkpoints.length > 0 && keyAt === undefined) throw new CommandProblem('usage', 'whoever can rewrite checkpoints can rewrite records: name the key that signed them (--key FILE; for an Ed25519 key the public part is enough)');
+  return { checkpoints, key: keyAt === undefined ? undefined : readCheckpointKey(await textOf(keyAt)) };
+}
+
+/** @throws {CommandProblem} */
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new CommandProblem((error as NodeJS.ErrnoException).code === 'ENOENT' ? 'unknown' : 'other', (error as Error).message);
+  }
 }
 
 /** All lines of the files, folders or stream that are named. @throws {Error} where one cannot be read. */
