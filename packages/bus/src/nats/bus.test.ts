@@ -7,6 +7,7 @@ import { Heard } from '../testing/heard.ts';
 import { startNatsCluster } from '../testing/nats-cluster.ts';
 import { hasDockerEngine, startNatsContainer } from '../testing/nats-container.ts';
 import { startNatsProgram, startNatsServer } from '../testing/nats-server.ts';
+import { subject } from '../subject.ts';
 import { openNatsBus } from './bus.ts';
 
 const forms = { 'a NATS server of the PATH': startNatsProgram, ...(hasDockerEngine() ? { 'a NATS server in a container': startNatsContainer } : {}) };
@@ -51,6 +52,28 @@ it('a NATS bus closes in order when its server is gone', async () => {
   expect(bus.connected).toBe(false);
   await bus.drain();
   expect(faults.values).toEqual(['the connection to NATS is lost; reconnecting']);
+});
+
+it('what is appended to a journal while NATS is away may be lost, but is not called too large', async () => {
+  await using away = await startNatsProgram();
+  const faults = new Heard<string>();
+  const bus = await openNatsBus({ servers: away.url, clientName: 'away', connectTimeoutMs: 5_000 }, ({ what }) => faults.add(what));
+  const journal = await bus.journal<string>({ name: 'away', family: 'away', tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 3 });
+  const to = subject<string>('away', 'one');
+  await away.kill();
+  await faults.until(1);
+  const starting = away.start();
+  while (!faults.values.includes('reconnected to NATS')) {
+    journal.append(to, 'while it is away');
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+  await starting;
+  journal.append(to, 'afterwards');
+  await bus.roundTrip();
+  const kept: string[] = [];
+  (await journal.follow(to, (entry) => void kept.push(entry))).close();
+  expect([kept.at(-1), faults.values]).toEqual(['afterwards', ['the connection to NATS is lost; reconnecting', 'reconnected to NATS']]);
+  await bus.drain();
 });
 
 it('what was stored while nodes were missing gets its replicas when they are there', async () => {

@@ -49,6 +49,8 @@ class NatsJournal<Entry> implements Journal<Entry> {
   readonly #stream: string;
   readonly #shape: Shape<Entry> | undefined;
   readonly #onFault: OnFault;
+  /** Bytes of a message that the server takes, as it said last. */
+  #maxPayload = Infinity;
 
   constructor({ connection, place, bus, manager }: Where, { name, shape }: JournalDefinition<Entry>, onFault: OnFault) {
     this.#connection = connection;
@@ -62,8 +64,10 @@ class NatsJournal<Entry> implements Journal<Entry> {
 
   append(to: Subject<Entry>, entry: Entry): void {
     const bytes = encode(entry);
+    // While the client connects again, it knows nothing of the server.
+    this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
     // A claim to a large message is valid only as long as its sender lives, and a journal is read when its sender is gone.
-    if (bytes.length > (this.#connection.info?.max_payload ?? 0)) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
+    if (bytes.length > this.#maxPayload) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
     else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(nameAt(this.#place, to.name), bytes);
   }
 
