@@ -12,6 +12,8 @@ export interface PersonalOptions {
   readonly isModern?: boolean;
   /** Whether it, and its issuer, repeat everything that they were sent: a refused request in the error, a call in a result that is an error. */
   readonly isTalkative?: boolean;
+  /** A scope without which it refuses its lists (HTTP 403). */
+  readonly listScope?: string;
   /** Takes what another issuer has said of a user, in the place of a sign-in. @returns the user, or an error code. */
   readonly redeem?: (form: URLSearchParams, authorization: string) => Promise<{ readonly user: string } | { readonly error: string }>;
 }
@@ -30,6 +32,8 @@ export class PersonalServer implements AsyncDisposable {
   readonly #access = new Map<string, Given>();
   readonly #refresh = new Map<string, string>();
   readonly #sessions = new Map<string, string>();
+  /** Users who have allowed the scope for lists. */
+  readonly #listers = new Set<string>();
   /** The tokens that it was shown with calls. */
   readonly shown = new Set<string>();
   /** All secrets so far. */
@@ -44,6 +48,8 @@ export class PersonalServer implements AsyncDisposable {
   isClosed = false;
   /** Number of uses of refresh tokens. */
   refreshes = 0;
+  /** Runs before a refresh token is answered. */
+  meanwhile: () => Promise<unknown> = () => Promise.resolve();
 
   private constructor(options: PersonalOptions) {
     this.#options = options;
@@ -120,7 +126,9 @@ export class PersonalServer implements AsyncDisposable {
       case '/authorize': {
         const to = new URL(url.searchParams.get('redirect_uri') ?? '');
         const code = this.#secret('code');
-        this.#codes.set(code, url.searchParams.get('login') ?? 'nobody');
+        const user = url.searchParams.get('login') ?? 'nobody';
+        this.#codes.set(code, user);
+        if (url.searchParams.get('scope')?.split(' ').includes(this.#options.listScope ?? '') === true) this.#listers.add(user);
         for (const [name, value] of [['code', code], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
         return void response.writeHead(302, { location: to.href }).end();
       }
@@ -135,7 +143,10 @@ export class PersonalServer implements AsyncDisposable {
         const isRefresh = form.get('grant_type') === 'refresh_token';
         this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
         if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
-        if (isRefresh) this.refreshes += 1;
+        if (isRefresh) {
+          this.refreshes += 1;
+          await this.meanwhile();
+        }
         const [store, name] = isRefresh ? [this.#refresh, 'refresh_token'] as const : [this.#codes, 'code'] as const;
         const user = store.get(form.get(name) ?? '');
         store.delete(form.get(name) ?? '');
@@ -153,7 +164,13 @@ export class PersonalServer implements AsyncDisposable {
       response.setHeader('www-authenticate', `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`);
       return refuse(401, 'invalid_token');
     }
-    this.#answer(given.user, request, JSON.parse(body) as Message, json, repeated);
+    const message = JSON.parse(body) as Message;
+    const { listScope } = this.#options;
+    if (listScope !== undefined && message.method === 'tools/list' && !this.#listers.has(given.user)) {
+      response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${listScope}", resource_metadata="${origin}/meta"`);
+      return refuse(403, 'insufficient_scope');
+    }
+    this.#answer(given.user, request, message, json, repeated);
   }
 
   #answer(user: string, request: IncomingMessage, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {

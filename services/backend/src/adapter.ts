@@ -85,7 +85,7 @@ export class Adapter {
       schemas: this.#schemas,
       connections: () => this.#pool,
       dropped: () => metrics.dropped('log_storm'), announceTask: (connection, task) => this.#words.announceTask(connection, task),
-      signIn: signInWith({ ...options, asked: (principal) => this.#catalog.owners?.refused(principal) }),
+      signIn: signInWith({ ...options, isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal), asked: (principal) => this.#catalog.owners?.refused(principal) }),
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;

@@ -21,7 +21,7 @@ import type { ResourceSubscriptions } from '../subscriptions/resource-subscripti
 import { Attempt, type AttemptPort } from './attempt.ts';
 import { CallTelling } from './call-telling.ts';
 import { Call, listedToolOf, resultOf, tracedParams } from './call.ts';
-import { askedToSignIn, type AsksForSignIn } from './sign-in.ts';
+import { askedToSignIn, type CallSignIn } from './sign-in.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
@@ -47,7 +47,7 @@ export interface CallsOptions {
   readonly dropped: () => void;
   /** Tells a session of its task. */
   readonly announceTask: (connection: UpstreamConnection, task: JsonObject) => void;
-  readonly signIn: AsksForSignIn;
+  readonly signIn: CallSignIn;
 }
 
 /** The session ends a call at its time limit; the adapter waits this much longer, in case the session is gone. */
@@ -181,7 +181,7 @@ export class Calls {
   #start(call: Call): void {
     const { command } = call;
     const { server, tasks, connections, subscriptions, levels } = this.#options;
-    const refusal = this.#options.schemas.refusal(command);
+    const refusal = this.#options.signIn.refusal(command) ?? this.#options.schemas.refusal(command);
     if (refusal !== undefined) {
       this.#finish(call, refusal);
       return;
@@ -263,7 +263,7 @@ export class Calls {
   }
 
   #finish(call: Call, given: ExchangeOutcome): void {
-    const asking = askedToSignIn(given, call.command, this.#options.signIn);
+    const asking = askedToSignIn(given, call.command, this.#options.signIn.ask);
     if (asking === undefined) this.#end(call, given);
     else void asking.then((answer) => {
       if (answer.kind === 'question') {

@@ -11,7 +11,7 @@ import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
-import { FailedLists } from './failed-lists.ts';
+import { FailedReadings } from './failed-readings.ts';
 import { readList } from './reader.ts';
 import { refusedTool, withoutSignIn } from './sign-in-offer.ts';
 
@@ -39,8 +39,6 @@ const maxOwners = 2_000;
 const maxReadings = 8;
 /** Bound on users whose lists wait to be read; further users are queued when they come again. */
 const maxQueued = 1_000;
-/** Readings in a row that may fail, over four minutes with their pauses. Then nobody may use them any more: they are read when their user comes again. */
-const maxFailures = 8;
 /** Time within which changes are collected, to be written together. */
 const settleMs = 20;
 
@@ -68,8 +66,7 @@ export class OwnerOffers {
   readonly #known = new Map<string, Known>();
   readonly #queue = new Map<string, OfferCaller>();
   readonly #reading = new Set<string>();
-  /** Users whose last reading failed, or of whose lists one could not be read, by `ownerKey`. */
-  readonly #failed = new Map<string, FailedLists>();
+  readonly #failed: FailedReadings;
   readonly #met = new WeakMap<UpstreamConnection, ServerIntroduction>();
   readonly #principals = new WeakMap<UpstreamConnection, Principal>();
   /** Connections that are opened to read lists over, which are read when they are open. */
@@ -80,12 +77,18 @@ export class OwnerOffers {
 
   constructor(options: OwnerOffersOptions) {
     this.#options = options;
+    this.#failed = new FailedReadings(options.wheel);
     this.#rereadLater();
   }
 
   /** The number of users who came and have yet to sign in before the server shows them its lists. */
   get waiting(): number {
     return new Set([...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal)).size;
+  }
+
+  /** Whether a user is shown the tool that stands for his sign-in, instead of one of the server. */
+  showsStandIn(principal: Principal): boolean {
+    return [...this.#known.values()].some(({ caller, content }) => caller.principal === principal && content.wantsSignIn);
   }
 
   /** @param lists the lists for everybody, to which those of users are differences. @param hasSignIn whether they get the tool `connect`, which is left out for users who have signed in. */
@@ -166,7 +169,7 @@ export class OwnerOffers {
     this.#isStopped = true;
     for (const timer of [this.#telling, this.#rereading]) timer?.cancel();
     this.#queue.clear();
-    for (const failed of this.#failed.values()) failed.stop();
+    this.#failed.stop();
   }
 
   /** Reads the lists of connected users again now and then, for changes that the server does not announce. */
@@ -197,19 +200,10 @@ export class OwnerOffers {
         return false;
       }).then((isKnown) => {
         this.#reading.delete(key);
-        this.#wasRead(key, caller, isKnown);
+        if (!this.#isStopped) this.#failed.wasRead(key, isKnown, () => this.#enqueue(key, caller));
         this.#readNext();
       });
     }
-  }
-
-  /** What could not be read is read again, since session workers do not ask again soon. @param isKnown whether nothing is missing. */
-  #wasRead(key: string, caller: OfferCaller, isKnown: boolean): void {
-    const failed = this.#failed.get(key) ?? new FailedLists(this.#options.wheel);
-    const isLeft = isKnown || this.#isStopped || failed.failures >= maxFailures || (!this.#failed.has(key) && this.#failed.size >= maxQueued);
-    failed.wereRead(!isLeft, () => this.#enqueue(key, caller));
-    if (isLeft) this.#failed.delete(key);
-    else this.#failed.set(key, failed);
   }
 
   /** @returns whether everything is known now that can be. */

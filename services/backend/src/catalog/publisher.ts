@@ -5,7 +5,7 @@
  */
 import type { Bus } from '@omnibus/bus';
 import {
-  changeKinds, listKinds, noAnnouncements, noLists,
+  changeKinds, listKinds, noAnnouncements, noLists, signInName,
   type CatalogRecord, type ChangeKind, type ListKind, type Principal, type PromptEntry, type ToolEntry, type ServerIntroduction, type ServerTrouble,
 } from '@omnibus/protocol';
 import { BaseLists } from './base-lists.ts';
@@ -81,6 +81,11 @@ export class CatalogPublisher {
   /** Number of users so far who have to sign in first. */
   get waiting(): number {
     return this.owners?.waiting ?? (this.#options.wantsSignIn() ? 1 : 0);
+  }
+
+  /** Whether a tool of that name is shown to a user in the place of the server's tools, until he has signed in. */
+  isStandIn(name: unknown, principal: Principal): boolean {
+    return name === signInName && (this.owners?.showsStandIn(principal) ?? this.record.wantsSignIn === true);
   }
 
   get record(): CatalogRecord {

@@ -1,0 +1,45 @@
+/** A server that refuses its lists until a user has allowed more: the tool `connect` leads there, although he has signed in. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Balancer } from '../support/balancer.ts';
+import { signInAt } from '../support/browse.ts';
+import { startGateway } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
+import { PersonalServer } from '../support/personal-server.ts';
+import { RawClient } from '../support/raw-client.ts';
+
+const addressIn = (text: string): string => /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(text)?.[0] ?? '';
+
+describe.each([['of several users', true], ['of one user', false]])('a gateway %s', (_whose, hasUsers) => {
+  it('asks for the scope of the lists when the tool connect is called, which the server never hears of', async () => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.use(await PersonalServer.start({ listScope: 'lists' }));
+    const front = stack.use(await Balancer.start());
+    const keys = stack.use(await Keys.make('ann'));
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-scopes-'));
+    stack.defer(() => rm(folder, { recursive: true }));
+    const gateway = stack.use(await startGateway('embedded', {
+      ...(hasUsers ? { publicUrl: front.url, auth: keys.auth } : {}), vault: { file: join(folder, 'vault.json') },
+      mcpServers: { personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } } },
+    }));
+    front.edges = [gateway.url];
+    const client = stack.use(await RawClient.open(gateway.url, '2025-11-25', hasUsers ? keys.headersOf('ann') : {}));
+    const said = async (args: Readonly<Record<string, string>> = {}): Promise<string> => JSON.stringify((await client.callTool('connect', args)).last);
+    const connect = async (): Promise<string> => {
+      const page = await signInAt(addressIn(await said()), server.signsInAs('ann'));
+      const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1];
+      if (code !== undefined) expect(await said({ code })).toContain('You are signed in');
+      return page.text;
+    };
+    await client.untilTools((names) => names.includes('connect'));
+    await connect();
+    // He is signed in, and shown where he allows what is missing.
+    await expect.poll(async () => addressIn(await said())).not.toBe('');
+    expect(await client.toolNames()).toEqual(['connect']);
+    await connect();
+    expect(await client.untilTools((names) => names.includes('whose'))).toEqual(['whose', 'only_ann']);
+    expect([...server.executed.keys()]).toEqual([]);
+  });
+});
