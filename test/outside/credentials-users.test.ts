@@ -172,4 +172,57 @@ describe.each(shapes)('%s,', (shape) => {
     expect(secrets.length).toBeGreaterThan(12);
     expect(secrets.filter((each) => written.includes(each))).toEqual([]);
   });
+
+  if (shape === 'nats') it('while a backend worker is killed, and NATS while tokens are refreshed, nobody gets what is another\'s, nothing is done twice, and nobody has to sign in again', { timeout: 60_000 }, async () => {
+    await connect('ann', 'old');
+    await gateway.startPart('backend');
+    const done = new Map([...servers.old.executed, ...servers.new.executed]);
+    const over = new AbortController();
+    let answered = 0;
+    const wrong: string[] = [];
+    const work = async (user: User, server: 'old' | 'new', client: 'old' | 'new'): Promise<void> => {
+      for (let count = 0; !over.signal.aborted; count += 1) {
+        const mark = `storm-${user}-${server}-${client}-${count}`;
+        const name = `${server}__whose`;
+        const said = await (client === 'old' ? of(user).old.callTool(name, { mark }) : of(user).new.call(name, { arguments: { mark } })).catch(() => undefined);
+        if (said === undefined) await new Promise(setImmediate); // The edge is not reached now.
+        const { result } = said?.last ?? {};
+        // Errors say what became of the call; an answer is the user's own.
+        if (result === undefined) continue;
+        if (result['isError'] === true || textOf(said as Answer) !== `${user} ${mark}`) wrong.push(JSON.stringify(result));
+        else answered += 1;
+      }
+    };
+    const working = users.flatMap((user) => (['old', 'new'] as const).flatMap((server) => (['old', 'new'] as const).map((client) => work(user, server, client))));
+    try {
+      const until = (more: number): Promise<void> => expect.poll(() => answered, { timeout: 20_000 }).toBeGreaterThan(more);
+      await until(20);
+      const ended = once(gateway.backend.child, 'exit');
+      gateway.backend.kill('SIGKILL');
+      await ended;
+      await until(answered + 20);
+      for (const server of Object.values(servers)) {
+        let hasArrived = false;
+        const answer = Promise.withResolvers<void>();
+        server.meanwhile = () => {
+          hasArrived = true;
+          return answer.promise;
+        };
+        server.expire('ann');
+        await expect.poll(() => hasArrived, { timeout: 20_000 }).toBe(true);
+        const restarted = gateway.restartBus();
+        answer.resolve();
+        await restarted;
+        await until(answered + 20);
+      }
+    } finally {
+      over.abort();
+      await Promise.all(working);
+    }
+    expect(wrong).toEqual([]);
+    for (const user of users) for (const server of ['old', 'new'] as const) await expect.poll(async () => textOf(await of(user).old.callTool(`${server}__whose`, { mark: 'after' })), { timeout: 20_000 }).toBe(`${user} after`);
+    const twice = [...servers.old.executed, ...servers.new.executed].filter(([mark, times]) => mark.startsWith('storm') && times > 1 && !done.has(mark));
+    expect(twice).toEqual([]);
+    expect([servers.old.violations, servers.new.violations]).toEqual([[], []]);
+  });
 });
