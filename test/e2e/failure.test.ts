@@ -63,7 +63,7 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await client.untilTools((names) => names.length === 1);
     const { last } = await client.callTool('gone__echo');
     expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.unavailable', retry: 'same', server: 'gone' } });
-    // Until the first attempt to connect again has failed, it says that it is still connecting.
+    // Until the first attempt to connect again has failed, it says how the connection was lost.
     await expect.poll(async () => (await client.callTool('gone__echo')).last.error?.message).toMatch(/server "gone" is not available: cannot connect/);
     await upstream.listen();
     await client.untilTools((names) => names.length === 2);

@@ -79,10 +79,10 @@ export class ConnectionLife {
     return this.#actor.getSnapshot().value === 'ready';
   }
 
-  /** The reason why it is not ready, in words. */
+  /** The reason why it is not ready, in words; while it is opened again, why it was lost or could not be opened before. */
   get problem(): string {
-    const { value, context } = this.#actor.getSnapshot();
-    return context.problem === '' || value === 'connecting' || value === 'negotiating' ? 'it is still connecting' : context.problem;
+    const { problem } = this.#actor.getSnapshot().context;
+    return problem === '' ? 'it is still connecting' : problem;
   }
 
   /** The transport that is open. */
