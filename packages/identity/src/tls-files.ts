@@ -34,12 +34,12 @@ const settleMs = 200;
  */
 export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
   const cert = read('the certificate', certFile);
-  const certificate = inWords(`${certFile} holds no certificate in PEM`, () => new X509Certificate(cert));
+  const certificate = firstIn(cert, certFile);
   const key = read('the key', keyFile);
   const privateKey = inWords(`${keyFile} holds no private key in PEM without a password`, () => createPrivateKey(key));
   if (!certificate.checkPrivateKey(privateKey)) throw new Error(`the key ${keyFile} is not that of the certificate ${certFile}`);
   const ca = clients === undefined ? undefined : read('the authorities of clients', clients.caFile);
-  if (ca !== undefined) inWords(`${clients?.caFile} holds no certificate in PEM`, () => new X509Certificate(ca));
+  if (ca !== undefined && clients !== undefined) firstIn(ca, clients.caFile);
   const options: TlsOptions = {
     cert, key,
     minVersion: 'TLSv1.2',
@@ -93,6 +93,22 @@ function read(what: string, file: string): string {
   } catch (error) {
     throw new Error(`${what} ${file} cannot be read: ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'it is not there' : String(error)}`, { cause: error });
   }
+}
+
+/** A certificate in a text, with its frame (RFC 7468); one without an end is also found. */
+const framed = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?(?:-----END (?:TRUSTED |X509 )?CERTIFICATE-----|$)/g;
+
+/** All certificates of a text in PEM. @throws {Error} in words when one cannot be read: OpenSSL would leave it out, and those after it, without a word. */
+export function certificatesIn(text: string): readonly X509Certificate[] {
+  const all = text.match(framed) ?? [];
+  return all.map((one, index) => inWords(`a certificate that cannot be read, number ${index + 1} of ${all.length}`, () => new X509Certificate(one)));
+}
+
+/** @throws {Error} in words when not every certificate of a file can be read, or there is none. */
+function firstIn(text: string, file: string): X509Certificate {
+  const [first] = inWords(`${file} holds`, () => certificatesIn(text));
+  if (first === undefined) throw new Error(`${file} holds no certificate in PEM`);
+  return first;
 }
 
 function inWords<Value>(problem: string, make: () => Value): Value {

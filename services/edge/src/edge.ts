@@ -17,6 +17,7 @@ import { ClientAddresses } from './callers/client-address.ts';
 import { Endpoints } from './requests/endpoints.ts';
 import type { Gate } from './http/arrival.ts';
 import type { Site } from './http/site.ts';
+import { TlsClients } from './http/tls-clients.ts';
 import { Gatekeeper } from './callers/gatekeeper.ts';
 import { Router } from './http/router.ts';
 import { ScopesOfEndpoints } from './callers/endpoint-scopes.ts';
@@ -151,6 +152,7 @@ export class Edge {
   async #followTls(): Promise<void> {
     const { tls, log, metrics } = this.#options;
     if (tls === undefined) return;
+    const clients = tls.clients === undefined ? undefined : new TlsClients(this.#server as SecureServer, String(readTls(tls).ca));
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -158,6 +160,7 @@ export class Edge {
     this.#endTls = await followTls(tls, {
       changed: (options) => {
         (this.#server as SecureServer).setSecureContext(options);
+        clients?.trust(String(options.ca));
         log.info({ certificate: tls.certFile }, 'new connections are shown the changed certificate');
       },
       rejected: (problem) => {

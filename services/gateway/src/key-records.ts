@@ -34,6 +34,7 @@ export function readKeys(file: string): readonly KeyRecord[] {
 export function addKey(file: string, { subject, tenant, groups, endpoints, tools, expires, note }: NewKey): { readonly id: string; readonly key: string } {
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
+  if (until !== undefined && Date.parse(until) <= Date.now()) throw new Error(`expires: ${JSON.stringify(expires)} is not in the future`);
   // The endpoint of all servers has the empty name.
   const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), tools: tools === undefined ? undefined : [...tools], expires: until, note });
   change(file, (keys) => [...keys, record]);
@@ -63,5 +64,8 @@ function change(file: string, make: (keys: readonly KeyRecord[]) => readonly Key
 function dateOf(text: string): string | undefined {
   const days = /^(\d{1,5})d$/.exec(text)?.[1];
   if (days !== undefined) return new Date(Date.now() + Number(days) * dayMs).toISOString();
-  return /^\d{4}-\d{2}-\d{2}(T.*)?$/.test(text) && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : undefined;
+  const day = /^(\d{4}-\d{2}-\d{2})(T.*)?$/.exec(text)?.[1];
+  if (day === undefined || Number.isNaN(Date.parse(text))) return undefined;
+  // Of a day that there is not, such as February 30, the platform makes one of the next month.
+  return new Date(day).toISOString().startsWith(day) ? new Date(text).toISOString() : undefined;
 }

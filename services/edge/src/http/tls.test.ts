@@ -119,6 +119,12 @@ describe('TLS', () => {
     expect(tlsProblem({ ...files, keyFile: text })).toContain(`${text} holds no private key in PEM`);
     expect(tlsProblem({ ...files, keyFile: `${text}.not` })).toBe(`the key ${text}.not cannot be read: it is not there`);
     expect(tlsProblem({ ...files, clients: { caFile: text, isRequired: false } })).toContain(`${text} holds no certificate in PEM`);
+    const half = join(authority.folder, 'half.pem');
+    for (const rest of ['-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n', '-----BEGIN CERTIFICATE-----\nMIIB']) {
+      await writeFile(half, `${server.cert}${rest}`);
+      expect(tlsProblem({ ...files, clients: { caFile: half, isRequired: false } })).toContain(`${half} holds: a certificate that cannot be read, number 2 of 2`);
+      expect(tlsProblem({ ...files, certFile: half })).toContain(`${half} holds: a certificate that cannot be read, number 2 of 2`);
+    }
     await expect(EdgeUnderTest.start('', { tls: { ...files, keyFile: other.keyFile } })).rejects.toThrow('is not that of the certificate');
   });
 });
@@ -167,6 +173,37 @@ describe('a client certificate', () => {
     expect((await ask(test, { cert: good.cert, key: good.key })).status).toBe(200);
     await expect(ask(test)).rejects.toThrow();
     await expect(ask(test, { cert: bad.cert, key: bad.key })).rejects.toThrow();
+  });
+
+  it('opens nothing any more when its authority was replaced, on connections that it has opened before either', async () => {
+    await using next = await TestAuthority.create('next');
+    const caFile = join(clients.folder, 'accepted.pem');
+    await copyFile(clients.caFile, caFile);
+    await using test = await EdgeUnderTest.start('', {
+      tls: { certFile: server.certFile, keyFile: server.keyFile, clients: { caFile, isRequired: false } },
+      authenticate: () => Authenticator.open({ issuers: [], certificates: { subject: 'uri' }, warn: () => undefined }),
+    });
+    await test.serveStateless();
+    const [old, fresh] = await Promise.all([clients.issue({ otherNames: [spiffe('ann')] }), next.issue({ otherNames: [spiffe('ann')] })]);
+    const open = async ({ cert, key }: Issued): Promise<{ readonly closed: Promise<unknown>; readonly socket: WebSocket }> => {
+      const socket = new WebSocket(`${test.origin.replace('https', 'wss')}/ws`, 'mcp', { ca, cert, key });
+      await once(socket, 'open');
+      return { socket, closed: once(socket, 'close') };
+    };
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await ask(test, { cert: old.cert, key: old.key, agent })).status).toBe(200);
+    const former = await open(old);
+    // Both are trusted for a while: nobody is cut off.
+    await writeFile(caFile, `${await clients.ca()}${await next.ca()}`);
+    await expect.poll(async () => (await ask(test, { cert: fresh.cert, key: fresh.key })).status, { timeout: 5_000 }).toBe(200);
+    const latter = await open(fresh);
+    expect(former.socket.readyState).toBe(WebSocket.OPEN);
+    await copyFile(next.caFile, caFile);
+    await former.closed;
+    expect((await ask(test, { cert: old.cert, key: old.key, agent })).body).toContain('not signed by an authority');
+    expect(latter.socket.readyState).toBe(WebSocket.OPEN);
+    latter.socket.close();
+    agent.destroy();
   });
 
   it('ends the streams that it opened when it expires, and proves nobody any more on connections that stay', async () => {

@@ -29,7 +29,7 @@ export interface CreateOptions extends KeysOptions {
 export function createKey({ subject, tenant, group = [], endpoint, tool, expires, note, ...where }: CreateOptions): Promise<void> {
   return inFile(where, (file) => {
     const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, tools: tool, expires, note });
-    if (where.json !== true) notice(`omnibus: key ${id} of ${subject} was added to ${file}, as a digest. The key itself is shown only now:`);
+    if (where.json !== true) notice(`omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`);
     answerEither(where.json, { id, key, subject, file }, `${key}\n`);
     return 'done';
   });
