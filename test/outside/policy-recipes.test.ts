@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { omnibusProgram, root, startProcess } from '../support/processes.ts';
 
 const main = omnibusProgram;
@@ -53,6 +53,17 @@ it('a case with another outcome fails and names that outcome', async () => {
   expect(output).toContain('FAILED 2 group:eng github/get: allow by eng; expected allow by payments');
 });
 
+it('a case that would tell nothing of the rules is an error, and no case that is as expected', async () => {
+  const wrong = ['as: eng, call: stripe/x', 'as: everyone, call: stripe/x', 'as: "group: eng", call: stripe/x', 'as: { user: ann }, call: stripe/x', 'as: nobody, call: strpie/x', 'as: nobody, call: "stripe/*"', 'as: nobody, call: stripe', 'as: nobody, call: stripe/x, at: yesterday', 'as: nobody, call: stripe/x, at: "2026-11-23T09:00"', 'as: nobody, call: stripe/x, from: office'];
+  const { status, output } = await omnibus('policy', 'test', await write('nothing-cases.yaml', `config: teams.yaml\ncases:\n${wrong.map((each) => `  - { ${each}, expect: hidden }\n`).join('')}`));
+  expect(status).toBe(78);
+  for (const [index] of wrong.entries()) expect(output).toContain(`nothing-cases.yaml: cases.${index}: `);
+  const explained = (...args: string[]): ReturnType<typeof omnibus> => omnibus('policy', 'explain', ...args, '--config', join(folder, 'tenants.yaml'));
+  expect((await explained('eng', 'weather/today')).status).toBe(64);
+  expect((await explained('tenant:acme', 'wheather/today')).status).toBe(5);
+  expect((await explained('{"tenant":"acme","group":"sales"}', 'crm-acme/export')).output).toContain('allow by acme');
+});
+
 it('explain says of each rule why it matches or not', async () => {
   const { output } = await omnibus('policy', 'explain', 'group:support', 'stripe/refund', '--config', join(folder, 'amounts.yaml'), '--args', '{"amount":500,"currency":"EUR"}');
   expect(output).toContain('group:support stripe/refund: deny by refunds (more than 100 is refunded by finance)');
@@ -82,6 +93,27 @@ it('diff says who gains and who loses access', async () => {
   expect(output).toMatch(/group:new\n(?: {2}\+ .*\n)* {2}\+ stripe\/something: hidden -> allow \(payments\)/);
   expect(output).toMatch(/group:eng\n(?:.*\n)*? {2}- github\/something: allow -> hidden/);
   expect((await omnibus('policy', 'diff', changed, changed)).output).toBe('nobody gains or loses anything');
+});
+
+describe('diff', () => {
+  const server = 'mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }\n';
+  const rules = (...each: string[]): string => `${server}access: { rules: [${each.join(', ')}] }\n`;
+  const one = (more: string): string => rules(`{ id: r, who: "group:e", ${more} }`);
+  it.each<[string, string, string, string]>([
+    ['alternatives of a glob', one('allow: ["a/{get,list}"]'), one('allow: ["a/{get,list,drop}"]'), 'group:e\n  + a/drop: hidden -> allow (r)'],
+    ['characters of a set', one('allow: ["a/[gl]et"]'), one('allow: ["a/[gls]et"]'), 'group:e\n  + a/set: hidden -> allow (r)'],
+    ['conditions', one('allow: [a/x], args: { n: { max: 100 } }'), one('allow: [a/x], args: { n: { max: 5000 } }'), 'group:e\n  ~ a/x: in part: allow (n at most 100) -> in part: allow (n at most 5000) (r)'],
+    ['who approves', one('ask: [a/x], approvers: "group:x"'), one('ask: [a/x], approvers: ["group:x", "group:y"]'), 'group:e\n  ~ a/x: ask: ask (group:x approves) -> ask: ask (group:x or group:y approves) (r)'],
+    ['what is redacted', rules('{ id: r, who: everyone, allow: [a] }', '{ id: q, who: "group:e", redact: [a/x], patterns: [email, card] }'), rules('{ id: r, who: everyone, allow: [a] }', '{ id: q, who: "group:e", redact: [a/x], patterns: [email] }'), 'group:e\n  ~ a/x: redacted: redact (email, card) -> redacted: redact (email) (q)'],
+    ['callers of two groups', rules('{ id: r, who: "group:e", allow: [a] }', '{ id: s, who: "group:f", deny: [a/drop] }'), rules('{ id: r, who: "group:e", allow: [a] }'), 'group:e and group:f\n  + a/drop: hidden -> allow (r)'],
+    ['rules that are only recorded', one('allow: [a]'), `${one('allow: [a]').replace('access: {', 'access: { mode: record,')}`, 'everybody\n  + mode: enforce -> record'],
+    ['guardrails', `${one('allow: [a]')}guardrails: [{ id: g, patterns: key }]\n`, one('allow: [a]'), 'everybody\n  + guardrail g: looks -> gone'],
+    ['a server of tenants', `${server.replace(' } }', ', tenants: [acme] } }')}access: { default: allow }\n`, `${server}access: { default: allow }\n`, '+ a/something: hidden -> allow'],
+    ['no rules any more', one('allow: [a/x]'), server, '+ a/x: hidden -> allow'],
+  ])('sees %s', async (_what, before, after, expected) => {
+    const { status, output } = await omnibus('policy', 'diff', await write('before.yaml', before), await write('after.yaml', after));
+    expect([status, output]).toEqual([0, expect.stringContaining(expected)]);
+  });
 });
 
 it('check names line and rule of an error, and warns of rules that can never match', async () => {

@@ -34,11 +34,13 @@ function standsAt(run: Run, characters: readonly string[], at: number): boolean 
   return at + run.length <= characters.length && run.every((test, index) => test(characters[at + index] as string));
 }
 
+/** A star, any character, a set, an escaped character, or a character. */
+const tokens = /\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|./gsu;
+
 /** The runs of a glob; there is one more of them than there are stars. */
 function runsOf(glob: string): Run[] {
   const runs: CharacterTest[][] = [[]];
-  const pattern = /\*+|\?|\[(!|\^)?((?:\\.|[^\]\\])+)\]|\\(.)|./gsu;
-  for (const [token, not, set, escaped] of glob.matchAll(pattern)) {
+  for (const [token, not, set, escaped] of glob.matchAll(tokens)) {
     if (token.startsWith('*')) runs.push([]);
     else runs.at(-1)?.push(set === undefined ? (token === '?' ? () => true : literal(escaped ?? token)) : inSet(set, not !== undefined));
   }
@@ -56,6 +58,25 @@ function inSet(set: string, isNegated: boolean): CharacterTest {
     const code = character.codePointAt(0) as number;
     return ranges.some(([from, to]) => from <= code && code <= to) !== isNegated;
   };
+}
+
+/** Texts that a glob matches, to try rules with: one for each alternative and each character named in a set, at most `most`. */
+export function namesLike(glob: string, most: number): readonly string[] {
+  return expandBraces(glob).slice(0, most).flatMap((each) => {
+    let names = [''];
+    for (const [token, not, set, escaped] of each.matchAll(tokens)) {
+      const pieces = token.startsWith('*') || token === '?' ? ['x'] : set === undefined ? [escaped ?? token] : charactersOf(set, not !== undefined);
+      names = names.flatMap((name) => pieces.map((piece) => `${name}${piece}`)).slice(0, most);
+    }
+    return names;
+  }).slice(0, most);
+}
+
+function charactersOf(set: string, isNegated: boolean): readonly string[] {
+  const fits = inSet(set, isNegated);
+  const candidates = isNegated ? Array.from('xyz019_-') : Array.from(set);
+  const found = candidates.filter((character) => fits(character));
+  return isNegated ? found.slice(0, 1) : [...new Set(found)];
 }
 
 /** `a{b,c}` becomes `ab` and `ac`; braces without a comma are literal. */

@@ -39,7 +39,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'definitions approve': z.object({ server: text, approved: count }),
   'policy test': z.object({ cases: z.array(z.object({ as: text, call: text, outcome, rule: text.optional(), redacted: text.optional(), guardrails: z.array(text), becomes: text.optional(), expected: text, isAsExpected: z.boolean() })), failed: count }),
   'policy explain': z.object({ who: text, what: text, outcome, rule: text.optional(), because: text.optional(), redacted: text.optional(), rules: z.array(z.object({ effect: text, id: text, why: text })), guardrails: z.array(z.object({ id: text, on: z.array(text), action: text, isRecorded: z.boolean() })) }),
-  'policy diff': z.array(z.object({ who: text, changes: z.array(z.object({ what: text, was: text, is: text, rule: text.optional(), gains: z.boolean() })) })),
+  'policy diff': z.array(z.object({ who: text, changes: z.array(z.object({ what: text, was: text, is: text, rule: text.optional(), gains: z.boolean().optional() })) })),
   'approvals list': z.array(approval),
   'approvals show': approval,
   'approvals approve': z.object({ id: text, state: z.literal('approved') }),

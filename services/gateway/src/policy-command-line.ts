@@ -15,7 +15,7 @@ export function addPolicy(program: Command): void {
     });
 
   policy.command('explain').description('say whether a caller may use something, and what each rule says')
-    .argument('<who>', 'as in a rule: group:eng, key:ci, "user:ISSUER|SUBJECT"; "nobody" for an anonymous caller')
+    .argument('<who>', 'as in a rule: group:eng, key:ci, "user:ISSUER|SUBJECT"; several at once as JSON: {"tenant": "acme", "group": "eng"}; "nobody" for an anonymous caller')
     .argument('<what>', 'server/tool, prompt:server/name or resource:server/uri')
     .option('-c, --config <file>', 'configuration with the rules (default: omnibus.yaml in this folder)')
     .option('--args <json>', 'the arguments of the call')

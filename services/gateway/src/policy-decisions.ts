@@ -37,8 +37,14 @@ export interface Decided {
 export async function loadPolicy(config: Config): Promise<LoadedPolicy | undefined> {
   const [policy, guardrails] = await Promise.all([compileAccess(config), compileGuards(config)]);
   if (policy !== undefined) return { config, policy, guardrails };
-  const open = guardrails === undefined ? undefined : await compile({ default: 'allow', rules: [] });
-  return open === undefined || !('policy' in open) ? undefined : { config, policy: open.policy, guardrails };
+  return guardrails === undefined ? undefined : { ...await openPolicy(config), guardrails };
+}
+
+/** What holds without rules: everybody may do everything. */
+export async function openPolicy(config: Config): Promise<LoadedPolicy> {
+  const open = await compile({ default: 'allow', rules: [] });
+  if (!('policy' in open)) throw new Error('no rules are no valid rules');
+  return { config, policy: open.policy, guardrails: undefined };
 }
 
 /** Hints that are true, as annotations of a tool; undefined where there are none. */

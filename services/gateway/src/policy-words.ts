@@ -1,6 +1,8 @@
 /** Callers and things as they are written on the command line and in test cases, in the syntax of the rules. */
+import { isIP } from 'node:net';
+import { enabledServers, type Config } from '@omnibus/config';
 import type { Target } from '@omnibus/policy';
-import type { Facts, Principal } from '@omnibus/protocol';
+import { whoProblem, type Facts, type Principal } from '@omnibus/protocol';
 import { z } from 'zod';
 
 const texts = z.union([z.string(), z.array(z.string())]).optional();
@@ -9,17 +11,17 @@ export const person = z.union([z.string(), z.strictObject({ user: z.string().opt
 
 type Texts = string | readonly string[] | undefined;
 
-/** A caller, by what is known of it. */
-export type Person = string | {
+export interface PersonParts {
   readonly user?: string | undefined; readonly key?: string | undefined; readonly group?: Texts; readonly tenant?: string | undefined; readonly client?: string | undefined; readonly scope?: Texts; readonly via?: Texts;
-};
+}
+
+/** A caller, by what is known of it. */
+export type Person = string | PersonParts;
 
 /** @param person `nobody` for an anonymous caller; else as in a rule: `group:eng` is a caller of whom only that group is known. @returns undefined for `nobody`. */
 export function personOf(person: Person): Facts | undefined {
   if (person === 'nobody') return undefined;
-  const at = typeof person === 'string' ? person.indexOf(':') : -1;
-  const parts = typeof person !== 'string' ? person : at === -1 ? { user: person } : { [person.slice(0, at)]: person.slice(at + 1) };
-  const { user, key, group, tenant, client, scope, via } = parts as Exclude<Person, string>;
+  const { user, key, group, tenant, client, scope, via } = partsOf(person);
   const [issuer, subject] = key === undefined ? split(user ?? 'somebody') : ['omnibus:keys', key];
   const agents = listOf(via);
   return {
@@ -32,6 +34,22 @@ export function personOf(person: Person): Facts | undefined {
   };
 }
 
+/** What is known of a caller that is written as a text, as its parts. */
+export function partsOf(person: Person): PersonParts {
+  if (typeof person !== 'string') return person;
+  const at = person.indexOf(':');
+  return person === 'nobody' ? {} : at === -1 ? { user: person } : { [person.slice(0, at)]: person.slice(at + 1) };
+}
+
+/** Why a text names no caller that can be tried, for the operator; undefined where it names one. */
+export function personProblem(person: Person): string | undefined {
+  if (person === 'nobody') return undefined;
+  if (person === 'everyone') return 'expected one caller; "nobody" is one who is not authenticated';
+  if (typeof person === 'string') return whoProblem(person)?.replace('"everyone", or one of', '"nobody", or one of');
+  const { user } = person;
+  return user === undefined || user.includes('|') ? undefined : 'user: expected "ISSUER|SUBJECT"';
+}
+
 export function whoText(person: Person): string {
   return typeof person === 'string' ? person : Object.entries(person).map(([kind, value]) => `${kind}:${[value].flat().join(',')}`).join(' ');
 }
@@ -40,6 +58,20 @@ export function whoText(person: Person): string {
 export function targetOf(text: string): Target {
   const [, kind = 'tool', server = '', name = ''] = /^(?:(tool|prompt|resource):)?([^/]*)\/?(.*)$/su.exec(text) ?? [];
   return { kind: kind as Target['kind'], server, name };
+}
+
+/** Why a text names nothing that can be tried at the servers of a configuration: a case about it would tell nothing of the rules. */
+export function targetProblem(text: string, config: Config): string | undefined {
+  const { kind, server, name } = targetOf(text);
+  if (server === '' || name === '') return `expected "server/tool", "prompt:server/name" or "resource:server/uri", got ${JSON.stringify(text)}`;
+  if (!enabledServers(config).has(server) && !config.discovery.kubernetes.enabled) return `there is no server ${JSON.stringify(server)}`;
+  return kind !== 'resource' && name.includes('*') ? `"*" stands for no other names here: name one ${kind}` : undefined;
+}
+
+/** Why a time or an address cannot be tried. A time without a zone would mean another moment on each machine. */
+export function momentProblem(at: Date | string | undefined, from: string | undefined): string | undefined {
+  if (typeof at === 'string' && (Number.isNaN(Date.parse(at)) || !/^\d{4}-\d\d-\d\d(?:$|.*(?:Z|[+-]\d\d:?\d\d)$)/.test(at))) return `at: expected a time with its zone, such as "2026-11-23T09:00:00Z" or "2026-11-23T10:00:00+01:00", got ${JSON.stringify(at)}`;
+  return from === undefined || isIP(from) !== 0 ? undefined : `from: expected an IP address, got ${JSON.stringify(from)}`;
 }
 
 /** Splits `ISSUER|SUBJECT` at the first bar: issuers are URLs, which have none. */

@@ -5,9 +5,9 @@ import { redactionBy, type Guardrail } from '@omnibus/policy';
 import { isObject, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { decide, explain, hintsOf, loadPolicy, type LoadedPolicy } from '../policy-decisions.ts';
+import { decide, explain, hintsOf, loadPolicy, openPolicy, type LoadedPolicy } from '../policy-decisions.ts';
 import { differencesOf } from '../policy-diff.ts';
-import { person, whoText } from '../policy-words.ts';
+import { momentProblem, person, personProblem, targetProblem, whoText, type Person } from '../policy-words.ts';
 import { answer, answerEither, answerJson, CommandProblem, runCommand } from '../outcome.ts';
 import { needSettings } from './settings.ts';
 
@@ -50,6 +50,11 @@ export function testPolicy(file: string, { config: given, json = false }: Policy
   return runCommand(json, async () => {
     const read = casesOf(file);
     const loaded = await policyOf(given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)));
+    const problems = read.cases.flatMap(({ as, call, at, from }, index) => {
+      const asked = personProblem(as);
+      return [...(asked === undefined ? [] : [`as: ${asked}`]), targetProblem(call, loaded.config), momentProblem(at, from)].filter((each) => each !== undefined).map((problem) => `${file}: cases.${index}: ${problem}`);
+    });
+    if (problems.length > 0) throw new CommandProblem('config', problems.join('\n'));
     const decided = read.cases.map((each) => decideCase(loaded, each));
     const failed = decided.filter(({ isAsExpected }) => !isAsExpected).length;
     if (json) answerJson({ cases: decided, failed });
@@ -96,8 +101,11 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
   return runCommand(json, async () => {
     const { config, args, at, from, hint = [] } = options;
     const loaded = await policyOf(config);
+    const as = personIn(who);
+    const problem = targetProblem(what, loaded.config) ?? momentProblem(at, from);
+    if (problem !== undefined) throw new CommandProblem(problem.startsWith('there is no') ? 'unknown' : 'usage', problem);
     const around = { args: args === undefined ? undefined : argumentsOf(args), at: at === undefined ? undefined : new Date(at), from, hints: hintsOf(hint) };
-    const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, who, what, around);
+    const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, as, what, around);
     const rules = all.map(({ effect, id, why }) => ({ effect, id, why }));
     const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`;
     answerEither(json, { who, what, outcome, rule, because, redacted, rules, guardrails }, `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`);
@@ -105,34 +113,48 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
   });
 }
 
+/** A caller as a rule names one, or several parts at once as JSON. @throws {CommandProblem} */
+function personIn(text: string): Person {
+  try {
+    const given = text.startsWith('{') ? person.parse(JSON.parse(text)) : text;
+    const problem = personProblem(given);
+    if (problem === undefined) return given;
+    throw new Error(problem);
+  } catch (error) {
+    throw new CommandProblem('usage', `${JSON.stringify(text)} is no caller: ${error instanceof z.ZodError ? error.issues.map(({ message }) => message).join('; ') : (error as Error).message}`);
+  }
+}
+
 /** @throws {CommandProblem} */
 function argumentsOf(text: string): JsonObject | undefined {
   try {
     const given: unknown = JSON.parse(text);
-    return isObject(given) ? given : undefined;
+    if (isObject(given)) return given;
+    throw new Error('it is no object');
   } catch (error) {
-    throw new CommandProblem('usage', `--args is not JSON: ${(error as Error).message}`);
+    throw new CommandProblem('usage', `--args is no JSON object: ${(error as Error).message}`);
   }
 }
 
 export function diffPolicies(before: string, after: string, { names, json }: { readonly names?: string; readonly json?: boolean }): Promise<void> {
   return runCommand(json, async () => {
-    const [old, now] = [await policyOf(before), await policyOf(after)];
+    const [old, now] = [await policyOf(before, true), await policyOf(after, true)];
     const known = names === undefined ? [] : readFileSync(names, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
     const differences = [...differencesOf(old, now, known)].map(([who, changes]) => ({ who, changes }));
-    const lines = differences.flatMap(({ who, changes }) => [who, ...changes.map(({ what, was, is, rule, gains }) => `  ${gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}`)]);
+    const lines = differences.flatMap(({ who, changes }) => [who, ...changes.map(({ what, was, is, rule, gains }) => `  ${gains === undefined ? '~' : gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}`)]);
     answerEither(json, differences, lines.length === 0 ? 'nobody gains or loses anything\n' : `${lines.join('\n')}\n`);
     return 'done';
   });
 }
 
-/** Loads a configuration and compiles its rules. @throws {CommandProblem} */
-async function policyOf(given: string | undefined): Promise<LoadedPolicy> {
+/** Loads a configuration and compiles its rules. @param isOpenTaken whether one without rules means that everybody may do everything, as it does for a gateway. @throws {CommandProblem} */
+async function policyOf(given: string | undefined, isOpenTaken = false): Promise<LoadedPolicy> {
   // No server is connected to, so the secrets of servers are not read.
   const { config, file } = await needSettings(given, { role: 'session' });
   const loaded = await loadPolicy(config).catch((error: unknown) => {
-    throw new CommandProblem('config', (error as Error).message);
+    throw new CommandProblem('config', (error as Error).message.replaceAll(/^/gm, `${file}: `));
   });
+  if (loaded === undefined && isOpenTaken) return openPolicy(config);
   if (loaded === undefined) throw new CommandProblem('config', `${file} has no rules (access) and no guardrails`);
   return loaded;
 }

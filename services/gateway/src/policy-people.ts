@@ -1,0 +1,50 @@
+/** The callers that a comparison of rules tries: everybody whom a rule names, of whom nothing else is known, and whoever is two of them at once. */
+import { hasTenants, enabledServers, type Config } from '@omnibus/config';
+import { partsOf, whoText, type Person, type PersonParts } from './policy-words.ts';
+
+export interface Tried {
+  readonly label: string;
+  readonly person: Person;
+  /** Labels of those whom this caller is at once; empty for one that a rule names. */
+  readonly of: readonly string[];
+}
+
+/** Callers that are tried at most. */
+const maxPeople = 500;
+
+export function peopleOf(configs: readonly Config[]): readonly Tried[] {
+  const rules = configs.flatMap(({ access }) => access?.rules ?? []);
+  const named = (whos: readonly unknown[]): ReadonlyMap<string, Person> => new Map(whos.flat().filter((each) => each !== undefined && each !== 'everyone').map((each) => [whoText(each as Person), meantBy(each as Person)]));
+  const tenants = configs.filter((config) => hasTenants(config)).flatMap((config) => [...enabledServers(config).values()].flatMap((server) => server.tenants ?? [])).map((tenant) => `tenant:${tenant}`);
+  const singles = named([...rules.flatMap(({ who, except }) => [who, except]), ...tenants]);
+  // Two at once make a difference where one of them is what a rule denies, asks, redacts or excepts.
+  const narrowing = named(rules.flatMap(({ who, except, allow }) => [allow === undefined ? who : undefined, except]));
+  const people = new Map<string, Tried>([['nobody in particular', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [label as string, { label: label as string, person: person as Person, of: [] }]));
+  for (const [one, first] of narrowing) {
+    for (const [other, second] of singles) {
+      const both = one === other ? undefined : together(first, second);
+      const label = [one, other].toSorted().join(' and ');
+      if (both !== undefined && !people.has(label)) people.set(label, { label, person: both, of: [one, other] });
+      if (people.size >= maxPeople) return [...people.values()];
+    }
+  }
+  return [...people.values()].slice(0, maxPeople);
+}
+
+/** A caller that a rule names, with `via: any` replaced by a made-up agent. */
+function meantBy(person: Person): Person {
+  if (typeof person === 'string' || person.via === undefined) return person;
+  return { ...person, via: [person.via].flat().map((each) => (each === 'any' ? 'some agent' : each)) };
+}
+
+/** @returns undefined where nobody can be both, such as a caller of two tenants. */
+function together(one: Person, other: Person): Person | undefined {
+  const [first, second] = [partsOf(one), partsOf(other)];
+  const isOne = (part: 'user' | 'key' | 'tenant' | 'client'): boolean => first[part] === undefined || second[part] === undefined || first[part] === second[part];
+  if (!isOne('user') || !isOne('key') || !isOne('tenant') || !isOne('client') || [first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined)) return undefined;
+  const all = (part: 'group' | 'scope' | 'via'): PersonParts['group'] => {
+    const texts = [first[part] ?? [], second[part] ?? []].flat();
+    return texts.length === 0 ? undefined : texts;
+  };
+  return { ...first, ...Object.fromEntries(Object.entries(second).filter(([, value]) => value !== undefined)), group: all('group'), scope: all('scope'), via: all('via') };
+}
