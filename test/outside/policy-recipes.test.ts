@@ -106,7 +106,7 @@ describe('diff', () => {
     ['who approves', one('ask: [a/x], approvers: "group:x"'), one('ask: [a/x], approvers: ["group:x", "group:y"]'), 'group:e\n  ~ a/x: ask: ask (group:x approves) -> ask: ask (group:x or group:y approves) (r)'],
     ['what is redacted', rules('{ id: r, who: everyone, allow: [a] }', '{ id: q, who: "group:e", redact: [a/x], patterns: [email, card] }'), rules('{ id: r, who: everyone, allow: [a] }', '{ id: q, who: "group:e", redact: [a/x], patterns: [email] }'), 'group:e\n  ~ a/x: redacted: redact (email, card) -> redacted: redact (email) (q)'],
     ['callers of two groups', rules('{ id: r, who: "group:e", allow: [a] }', '{ id: s, who: "group:f", deny: [a/drop] }'), rules('{ id: r, who: "group:e", allow: [a] }'), 'group:e and group:f\n  + a/drop: hidden -> allow (r)'],
-    ['rules that are only recorded', one('allow: [a]'), `${one('allow: [a]').replace('access: {', 'access: { mode: record,')}`, 'everybody\n  + mode: enforce -> record'],
+    ['rules that are only recorded', one('allow: [a]'), one('allow: [a]').replace('access: {', 'access: { mode: record,'), 'everybody\n  + mode: enforce -> record'],
     ['guardrails', `${one('allow: [a]')}guardrails: [{ id: g, patterns: key }]\n`, one('allow: [a]'), 'everybody\n  + guardrail g: looks -> gone'],
     ['a server of tenants', `${server.replace(' } }', ', tenants: [acme] } }')}access: { default: allow }\n`, `${server}access: { default: allow }\n`, '+ a/something: hidden -> allow'],
     ['no rules any more', one('allow: [a/x]'), server, '+ a/x: hidden -> allow'],
