@@ -31,6 +31,7 @@ const oauth = z.strictObject({
   clientId: z.string().min(1).optional().describe('Client id under which the gateway is registered at the issuer, with the redirect address `publicUrl`/connect/callback. Default: the gateway uses `clientMetadataUrl` where the issuer takes that, or registers itself.'),
   clientSecret,
   clientMetadataUrl: z.url({ protocol: /^https$/, error: 'expected an https:// address' }).optional().describe('Address of a document that describes the gateway, for issuers that take such an address as a client id. Default: `publicUrl`/connect/client.json, if `publicUrl` is https://.'),
+  beforeSignIn: z.enum(['fail', 'wait']).default('fail').describe('What becomes of a call whose user has to sign in first. fail: it ends at once with the address, and is made again by the client. wait: it goes on by itself after the sign-in, within its time limits and nine and a half minutes; it ends at once where the client can neither be asked to open the address nor wants progress, which names the address, and no browser of this machine shows the page.'),
   issuer, scopes, allowedHosts, resource,
 });
 

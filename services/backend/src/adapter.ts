@@ -40,7 +40,7 @@ export class Adapter {
   readonly #options: AdapterOptions;
   readonly #connection: UpstreamConnection;
   readonly #pool: ConnectionPool;
-  readonly #calls: Calls;
+  readonly calls: Calls;
   readonly #subscriptions: ResourceSubscriptions;
   readonly #levels: LogLevels<UpstreamConnection>;
   readonly #tasks = new Tasks();
@@ -74,7 +74,7 @@ export class Adapter {
       hasLogging: () => 'logging' in this.record.capabilities,
       tell: (method, params, connection) => this.#tell(method, params, connection),
     });
-    this.#calls = new Calls({
+    this.calls = new Calls({
       server, config, wheel, log,
       meter: metrics.upstream.callMeter(server),
       tracing: options.tracing, tap: options.tap, catalog: this.#catalog,
@@ -112,7 +112,7 @@ export class Adapter {
     });
     this.#slumber = new Slumber({
       wheel, afterMs: config.sleepAfter, base: this.#connection, changed: options.slept,
-      isBusy: () => this.#calls.running + this.#calls.waiting + this.#pool.size > 0 || this.#tasks.areRunningOn(this.#connection) || this.#subscriptions.isNeeded(this.#connection),
+      isBusy: () => this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#tasks.areRunningOn(this.#connection) || this.#subscriptions.isNeeded(this.#connection),
     });
   }
 
@@ -145,13 +145,13 @@ export class Adapter {
 
   /** The stored credentials of a user have changed. */
   async credentialsChanged(principal: Principal): Promise<void> {
-    const { credentials } = this.#options;
-    const change = await credentials?.users?.changed(principal);
-    if (change === 'new' && credentials?.users?.areSeveral === false) this.#connection.reconnect('a user has signed in', true);
-    if (credentials?.users?.areSeveral !== true) return;
+    const users = this.#options.credentials?.users;
+    const change = await users?.changed(principal);
+    if (change === 'new' && users?.areSeveral === false) this.#connection.reconnect('a user has signed in', true);
     // What he had opened was opened with something else, or with nothing. To one who has nothing any more the server says so itself.
-    if (change === 'new') this.#pool.renewFor(principal, 'its user has signed in');
-    this.#catalog.owners?.changed(principal);
+    if (change === 'new' && users?.areSeveral === true) this.#pool.renewFor(principal, 'its user has signed in');
+    if (users?.areSeveral === true) this.#catalog.owners?.changed(principal);
+    this.calls.signIns.changed(principal);
   }
 
   /** Resolves when its programs have ended. */
@@ -180,7 +180,7 @@ export class Adapter {
   /** Says which of the exchanges are open here, and sends the questions of these again. */
   held(exchanges: readonly ExchangeId[]): ExchangeId[] {
     this.#questions.askAgain(exchanges);
-    return this.#calls.held(exchanges);
+    return this.calls.held(exchanges);
   }
 
   /** Takes a call. */
@@ -189,7 +189,7 @@ export class Adapter {
     this.#slumber.used();
     // From now on the session's calls come here, where the server keeps state for it.
     if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
-    this.#calls.begin(command, reply);
+    this.calls.begin(command, reply);
   }
 
   /** From now on another adapter writes what is known of the server. */
@@ -214,7 +214,7 @@ export class Adapter {
 
   /** Lets running calls end within the limit, and closes the connections. No new calls come any more. */
   async stop(drainMs: number): Promise<void> {
-    await this.#calls.drained(drainMs);
+    await this.calls.drained(drainMs);
     this.#slumber.stop();
     for (const subscription of this.#controls) subscription.close();
     await Promise.all([this.#connection.stop(), this.#pool.stop()]);
@@ -222,7 +222,7 @@ export class Adapter {
   }
 
   get load(): { readonly running: number; readonly waiting: number; readonly connections: number } {
-    return { running: this.#calls.running, waiting: this.#calls.waiting, connections: this.#pool.size };
+    return { running: this.calls.running, waiting: this.calls.waiting, connections: this.#pool.size };
   }
 
   /** Whether the server keeps state for a caller: in a program behind this adapter, or in a connection of the caller's own. */
@@ -234,11 +234,11 @@ export class Adapter {
     switch (command.kind) {
       case 'cancel':
         // A command with a worker's name says that the exchange was given up at that worker only, and may run here.
-        if (command.worker === undefined || command.worker === this.#options.worker) this.#calls.cancel(command.exchange, command.reason, command.isTimeout === true);
+        if (command.worker === undefined || command.worker === this.#options.worker) this.calls.cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
       case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);
-        this.#calls.answered(command.asker as ExchangeId, command.input);
+        this.calls.answered(command.asker as ExchangeId, command.input);
         return;
       case 'input-progress':
         this.#questions.passProgress(command.asker, command.input, command.params);

@@ -75,7 +75,7 @@ export class Backend {
     this.#config = options.config;
     this.#limits = options.config.limits;
     this.#means = new SharedMeans(this.#limits, options.metrics);
-    this.#accounts = new Accounts({ ...options, agents: this.#means.agents, changed: (server, principal) => this.#served.get(server)?.adapter.credentialsChanged(principal) });
+    this.#accounts = new Accounts({ ...options, agents: this.#means.agents, adapterOf: (server) => this.#served.get(server)?.adapter });
     this.#definitions = new AllDefinitions({ ...options, file: resolve(options.baseFolder, options.config.security.definitionsFile) });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,

@@ -115,10 +115,7 @@ export class Attempt implements PendingReply {
   }
 
   get #words(): CallWords {
-    const { call } = this;
-    const { context } = call.command;
-    call.words ??= new CallWords({ context, reply: call.reply, dropped: this.#port.dropped, least: () => (call.running === undefined ? context.logLevel : this.#port.levels.least(call.running.connection, context)) });
-    return call.words;
+    return wordsOf(this.call, this.#port);
   }
 
   // --- what it takes to go on ---------------------------------------------------------------------------------------------
@@ -158,4 +155,11 @@ export class Attempt implements PendingReply {
   reconnect(problem: string): void {
     this.connection.reconnect(problem);
   }
+}
+
+/** What the server says about a call goes through these, over all its attempts. */
+export function wordsOf(call: Call, { dropped, levels }: Pick<AttemptPort, 'dropped' | 'levels'>): CallWords {
+  const { context } = call.command;
+  call.words ??= new CallWords({ context, reply: call.reply, dropped, least: () => (call.running === undefined ? context.logLevel : levels.least(call.running.connection, context)) });
+  return call.words;
 }

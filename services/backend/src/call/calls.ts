@@ -18,10 +18,11 @@ import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool, Taken } from '../connection/pool.ts';
 import type { LogLevels } from '../subscriptions/log-levels.ts';
 import type { ResourceSubscriptions } from '../subscriptions/resource-subscriptions.ts';
-import { Attempt, type AttemptPort } from './attempt.ts';
+import { Attempt, wordsOf, type AttemptPort } from './attempt.ts';
 import { CallTelling } from './call-telling.ts';
 import { Call, listedToolOf, resultOf, tracedParams } from './call.ts';
-import { askedToSignIn, type CallSignIn } from './sign-in.ts';
+import { CallSignIns } from './call-sign-ins.ts';
+import type { CallSignIn } from './sign-in.ts';
 import type { QuestionRelay } from './question-relay.ts';
 import type { SchemaChecks } from './schema-checks.ts';
 import type { Tasks } from './tasks.ts';
@@ -60,11 +61,12 @@ export class Calls {
   readonly #drain: Drain;
   readonly #telling: CallTelling;
   readonly #port: AttemptPort;
+  /** The calls whose users have to sign in first. */
+  readonly signIns: CallSignIns;
 
   constructor(options: CallsOptions) {
     this.#options = options;
-    const { concurrency, maxWaiting } = options.config;
-    this.#bulkhead = new Bulkhead({ concurrency, maxWaiting });
+    this.#bulkhead = new Bulkhead(options.config);
     const { wheel, catalog, questions, levels, dropped } = options;
     this.#drain = new Drain(wheel);
     this.#telling = new CallTelling(options.tap, options.server, () => this.#calls.toArray());
@@ -74,6 +76,11 @@ export class Calls {
       answered: (attempt, outcome, requestId) => this.#answered(attempt, outcome, requestId),
       finish: (call, outcome) => this.#finish(call, outcome),
     };
+    this.signIns = new CallSignIns({
+      signIn: options.signIn, wheel, questions, isOpen: (call) => this.#calls.has(call),
+      again: (call) => (call.place === undefined ? this.#enter(call) : this.#run(call)), end: (call, outcome) => this.#end(call, outcome),
+      report: (call, message, step) => wordsOf(call, this.#port).progress({ token: undefined, progress: step, message }),
+    });
   }
 
   get running(): number {
@@ -92,6 +99,7 @@ export class Calls {
 
   /** Resolves when no call is open, or when the limit has passed. */
   drained(limitMs: number): Promise<void> {
+    this.signIns.stop();
     return this.#drain.until(() => this.#calls.size === 0, limitMs).then(this.#telling.stop);
   }
 
@@ -103,19 +111,21 @@ export class Calls {
     const call = new Call(command, reply, limit, span);
     this.#calls.add(call);
     if (call.tag !== undefined) this.#telling.tell(call, 'queued', { server, running: this.running, waiting: this.waiting });
+    this.#enter(call);
+  }
+
+  #enter(call: Call): void {
+    const since = performance.now();
     let waits = false;
-    const place = this.#bulkhead.enter(context.session, (given) => {
-      if (waits) this.#options.meter.waited((performance.now() - call.arrivedAt) / 1_000);
+    const place = this.#bulkhead.enter(call.session, (given) => {
+      if (waits) this.#options.meter.waited((performance.now() - since) / 1_000);
       call.place = given;
       this.#run(call);
     });
     waits = true;
-    if (place !== undefined) {
-      call.place = place;
-      return;
-    }
-    const { concurrency, maxWaiting } = this.#options.config;
-    this.#refuse(call, fault('upstream.busy', `server "${server}" is busy: of ${concurrency} requests that may run and ${maxWaiting} that may wait, this session has its share`, { server }));
+    call.place = place;
+    const { server, config: { concurrency, maxWaiting } } = this.#options;
+    if (place === undefined) this.#refuse(call, fault('upstream.busy', `server "${server}" is busy: of ${concurrency} requests that may run and ${maxWaiting} that may wait, this session has its share`, { server }));
   }
 
   /** A client has answered a question of a call. The time limit stood still at the session meanwhile, and so it must here. */
@@ -263,17 +273,7 @@ export class Calls {
   }
 
   #finish(call: Call, given: ExchangeOutcome): void {
-    const asking = askedToSignIn(given, call.command, this.#options.signIn.ask);
-    if (asking === undefined) this.#end(call, given);
-    else void asking.then((answer) => {
-      if (answer.kind === 'question') {
-        // Nothing was done with the call so far: it is made when that is answered.
-        if (this.#calls.has(call)) this.#options.questions.askForRound(call, 'elicitation/create', answer.params, (said) => void answer.answered(said).then((refusal) => (refusal === undefined ? this.#run(call) : this.#end(call, refusal))));
-        return;
-      }
-      this.#options.questions.rememberElicitations(answer, call.session);
-      this.#end(call, answer);
-    });
+    if (!this.signIns.takes(call, given)) this.#end(call, given);
   }
 
   #end(call: Call, given: ExchangeOutcome): void {
@@ -290,6 +290,7 @@ export class Calls {
   #forget(call: Call, result: CallResult): boolean {
     if (!this.#calls.remove(call)) return false;
     this.#options.questions.forget(call.command.exchange);
+    this.signIns.forget(call);
     call.limit.cancel();
     this.#options.meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, listedToolOf(call.command, this.#options.catalog));
     call.place?.leave(); // A2

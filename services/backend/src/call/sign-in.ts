@@ -8,14 +8,33 @@ export interface SignInDesk {
   ask(server: ServerName, wanted: Challenge, command: CallCommand): Promise<SignInAnswer>;
 }
 
-/** What such a call comes to: an outcome, or a question to its client first. */
-export type SignInAnswer = ExchangeOutcome | {
+/** What such a call comes to: an outcome, a question to its client first, or a wait for its user. */
+export type SignInAnswer = ExchangeOutcome | WaitForSignIn | {
   readonly kind: 'question';
   /** Of `elicitation/create`. */
   readonly params: JsonObject;
   /** Never rejects. @returns undefined where the call can be made now. */
   readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
+  /** As with a wait. */
+  readonly done?: ExchangeOutcome | undefined;
 };
+
+/** A call that is made when its user has signed in. */
+interface WaitForSignIn {
+  readonly kind: 'wait';
+  /** Of `elicitation/create`, where the client is asked to open the address; undefined where it is told otherwise. */
+  readonly params: JsonObject | undefined;
+  /** For the progress of the call, where the client wants that. */
+  readonly message: string;
+  /** What the call is answered where it cannot wait (any longer). */
+  readonly otherwise: ExchangeOutcome;
+  /** What it is answered where the client does not open the address. */
+  readonly declined: ExchangeOutcome;
+  /** Whether somebody has signed in, and the user has to confirm that with a code. */
+  readonly isCodeWanted: () => Promise<boolean>;
+  /** What it is answered after the sign-in, if it is for the gateway and no server has to be called. */
+  readonly done?: ExchangeOutcome | undefined;
+}
 
 /** What such a call is answered; undefined where it was refused for something else. */
 export type AsksForSignIn = (command: CallCommand) => Promise<SignInAnswer> | undefined;
@@ -23,6 +42,8 @@ export type AsksForSignIn = (command: CallCommand) => Promise<SignInAnswer> | un
 /** How calls and sign-ins of users meet. */
 export interface CallSignIn {
   readonly ask: AsksForSignIn;
+  /** Whether there are no credentials of that user that the server accepts, as far as is known. */
+  readonly isWanted: (principal: Principal) => boolean;
   /** The outcome of a call that is for the gateway: of the tool that stands for a sign-in. The server has no such tool, and would answer that. */
   readonly refusal: (command: CallCommand) => ExchangeOutcome | undefined;
 }
@@ -39,19 +60,22 @@ interface SignInOptions {
 
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
+  const isForStandIn = ({ method, params, context: { principal } }: CallCommand): boolean => method === 'tools/call' && isStandIn(params['name'], principal);
+  const signedIn: ExchangeOutcome = { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } };
   return {
     ask(command) {
       const { principal } = command.context;
       const wanted = wantedBy(principal);
       if (wanted === undefined) return undefined;
       asked(principal);
-      return signIns?.ask(server, wanted, command);
+      const done = isForStandIn(command) ? signedIn : undefined;
+      return signIns?.ask(server, wanted, command).then((answer) => (answer.kind === 'wait' || answer.kind === 'question' ? { ...answer, done } : answer));
     },
-    refusal({ method, params, context: { principal } }) {
-      if (signIns === undefined || method !== 'tools/call' || !isStandIn(params['name'], principal)) return undefined;
-      if (wantedBy(principal) !== undefined) return { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
-      // His lists are about to be read.
-      return { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } };
+    isWanted: (principal) => wantedBy(principal) !== undefined,
+    refusal(command) {
+      if (signIns === undefined || !isForStandIn(command)) return undefined;
+      // The lists of a user who has signed in are about to be read.
+      return wantedBy(command.context.principal) === undefined ? signedIn : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
     },
   };
 }

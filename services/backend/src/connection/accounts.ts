@@ -2,7 +2,7 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfUsers, type ServerConfig } from '@omnibus/config';
 import { CredentialProblem, TokenReceiver, type Vault } from '@omnibus/credentials';
-import type { CallerTokenReply, Principal, ServerName } from '@omnibus/protocol';
+import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../transport/agents.ts';
 import type { AskEdge } from '../transport/credentials/caller-accounts.ts';
@@ -34,8 +34,13 @@ interface AccountsOptions {
   readonly baseFolder: string;
   readonly users: UserOptions;
   readonly agents: Agents;
-  /** Called when the stored credentials of a user for a server have changed. */
-  readonly changed: (server: string, principal: Principal) => Promise<void> | undefined;
+  /** What hears that the stored credentials of a user for a server have changed, and that a user has to confirm a sign-in with a code. */
+  readonly adapterOf: (server: string) => AccountObserver | undefined;
+}
+
+interface AccountObserver {
+  credentialsChanged(principal: Principal): Promise<void>;
+  readonly calls: { readonly signIns: { codeWanted(principal: Principal): void } };
 }
 
 interface Users {
@@ -110,14 +115,20 @@ export class Accounts {
   }
 
   async #start(): Promise<Users> {
-    const { bus, log, users: { openVaults, base, show, ready }, changed } = this.#options;
+    const { bus, log, users: { openVaults, base, show, ready }, adapterOf } = this.#options;
     const { connections: vault, passing } = await openVaults();
-    const signIns = new SignIns({ bus, log, vault, passing, base, show, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => changed(server, principal) });
+    const signIns = new SignIns({ bus, log, vault, passing, base, show, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => adapterOf(server)?.credentialsChanged(principal) });
     const watch = await vault.watch(({ purpose, server, principal }) => {
-      if (purpose === 'connection') changed(server, principal as Principal)?.catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+      if (purpose === 'connection') adapterOf(server)?.credentialsChanged(principal as Principal).catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+    });
+    const codes = await passing.watch(({ purpose, server, principal }) => {
+      if (purpose !== 'pending') return;
+      const failed = (error: unknown): void => log.error({ err: error, server }, 'it could not be found out whether a sign-in waits for its code');
+      signIns.isCodeWanted(parseServerName(server), principal as Principal).then((isWanted) => (isWanted ? adapterOf(server)?.calls.signIns.codeWanted(principal as Principal) : undefined)).catch(failed);
     });
     const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' }).catch((error: unknown) => {
       watch.close();
+      codes.close();
       throw error;
     });
     ready?.(signIns);
@@ -125,6 +136,7 @@ export class Accounts {
       vault, signIns,
       stop: async () => {
         watch.close();
+        codes.close();
         await heard.drain();
       },
     };

@@ -144,7 +144,7 @@ export class ConnectionLife {
     if (this.isReady) this.lose(isAtOnce ? 'connection' : 'faults', problem);
     if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
     this.#retry?.cancel();
-    this.#actor.send({ type: 'retry.due' });
+    this.#actor.send({ type: 'credentials.changed' });
   }
 
   #openTransport(): void {

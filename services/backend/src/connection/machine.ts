@@ -4,7 +4,8 @@
  *            start               transport.opened           handshake.done
  *   idle ------------> connecting ----------------> negotiating ---------> ready
  *                        ^   |                          |  ^                 |
- *              retry.due |   | lost                lost |  | session.gone    | lost
+ *            retry.due,  |   | lost                lost |  | session.gone    | lost
+ *    credentials.changed |   |                          |  |                 |
  *                        |   v                          v  +-----------------+
  *                        backoff <--------------------------------------------
  *
@@ -27,6 +28,7 @@ export type ConnectionEvent =
   | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: ServerTrouble | undefined }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
+  | { readonly type: 'credentials.changed' }
   | { readonly type: 'doze' }
   | { readonly type: 'wake' }
   | { readonly type: 'stop' };
@@ -94,7 +96,8 @@ export const connectionMachine = setup({
     backoff: {
       entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure', 'noteDown'],
       exit: 'cancelRetry',
-      on: { 'retry.due': 'connecting', lost: {} },
+      // With other credentials it has not failed so far, and requests wait for it (C4).
+      on: { 'retry.due': 'connecting', 'credentials.changed': { target: 'connecting', actions: 'forgetProblem' }, 'lost': {} },
     },
     asleep: { entry: ['closeTransport', 'noteAsleep'], on: { wake: 'connecting', lost: {} } },
     stopped: { type: 'final', entry: 'closeTransport' },

@@ -84,11 +84,14 @@ export class UserCredentials implements UserAccounts {
   readonly #users = new Map<Principal, UserTokens>();
   /** The credentials of shared connections: those of the machine's one user, or none. */
   readonly base: UserTokens | NoCredentials;
+  /** Whether calls wait for a sign-in. */
+  readonly doWait: boolean;
 
-  constructor(options: CredentialsOptions, { issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts, resource }: OAuth, url: string, vault: Vault) {
+  constructor(options: CredentialsOptions, { beforeSignIn, issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts, resource }: OAuth, url: string, vault: Vault) {
     this.#options = options;
     this.#vault = vault;
     this.#asked = asking(options);
+    this.doWait = beforeSignIn === 'wait';
     this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' '), namesResource: resource };
     this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }

@@ -6,7 +6,7 @@
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
-import { anonymous, fault, isObject, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
+import { anonymous, fault, isObject, roundMethods, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
 import { Connections, ownerOf } from './connections.ts';
@@ -38,7 +38,17 @@ interface Question {
   readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
 }
 
-type SignInAnswer = ExchangeOutcome | Question;
+/** A call that is made when its user has signed in (`call/sign-in.ts`). */
+interface Wait {
+  readonly kind: 'wait';
+  readonly params: JsonObject | undefined;
+  readonly message: string;
+  readonly otherwise: ExchangeOutcome;
+  readonly declined: ExchangeOutcome;
+  readonly isCodeWanted: () => Promise<boolean>;
+}
+
+type SignInAnswer = ExchangeOutcome | Question | Wait;
 
 interface Ticket {
   readonly server: ServerName;
@@ -94,14 +104,29 @@ export class SignIns {
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${await this.#options.base()}/connect/${ticket}`;
     const why = await this.#isLost(server, context.principal) ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.' : undefined;
+    const inWordsOf = (text: string, isFault = method !== 'tools/call'): ExchangeOutcome => (isFault ? { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) } : inWords(text, true));
+    const message = [`The server "${server}" wants you to sign in.`, why ?? []].flat().join(' ');
+    const wait = (params: JsonObject | undefined, said: string, otherwise: ExchangeOutcome): SignInAnswer => {
+      if (this.#options.users(server)?.doWait !== true || !roundMethods.has(method)) return otherwise;
+      const declined = inWordsOf(`The server "${server}" wants its user to sign in first, and the address was not opened. Ask again for another one.`);
+      return { kind: 'wait', params, message: said, otherwise, declined, isCodeWanted: () => this.isCodeWanted(server, context.principal) };
+    };
     const { elicitation: declared } = context.capabilities;
     if (isObject(declared) && isObject(declared['url'])) {
-      const message = [`The server "${server}" wants you to sign in.`, why ?? []].flat().join(' ');
-      return { kind: 'error', error: { code: urlElicitationRequired, message, data: { elicitations: [{ mode: 'url', elicitationId: elicitation, url, message }] } } };
+      const params = { mode: 'url', elicitationId: elicitation, url, message };
+      return wait(params, `${message} The call goes on after that.`, { kind: 'error', error: { code: urlElicitationRequired, message, data: { elicitations: [params] } } });
     }
-    const where = this.#browser.show(server, url) ? `on a page that a browser of this machine has opened; if it is not there, open ${url}` : `at ${url}`;
-    const text = [`The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes. Then ask again.`, why ?? []].flat().join(' ');
-    return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text }], isError: true } } : { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) };
+    const isShown = this.#browser.show(server, url);
+    const where = isShown ? `on a page that a browser of this machine has opened; if it is not there, open ${url}` : `at ${url}`;
+    const first = `The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes.`;
+    const otherwise = inWordsOf([`${first} Then ask again.`, why ?? []].flat().join(' '));
+    // A user who is shown the address by nothing but the answer would wait for it in vain.
+    return isShown || context.wantsProgress ? wait(undefined, [`${first} The call goes on after that.`, why ?? []].flat().join(' '), otherwise) : otherwise;
+  }
+
+  /** Whether somebody has signed in at the address that a user was given, and the user has to confirm that with a code. */
+  isCodeWanted(server: ServerName, principal: Principal): Promise<boolean> {
+    return this.#confirmations.isWaited(server, principal);
   }
 
   /** Whether the user has connected the server, and a key of the vault is missing that would decrypt it. */

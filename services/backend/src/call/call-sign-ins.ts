@@ -1,0 +1,168 @@
+/**
+ * Calls of one server that were refused because their user has to sign in first. Their client is asked or told where; where the configuration says so, the
+ * call waits and is made when the user has signed in.
+ *
+ * Invariants
+ *  W1  A waiting call has no place in the bulkhead and no connection: the calls of others go on.
+ *  W2  A wait ends once: with the sign-in, with its time, with its call (cancelled, out of time, blocked, its session ended), or with this adapter.
+ */
+import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
+import type { ExchangeOutcome, InputAnswer, Principal } from '@omnibus/protocol';
+import type { Call } from './call.ts';
+import type { QuestionRelay } from './question-relay.ts';
+import { askedToSignIn, type CallSignIn, type SignInAnswer } from './sign-in.ts';
+
+export interface CallSignInsOptions {
+  readonly signIn: CallSignIn;
+  readonly wheel: DeadlineWheel;
+  readonly questions: Pick<QuestionRelay, 'askForRound' | 'rememberElicitations'>;
+  isOpen(call: Call): boolean;
+  /** Makes the call, also where it has given its place back meanwhile. */
+  again(call: Call): void;
+  end(call: Call, outcome: ExchangeOutcome): void;
+  /** Tells the session, and the client where it wants progress, that the call goes on. @param step that increases. */
+  report(call: Call, message: string, step: number): void;
+}
+
+type Wait = Extract<SignInAnswer, { readonly kind: 'wait' }>;
+
+interface Waiting {
+  readonly call: Call;
+  readonly wait: Wait;
+  /** The refusal, from which it follows what the caller is asked next. */
+  readonly given: ExchangeOutcome;
+  readonly limit: Deadline;
+  tick: Deadline | undefined;
+}
+
+/** Longest wait: shorter than the ten minutes for which the address works, and than the default of `timeouts.max`, so that the call ends with the address and not with a time limit. */
+const maxWaitMs = 9.5 * 60_000;
+/** Time between two reports that a call waits, far shorter than the time after which clients and sessions give up a call that says nothing. */
+const reportMs = 5_000;
+/** Progress of a wait is a small fraction, so that the server's own progress, which has to increase, is passed on afterwards. */
+const stepSize = 1e-6;
+/** Bound on waiting calls of one server; further ones are answered with the address at once. */
+const maxWaiting = 1_000;
+/** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in for ever. */
+const maxWaits = 3;
+
+export class CallSignIns {
+  readonly #options: CallSignInsOptions;
+  readonly #waiting = new Map<Call, Waiting>();
+  readonly #waits = new WeakMap<Call, number>();
+  #isStopped = false;
+
+  constructor(options: CallSignInsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns false for a call that has ended as `given` says. */
+  takes(call: Call, given: ExchangeOutcome): boolean {
+    const asking = askedToSignIn(given, call.command, this.#options.signIn.ask);
+    if (asking === undefined) return false;
+    void asking.then((answer) => {
+      if (this.#options.isOpen(call)) this.#go(call, answer, given);
+    });
+    return true;
+  }
+
+  #go(call: Call, answer: SignInAnswer, given: ExchangeOutcome): void {
+    if (answer.kind === 'wait') this.#begin(call, answer, given);
+    // Nothing was done with the call so far: it is made when that is answered.
+    else if (answer.kind === 'question') this.#options.questions.askForRound(call, 'elicitation/create', answer.params, (said) => void answer.answered(said).then((refusal) => (refusal === undefined ? this.#again(call, answer.done) : this.#options.end(call, refusal))));
+    else this.#end(call, answer);
+  }
+
+  /** What is stored for a user has changed. */
+  changed(principal: Principal): void {
+    for (const { call, wait } of [...this.#waiting.values()]) if (call.command.context.principal === principal && !this.#isWanted(call)) this.#again(call, wait.done);
+  }
+
+  /** Somebody has signed in at the address that the user was given, and the user has to confirm that with a code. */
+  codeWanted(principal: Principal): void {
+    for (const { call, wait, given } of [...this.#waiting.values()]) {
+      if (call.command.context.principal !== principal || !this.#forget(call)) continue;
+      if (!this.takes(call, given)) this.#again(call, wait.done);
+    }
+  }
+
+  /** The call has ended. */
+  forget(call: Call): void {
+    if (this.#waiting.size > 0) this.#forget(call);
+  }
+
+  /** Ends all waits, since this adapter leaves: the calls are answered with the address. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { call, wait } of [...this.#waiting.values()]) this.#end(call, wait.otherwise);
+  }
+
+  #begin(call: Call, wait: Wait, given: ExchangeOutcome): void {
+    const count = (this.#waits.get(call) ?? 0) + 1;
+    this.#waits.set(call, count);
+    if (count > maxWaits) {
+      this.#end(call, wait.otherwise);
+      return;
+    }
+    call.place?.leave(); // W1
+    call.place = undefined;
+    if (wait.params === undefined) this.#hold(call, wait, given);
+    else this.#options.questions.askForRound(call, 'elicitation/create', wait.params, (said) => {
+      if (!this.#options.isOpen(call)) return;
+      if (isAccepted(said) || !this.#isWanted(call)) this.#hold(call, wait, given);
+      else this.#end(call, wait.declined);
+    });
+  }
+
+  #hold(call: Call, wait: Wait, given: ExchangeOutcome): void {
+    if (!this.#isWanted(call)) {
+      this.#again(call, wait.done);
+      return;
+    }
+    if (this.#isStopped || this.#waiting.size >= maxWaiting) {
+      this.#end(call, wait.otherwise);
+      return;
+    }
+    const { wheel } = this.#options;
+    const waiting: Waiting = { call, wait, given, tick: undefined, limit: wheel.schedule(maxWaitMs, () => this.#end(call, wait.otherwise)) };
+    this.#waiting.set(call, waiting);
+    this.#report(waiting, 1);
+    // The code may have come while the client was asked.
+    void wait.isCodeWanted().then((isWanted) => (isWanted && this.#waiting.get(call) === waiting ? this.codeWanted(call.command.context.principal) : undefined), () => undefined);
+  }
+
+  #report(waiting: Waiting, count: number): void {
+    waiting.tick = this.#options.wheel.schedule(reportMs, () => this.#report(waiting, count + 1));
+    this.#options.report(waiting.call, waiting.wait.message, count * stepSize);
+  }
+
+  #isWanted({ command: { context } }: Call): boolean {
+    return this.#options.signIn.isWanted(context.principal);
+  }
+
+  /** @param done the answer of a call for which no server has to be called. */
+  #again(call: Call, done: ExchangeOutcome | undefined): void {
+    this.#forget(call);
+    if (!this.#options.isOpen(call)) return;
+    if (done === undefined) this.#options.again(call);
+    else this.#options.end(call, done);
+  }
+
+  #end(call: Call, outcome: ExchangeOutcome): void {
+    this.#forget(call);
+    this.#options.questions.rememberElicitations(outcome, call.session);
+    this.#options.end(call, outcome);
+  }
+
+  /** @returns false when it does not wait. */
+  #forget(call: Call): boolean {
+    const waiting = this.#waiting.get(call);
+    waiting?.limit.cancel();
+    waiting?.tick?.cancel();
+    return this.#waiting.delete(call); // W2
+  }
+}
+
+function isAccepted(said: InputAnswer): boolean {
+  return 'result' in said && said.result['action'] === 'accept';
+}
