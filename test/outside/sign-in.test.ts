@@ -97,7 +97,7 @@ it('the metadata of a client come from its document, which is fetched only from 
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''}`);
     const { port } = documents.address() as AddressInfo;
     const of = (name: string): string => JSON.stringify({ client_id: `https://localhost:${port}${name}`, client_name: 'Documented', redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'], token_endpoint_auth_method: 'none' });
-    const answers: Readonly<Record<string, [number, string]>> = { '/client.json': [200, of('/client.json')], '/other.json': [200, of('/client.json')], '/large.json': [200, `${of('/large.json')}${' '.repeat(10_000)}`], '/moved.json': [302, ''] };
+    const answers: Readonly<Record<string, [number, string]>> = { '/client.json': [200, of('/client.json')], '/other.json': [200, of('/client.json')], '/large.json': [200, `${of('/large.json')}${' '.repeat(10_000)}`], '/moved.json': [302, ''], '/list.json': [200, '[]'], '/evil.json': [200, of('/evil.json').replace('http://localhost/callback', 'http://evil.example/callback')] };
     const [status, body] = answers[request.url ?? ''] ?? [404, ''];
     response.writeHead(status, { 'content-type': 'application/json', 'location': '/client.json' }).end(body);
   }).listen(0, '127.0.0.1');
@@ -107,9 +107,12 @@ it('the metadata of a client come from its document, which is fetched only from 
   const tokens = await new OAuthClient(issuer, `https://localhost:${port}/client.json`).signIn(new Browser(), ann.name, ann.password);
   expect((await fetch(`${issuer}/mcp`, { method: 'POST', headers: { authorization: `Bearer ${tokens.access_token}` } })).status).not.toBe(401);
   const before = asked.length;
-  for (const name of ['other', 'large', 'moved', 'missing']) {
-    expect((await new Browser().open(new OAuthClient(issuer, `https://localhost:${port}/${name}.json`).authorizeUrl(), callback)).status, name).toBeGreaterThanOrEqual(400);
+  const bad = [['other', 'its client_id is not its address'], ['large', 'it cannot be fetched, is too large'], ['moved', 'its address answers HTTP 302'], ['missing', 'its address answers HTTP 404'], ['evil', 'must be a loopback address'], ['list', 'it is no JSON object']] as const;
+  for (const [name, why] of bad) {
+    const page = await new Browser().open(new OAuthClient(issuer, `https://localhost:${port}/${name}.json`).authorizeUrl(), callback);
+    expect([page.status, page.text], name).toEqual([400, expect.stringContaining(why)]);
   }
+  expect(asked.length - before).toBe(bad.length);
   expect(asked.slice(before).every((each) => !each.endsWith('/client.json'))).toBe(true);
   const seen = asked.length;
   for (const id of [`https://127.0.0.1:${port}/client.json`, `https://[::1]:${port}/client.json`, 'https://169.254.169.254/client.json', `https://localhost:${port}/`, `http://localhost:${port}/client.json`]) {

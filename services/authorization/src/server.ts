@@ -3,13 +3,13 @@ import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Audit } from '@omnibus/audit';
 import { authorizationBuckets, type Bus } from '@omnibus/bus';
-import { isObject, type JsonObject } from '@omnibus/protocol';
-import { TokenBuckets } from '@omnibus/lifecycle';
+import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type * as oidc from 'oidc-provider';
 import type Provider from 'oidc-provider';
 import { adapterFactory } from './adapter.ts';
 import { audienceOf } from './audience.ts';
+import { ClientDocuments } from './client-documents.ts';
 import { Site } from './site.ts';
 import { People, type Person } from './people.ts';
 import { openRevocations, Revocations } from './revocations.ts';
@@ -48,8 +48,6 @@ export class AuthorizationServer {
   readonly #revocations: Revocations;
   readonly #people: People;
   readonly #site: Site;
-  /** Bound for each address on fetches of metadata documents of unknown clients, since each makes the gateway send a request to another host. */
-  readonly #fetches = new TokenBuckets({ burst: 20, everyMs: 3_000, maxNames: 10_000 });
   #keys: SigningKeys | undefined;
   #users: Users | undefined;
   readonly #upstream: Upstream | undefined;
@@ -90,10 +88,11 @@ export class AuthorizationServer {
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
     });
+    const documents = new ClientDocuments({ allowedHosts: options.documentHosts, failed: (client, problem) => log.warn({ client: printable(client), problem }, 'the metadata document of a client cannot be used') });
     this.#build = (keys) => {
       const provider = new library.default(publicUrl, settingsOf({
         rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
-        mayFetch: (address) => this.#fetches.take(address) === 0,
+        documents,
         // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
         audienceOf: (resource) => (/[?#]/.test(resource) || serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
         personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),

@@ -1,9 +1,9 @@
 /** The settings of oidc-provider. Those that look unnecessary are needed by some client or by the specification. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
-import type { JsonObject } from '@omnibus/protocol';
+import { printable, type JsonObject } from '@omnibus/protocol';
+import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
 import { answerPlace, describeClient } from './registration.ts';
-import { fetchPublic } from './public-address.ts';
 import type { People, Person } from './people.ts';
 import { sendPage, wordsPage } from './pages.ts';
 import { Revocations } from './revocations.ts';
@@ -48,8 +48,7 @@ export interface Parts {
   readonly policy: typeof policies;
   /** The library's error for an address that tokens cannot be issued for. */
   readonly errors: typeof providerErrors;
-  /** Whether another metadata document may be fetched for a client. @param address under which the client is counted. */
-  readonly mayFetch: (address: string) => boolean;
+  readonly documents: ClientDocuments;
   /** The audience for a resource; undefined for an address that is not of this gateway. */
   readonly audienceOf: (resource: string) => string | undefined;
   /** The user of a token or session; undefined for a user who no longer exists. With `isAsked` the provider is asked for it. */
@@ -59,7 +58,7 @@ export interface Parts {
 const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
-export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, mayFetch, audienceOf, personOf }: Parts): Configuration {
+export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, documents, audienceOf, personOf }: Parts): Configuration {
   const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
   const isHttps = publicUrl.startsWith('https:');
   const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
@@ -87,7 +86,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       // The draft is pinned: a newer one could come with a minor version of the library and break clients.
       clientIdMetadataDocument: {
         enabled: rules.clientDocuments, ack: 'draft-02',
-        allowFetch: (ctx: KoaContextWithOIDC, id: string) => new URL(id).pathname !== '/' && id.length <= 2_000 && mayFetch(ctx.ip),
+        allowFetch: (ctx: KoaContextWithOIDC, id: string) => documents.mayFetch(id, ctx.req, ctx.ip),
         cacheDuration: { min: 60, max: 3_600 },
       },
       resourceIndicators: {
@@ -137,12 +136,14 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
         ...(grantId === undefined ? {} : { grant_id: Revocations.nameOf(grantId) }),
       };
     },
-    fetch: (url, options) => fetchClient(new URL(url), options, rules.documentHosts),
+    fetch: (url, options) => documents.fetch(new URL(url).href, options),
     renderError(ctx, out) {
       const { error, error_description: description = '' } = out as unknown as { readonly error: string; readonly error_description?: string };
+      const { client_id: client } = ctx.query;
+      const problem = typeof client === 'string' ? documents.problemOf(client, ctx.req) : undefined;
       ctx.respond = false;
       ctx.res.statusCode = ctx.status;
-      sendPage(ctx.res, ctx.status, wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, 'Go back to the program that sent you here, and begin again.'));
+      sendPage(ctx.res, ctx.status, wordsPage('This did not work', problem !== undefined ? `The document that describes the program, ${printable(String(client)).slice(0, 200)}, cannot be used: ${problem}.` : description === '' ? error : `${error}: ${description}`, 'Go back to the program that sent you here, and begin again.'));
     },
   };
 }
@@ -193,15 +194,4 @@ function consentPolicy({ base, Check }: typeof policies, people: People): Return
     return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
   }));
   return prompts;
-}
-
-/** Fetches a client's document; its contents are checked like a registration. */
-async function fetchClient(address: URL, options: RequestInit | undefined, allowedHosts: readonly string[]): Promise<Response> {
-  const answer = await fetchPublic(address, new Headers(options?.headers), allowedHosts);
-  if (answer.status !== 200) return answer;
-  const document = JSON.parse(await answer.text()) as JsonObject;
-  const described = describeClient(document);
-  if ('problem' in described) throw new Error(described.problem);
-  const { token_endpoint_auth_method: method = 'none' } = described.metadata;
-  return new Response(JSON.stringify({ ...described.metadata, client_id: document['client_id'], token_endpoint_auth_method: method, ...('client_secret' in document ? { client_secret: 'none may be here' } : {}) }), { status: 200, headers: answer.headers });
 }

@@ -39,6 +39,17 @@ it('the address and the code that a user is to type are shown without what would
   for (const sign of ['\u001B', '\u0007', '\u202E']) expect(said.join('')).not.toContain(sign);
 });
 
+it.each([403, 404, 405, 410, 500, 503])('an address that answers %i is not said to need no sign-in', async (status) => {
+  const server = createServer((request, response) => request.resume().on('end', () => response.writeHead(status).end()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  await expect(signIn({ url, usesDevice: false, opensBrowser: false, say: () => undefined })).rejects.toThrow(`${url} answers HTTP ${status}`);
+});
+
 it.each(['nonsense', 'http://login.example', 'file:///etc'])('an issuer %s, which is no https:// address, is said to be none', async (issuer) => {
   await expect(signIn({ url: await serve([issuer]), usesDevice: false, opensBrowser: false, say: () => undefined })).rejects.toThrow(`names ${JSON.stringify(issuer)} as the place to sign in, which is no https:// address`);
 });

@@ -53,6 +53,7 @@ interface Guarded {
 async function findIssuer(url: string): Promise<Guarded | undefined> {
   const answer = await reach(url, { method: 'POST', headers: json, body: ping });
   await answer.body?.cancel();
+  if (isNoEndpoint(answer.status)) throw new SignInProblem(`${url} answers HTTP ${answer.status}, as no endpoint of a gateway does: is the address right?`);
   if (answer.status !== 401) return undefined;
   const challenge = answer.headers.get('www-authenticate') ?? '';
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
@@ -68,6 +69,9 @@ async function findIssuer(url: string): Promise<Guarded | undefined> {
   if (!URL.canParse(issuer) || (new URL(issuer).protocol !== 'https:' && !isHere(issuer))) throw new SignInProblem(`${url} names ${JSON.stringify(printable(issuer))} as the place to sign in, which is no https:// address`);
   return { resource, issuer, scope: scopeOf(challenge, metadata) };
 }
+
+/** Whether a status says that there is nothing at an address, or something else. A gateway that requires no token answers a ping, or misses a session (400). */
+const isNoEndpoint = (status: number): boolean => [403, 404, 405, 410].includes(status) || status >= 500;
 
 /**
  * Whether a gateway accepts a token now: one that has not expired may have been revoked.
