@@ -73,6 +73,8 @@ it('with the digest that check prints, that is started and nothing else, also by
   await running.line(/ready/);
   await write('pinned.json', { one: entry('more') });
   await running.line(/something else than --consent allows/);
+  const [, admin] = await running.line(/"admin":"([^"]+)"/);
+  expect(await inPipe(['reload', '--admin', admin as string], { env })).toMatchObject({ status: 78, stderr: expect.stringContaining('something else than --consent allows') as string });
   await end(running, 'SIGTERM');
   const refused = await Promise.all(['serve', 'stdio'].map((command) => inPipe([command, '--config', file, '--consent', digest], { env })));
   for (const { status, stderr } of refused) expect([status, stderr]).toEqual([78, expect.stringContaining('now start something else')]);

@@ -192,6 +192,10 @@ it('an operator can have the configuration read again, and is told what is wrong
   expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use') as string });
   await gateway.configure({ mcpServers: { up: { command: 5 } } });
   expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.up.command') as string });
+  await writeFile(gateway.configFile, ''); // As while somebody writes it.
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 78, output: expect.stringContaining('the file is empty') as string });
+  await gateway.configure({ ...adminsOf(roles), publicUrl: 'https://mcp.example.com' });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use; what differs in publicUrl takes effect with the next start') as string });
   await gateway.configure(adminsOf(roles));
 });
 

@@ -26,6 +26,7 @@ import type { SessionWorker } from '@omnibus/session';
 import { Failures, Faults, Metrics, openTracing, Tap, type Logger, type Tracing } from '@omnibus/telemetry';
 import { ConfigHistory } from './admin/api/config-history.ts';
 import { TapDesk } from './admin/api/tap-desk.ts';
+import type { Reloaded } from './admin/acts.ts';
 import { openAdmin } from './admin/open-admin.ts';
 import type { ProcessStatus } from './admin/status.ts';
 import { openAudit } from './audit.ts';
@@ -45,7 +46,7 @@ export interface GatewayOptions {
   /** Keys that all edges and session workers share; undefined where this process is the only one. */
   readonly sealingKeys?: SealingKeys | undefined;
   /** Reads the configuration again and applies it. @returns what is wrong with it. */
-  readonly reload?: () => Promise<readonly string[]>;
+  readonly reload?: () => Promise<Reloaded>;
   /** Shows the one user of this machine the page of a sign-in, or prints its address. @returns whether a browser was opened. */
   readonly showPage?: (server: ServerName, address: string) => boolean;
   /** Versions of the configuration and whether they were applied; left out where nobody is shown them. */
@@ -82,7 +83,7 @@ export interface Gateway {
 const flushMs = 5_000;
 
 /** Starts all parts of the role. The admin port opens first, and its readiness says what the start waits for. @throws {Error} in words for the operator, after stopping what was started. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, showPage, history = new ConfigHistory('', undefined), reload = () => Promise.resolve(['nothing is followed here']) }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, showPage, history = new ConfigHistory('', undefined), reload = () => Promise.resolve({ problems: ['nothing is followed here'], later: [] }) }: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });

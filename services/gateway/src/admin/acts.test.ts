@@ -21,7 +21,7 @@ it('who has tried to recover the port without the key has done nothing, is count
   const recorded: AuditEvent[] = [];
   const audit = (): Audit => ({ isStrict: false, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
   const access = new AdminAccess({ config, authenticator: () => undefined, recovery, metrics, faults, audit });
-  const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, audit, reload: () => Promise.resolve([]), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
+  const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, audit, reload: () => Promise.resolve({ problems: [], later: [] }), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
   const statusOf = async (proofKey: Buffer): Promise<number> => {
     const question = recovery.question();
     return (await route.run({ request: { socket: new Socket(), headers: {} } as IncomingMessage, rest: undefined, body: JSON.stringify({ question, proof: recoveryProof(proofKey, question) }) })).status;

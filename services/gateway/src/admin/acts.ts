@@ -10,6 +10,14 @@ import type { AdminAccess } from './access.ts';
 import { recordAct, type ActDetails } from './act-records.ts';
 import type { Recovery } from './recovery.ts';
 
+/** What became of a configuration that was read again. */
+export interface Reloaded {
+  /** Why the one from before stays in use; empty where the new one is. */
+  readonly problems: readonly string[];
+  /** Options that take effect with the next start, of those that differ from what the process was started with. */
+  readonly later: readonly string[];
+}
+
 export interface ActsOptions {
   /** The configuration as it is now. */
   readonly config: () => Config;
@@ -17,7 +25,7 @@ export interface ActsOptions {
   readonly access: AdminAccess;
   readonly recovery: Recovery | undefined;
   /** Reads the configuration again. @returns the problems found. */
-  readonly reload: () => Promise<readonly string[]>;
+  readonly reload: () => Promise<Reloaded>;
   readonly running: RunningParts;
   readonly log: Logger;
   readonly faults: Pick<Faults, 'fromOutside'>;
@@ -79,9 +87,10 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       return json(200, { name: who, roles, looksAfter: tenant, issuer: facts?.issuer, subject: facts?.subject, tenant: facts?.tenant, groups: facts?.groups, until });
     }),
     act({ name: 'reload', method: 'POST', act: 'reload' }, async ({ request }) => {
-      const problems = await reload();
+      const { problems, later } = await reload();
       note(request, 'reload', { problems: problems.length });
-      return problems.length === 0 ? { status: 200, text: 'the configuration was read again, and is in use\n' } : { status: 422, text: `the configuration from before stays:\n${problems.join('\n')}\n` };
+      const rest = later.length === 0 ? '' : `; what differs in ${later.join(', ')} takes effect with the next start`;
+      return problems.length === 0 ? { status: 200, text: `the configuration was read again, and is in use${rest}\n` } : { status: 422, text: `the configuration from before stays:\n${problems.join('\n')}\n` };
     }),
     act({ name: 'sessions', method: 'GET', act: 'sessions' }, () => {
       const held = running.sessions();

@@ -10,7 +10,7 @@ import type { SealingKeys } from '../sealing-key.ts';
 import { adminTlsFilesOf } from '../tls-files.ts';
 import { AdminAccess } from './access.ts';
 import { recordAct } from './act-records.ts';
-import { adminRoutes, type RunningParts } from './acts.ts';
+import { adminRoutes, type Reloaded, type RunningParts } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
 import { approvalsRoutes } from './approvals.ts';
 import { consoleSite, pageFolder } from './console-site.ts';
@@ -37,7 +37,7 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** Undefined in a process that serves no clients. */
   readonly edgeBus: () => Bus | undefined;
   /** Reads the configuration again. @returns the problems found. */
-  readonly reload: () => Promise<readonly string[]>;
+  readonly reload: () => Promise<Reloaded>;
   readonly running: RunningParts;
   readonly log: Logger;
   /** Logs what strangers do: the first time in full, later as a number. */

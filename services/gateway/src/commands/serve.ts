@@ -3,6 +3,7 @@ import { formatProblem, restartOptions, watchConfigFile, type Config, type Confi
 import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
+import type { Reloaded } from '../admin/acts.ts';
 import { ConfigHistory } from '../admin/api/config-history.ts';
 import { banner, isConnecting, laterLines } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
@@ -99,7 +100,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)), reload: async () => (watcher === undefined ? ['the process is starting'] : watcher.reload()) });
+    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)), reload: async () => (watcher === undefined ? { problems: ['the process is starting'], later: [] } : watcher.reload()) });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
@@ -159,8 +160,8 @@ function showFirstKey({ auth }: Config): void {
 }
 
 interface Followed {
-  /** Reads the file again, and resolves when its configuration is in use. @returns what is wrong with it, and then the old one stays in use. */
-  reload(): Promise<readonly string[]>;
+  /** Reads the file again, and resolves when its configuration is in use. */
+  reload(): Promise<Reloaded>;
   close(): Promise<void>;
 }
 
@@ -183,12 +184,15 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
   /** The change that is being applied; the next one waits for it. */
   let applying: Promise<void> = Promise.resolve();
-  /** Problems of the access rules that were read last; empty where they are in use. */
+  /** Why the configuration that was read last is not in use; empty where it is. */
   let refused: readonly string[] = [];
+  /** Options in which it differs from what the process was started with, and which are not followed. */
+  let later: readonly string[] = [];
   const next = (work: () => Promise<void>): void => {
     applying = applying.then(work).catch((error: unknown) => {
       log.error({ err: error }, 'the changed configuration could not be applied');
-      history.rejected([(error as Error).message]);
+      refused = [(error as Error).message];
+      history.rejected(refused);
     });
   };
   const apply = async (): Promise<void> => {
@@ -202,6 +206,11 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
     history.rejected(problems, loaded === undefined ? undefined : { before: current, loaded });
     gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
   };
+  const refuseInTurn = (problems: readonly string[]): void => next(() => {
+    refused = problems;
+    refuse(problems);
+    return Promise.resolve();
+  });
   const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
     refused = [...await accessProblems(config, loaded.problemAt), ...await problemsOfVault(config)];
     if (refused.length > 0) {
@@ -212,7 +221,14 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
     const ignored = restartOptions(before, config);
     current = config;
     if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
-    await apply();
+    try {
+      await apply();
+    } catch (error) {
+      current = before;
+      await apply(); // All of it or none: what was applied already is taken back.
+      throw error;
+    }
+    later = restartOptions(started, config);
     history.applied(before, { ...loaded, config }, ignored);
   };
   const { kubernetes } = started.discovery;
@@ -236,13 +252,13 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
       if (overrides.role === 'all' || overrides.role === 'backend') {
         const now = startsOf({ config: read, given: loaded.given });
         if (overrides.consent !== undefined && digestOfAll(now) !== overrides.consent) {
-          refuse(['it would start something else than --consent allows; "omnibus check" shows what']);
+          refuseInTurn(['it would start something else than --consent allows; "omnibus check" shows what']);
           return;
         }
         starts = sayStarts(starts, now, log);
       }
       const applied = applyOverrides(read, overrides);
-      if ('problems' in applied) refuse(applied.problems);
+      if ('problems' in applied) refuseInTurn(applied.problems);
       else next(() => take(applied.config, loaded));
     },
   }, { ...readingOf(overrides.role), secrets });
@@ -250,7 +266,7 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
     async reload() {
       const problems = (await watcher.reload()).map(formatProblem);
       await applying;
-      return problems.length > 0 ? problems : refused;
+      return { problems: problems.length > 0 ? problems : refused, later };
     },
     async close() {
       await watcher.close();
