@@ -279,6 +279,8 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Restart…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click();
     await page.getByText('1 of 1 process connected to it anew.').waitFor();
+    // The line comes by itself, over the stream.
+    await page.locator('ol.lines').getByText('connected').nth(1).waitFor();
     await page.keyboard.press('Escape');
     expect(new URL(page.url()).hash).toBe('#/servers');
     // Only a process with backend connections resolves the headers that are sent to servers.

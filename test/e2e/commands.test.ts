@@ -256,4 +256,16 @@ describe('calls and servers', () => {
     expect(JSON.parse(unknown.stdout)).toMatchObject({ reason: 'unknown' });
     expect(nobody.status).toBe(3);
   });
+
+  it('are shown by new lines of a server as they come, until Ctrl-C', async () => {
+    const following = terminal(['logs', 'use', '--follow', '--admin', admin], [/connected[\s\S]*\n/, ''], [/connected[\s\S]*\n/, '\u0003']);
+    const restarting = new AbortController();
+    const again = (async () => {
+      while (!restarting.signal.aborted) expect((await asked('restart', 'use')).status).toBe(0);
+    })();
+    await following;
+    restarting.abort();
+    await again;
+    expect(await asked('logs', 'nowhere', '--follow')).toMatchObject({ status: 5 });
+  });
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { base, operations, type CallPage, type Calls, type Catalogue, type Configuration, type Failures, type Overview, type Problem, type Processes, type ServerPage, type Servers, type Sessions, type Summary, type TapEvent, type Watched } from '@omnibus/admin-api';
+import { base, followedLogs, operations, type CallPage, type Calls, type Catalogue, type Configuration, type Failures, type FollowedLogs, type Logs, type Overview, type Problem, type Processes, type ServerPage, type Servers, type Sessions, type Summary, type TapEvent, type Watched } from '@omnibus/admin-api';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { end, fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -193,6 +193,25 @@ it('a filter can use what only routing knows, and calls beyond the rate are coun
   await Promise.all([1, 2, 3, 4].map(() => client.request('tools/call', { name: 'far__add', arguments: {} })));
   await expect.poll(() => some.dropped()).toBeGreaterThan(0);
   expect(new Set(some.events().flatMap(({ tool: named }) => (named === undefined ? [] : [named])))).toEqual(new Set(['add']));
+});
+
+it('the lines of a server reach each of its readers once, and those that were there first', async () => {
+  const linesIn = (text: string): readonly FollowedLogs[] => [...text.matchAll(/^event: logs\ndata: (.*)$/gm)].map(([, data]) => followedLogs.parse(JSON.parse(data as string)));
+  const textsIn = (text: string): readonly string[] => linesIn(text).flatMap(({ lines }) => lines.map((each) => `${each.at} ${each.process} ${each.text}`));
+  await using first = await follow('topics=logs&server=near');
+  await expect.poll(() => textsIn(first.text()).join('\n')).toContain('noisy is here');
+  await using second = await follow('topics=logs&server=near', ports[2]);
+  const before = textsIn(first.text()).length;
+  await fetch(`http://${ports[1]}${base}/servers/near/restart`, { method: 'POST', headers: { 'x-omnibus-console': '1' } });
+  await expect.poll(() => textsIn(first.text()).slice(before).join('\n')).toContain('noisy is here');
+  const whole = (await ask<Logs>('/servers/near/logs')).lines.map((each) => `${each.at} ${each.process} ${each.text}`);
+  await expect.poll(() => textsIn(first.text())).toEqual(whole);
+  await expect.poll(() => textsIn(second.text())).toEqual(whole);
+  expect(linesIn(second.text())[0]?.lines.length).toBeGreaterThan(1);
+  expect(first.text()).not.toContain('hunter24');
+  expect((await raw('/watch?topics=logs', 'GET', {})).problem).toMatchObject({ reason: 'invalid', advice: 'add server=NAME' });
+  expect((await raw('/watch?topics=logs&server=nowhere', 'GET', {})).problem).toMatchObject({ reason: 'unknown' });
+  expect((await ask<ServerPage>('/servers/near?lines=false')).lines).toEqual([]);
 });
 
 it('failed calls are listed although nobody watched, without their arguments', async () => {

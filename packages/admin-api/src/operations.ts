@@ -37,7 +37,7 @@ export const operations = {
   overview: { method: 'get', path: '/overview', summary: 'Whether all is well, and what to do where it is not.', answer: overview },
   processes: { method: 'get', path: '/processes', summary: 'The processes of the gateway.', answer: processes },
   servers: { method: 'get', path: '/servers', summary: 'The servers behind the gateway, in the order of the configuration.', answer: servers },
-  server: { method: 'get', path: '/servers/{name}', summary: 'One server.', answer: serverPage },
+  server: { method: 'get', path: '/servers/{name}', summary: 'One server.', answer: serverPage, query: z.object({ lines: z.enum(['true', 'false']).default('true').describe('False leaves `lines` empty, for those who watch the topic `logs`.') }) },
   logs: { method: 'get', path: '/servers/{name}/logs', summary: 'What a server wrote to stderr, and what became of its connection, in one order.', answer: logs },
   restart: { method: 'post', path: '/servers/{name}/restart', summary: 'Connects to a server anew, in every process; what is at work there is finished first.', answer: restarted },
   pause: {
@@ -78,9 +78,9 @@ export const operations = {
   serverDefinitions: { method: 'get', path: '/definitions/{server}', summary: 'What one server says of itself that differs from what was approved, with the differences.', answer: definitionsPage },
   approve: { method: 'post', path: '/definitions/{server}', summary: 'Approves definitions of a server as they were shown.', body: definitionsApproval, answer: definitionsApproved },
   watch: {
-    method: 'get', path: '/watch', summary: 'What happens from now on: events `calls`, and one for each topic of state whenever its answer differs. A comment every 15 seconds.', type: 'text/event-stream',
+    method: 'get', path: '/watch', summary: 'What happens from now on: events `calls`, events `logs` with the lines of one server, the first with the last lines so far, and one for each topic of state whenever its answer differs. A comment every 15 seconds.', type: 'text/event-stream',
     query: watchFilter.extend({
-      topics: z.string().max(200).optional().describe(`Several with commas, of: calls, ${stateTopics.join(', ')}. Default: calls.`),
+      topics: z.string().max(200).optional().describe(`Several with commas, of: calls, logs (of the server that \`server\` names), ${stateTopics.join(', ')}. Default: calls.`),
       rate: z.coerce.number().int().min(1).max(200).default(50).describe('Calls a second that are told of; others are counted.'),
       payload: z.enum(payloads).default('none').describe('What is told of arguments and results: nothing but sizes; names and types; values without what looks secret, where `console.payloads` says so.'),
     }),

@@ -1,6 +1,6 @@
 /** Calls as the tap reports them. */
 import { z } from 'zod';
-import { missing } from './state.ts';
+import { logs, missing } from './state.ts';
 
 const counted = z.int().nonnegative();
 export const outcomes = ['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout'] as const;
@@ -54,3 +54,6 @@ export const stateTopics = ['overview', 'processes', 'servers', 'sessions', 'met
 export type StateTopic = (typeof stateTopics)[number];
 export const watched = z.object({ events: z.array(tapEvent), dropped: counted.describe('Calls that were not told of, because there were more than the rate.') });
 export type Watched = z.output<typeof watched>;
+/** An event `logs`: lines of one server that its reader was not told of before; the first has the last lines so far. */
+export const followedLogs = logs.extend({ dropped: counted.describe('Lines that are in no event, because more were written than a process keeps.') });
+export type FollowedLogs = z.output<typeof followedLogs>;

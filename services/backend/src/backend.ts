@@ -145,8 +145,8 @@ export class Backend {
   }
 
   /** The last events of a server's connections; undefined when it is not served here. */
-  diaryOf(name: string): ReturnType<SharedMeans['diaryOf']>['lines'] | undefined {
-    return this.#served.has(name) ? this.#means.diaryOf(name).lines : undefined;
+  diaryOf(name: string): Pick<ReturnType<SharedMeans['diaryOf']>, 'lines' | 'written'> | undefined {
+    return this.#served.has(name) ? this.#means.diaryOf(name) : undefined;
   }
 
   /** Number of users so far who have to sign in before a server shows them its lists. */

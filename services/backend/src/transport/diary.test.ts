@@ -18,5 +18,6 @@ it('a program that writes without end takes no more room than the last lines do'
   diary.write('x'.repeat(100_000), redact);
   expect(diary.lines).toHaveLength(500);
   expect(diary.lines.at(-1)?.text).toMatch(/^line 4999 x+$/);
+  expect(diary.written).toBe(5_000);
   expect(JSON.stringify(diary.lines).length).toBeLessThan(1_100_000);
 });

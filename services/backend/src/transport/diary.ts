@@ -21,12 +21,14 @@ export class Diary {
   /** The last line of the program, as far as it was received. */
   #rest = '';
   #strays = 0;
+  #written = 0;
 
   /** Adds a piece of the program's output. @param redact removes secrets. */
   write(piece: string, redact: (text: string) => string): void {
     const lines = `${this.#rest}${piece}`.split('\n');
     this.#rest = (lines.pop() ?? '').slice(-maxLength);
     // More lines than are kept need not be processed.
+    this.#written += Math.max(0, lines.length - maxLines);
     for (const line of lines.slice(-maxLines)) if (line.trim() !== '') this.#add(line, redact);
   }
 
@@ -43,12 +45,18 @@ export class Diary {
     return this.#strays;
   }
 
+  /** Number of lines so far, those included that are not kept any more. */
+  get written(): number {
+    return this.#written;
+  }
+
   /** Adds a line of the gateway. */
   note(text: string): void {
     this.#add(text, undefined);
   }
 
   #add(text: string, redact: Written['redact']): void {
+    this.#written += 1;
     this.#lines.push({ at: Date.now(), text: text.slice(0, maxLength), redact });
     // Old lines are removed in blocks, so that continuous output moves few entries.
     if (this.#lines.length > 2 * maxLines) this.#lines.splice(0, maxLines);

@@ -1,8 +1,9 @@
 /** The view "Servers": the state of each server, since when and why, with its lines of stderr. */
 import type { Paused, Restarted, ServerPage, ServerRow, Servers as Answer } from '@omnibus/admin-api';
-import { useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { post, problemWords } from '../api/ask.ts';
 import { refresh, useLive } from '../api/live.ts';
+import { LogWatch } from '../api/logs.ts';
 import { Ago, Command, Confirm, Empty, Heading, Shown, Table } from '../parts/basics.tsx';
 import { Missing } from '../parts/missing.tsx';
 import { Rates } from '../parts/rates.tsx';
@@ -62,7 +63,7 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
 }
 
 function One({ name }: { readonly name: string }) {
-  const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}`);
+  const page = useLive<ServerPage>(`servers/${encodeURIComponent(name)}?lines=false`);
   const [asking, setAsking] = useState<'restart' | 'pause'>();
   const [done, setDone] = useState<string>();
   const { mayChange } = may();
@@ -100,7 +101,7 @@ function One({ name }: { readonly name: string }) {
           <p role="status">{done}</p>
           <Rates server={name} />
           <Places {...value} />
-          <Lines {...value} />
+          <Lines server={name} />
         </>
       )}</Shown>
       {asking === 'pause' && (
@@ -147,12 +148,18 @@ function Places({ server }: ServerPage) {
   );
 }
 
-function Lines({ lines }: ServerPage) {
+function Lines({ server }: { readonly server: string }) {
+  const watch = useMemo(() => new LogWatch(server), [server]);
+  useEffect(() => () => watch.end(), [watch]);
+  const { lines, dropped, missing, problem } = watch.state.value;
   return (
-    <details open={lines.length > 0}>
-      <summary>Last words <span class="dim">(stderr, without secrets)</span></summary>
-      {lines.length === 0 ? <Empty why="It has written nothing, or is no program of ours." />
-      : <ol class="lines">{lines.map((line, index) => <li key={`${line.at} ${index}`}><time class="dim" dateTime={line.at} title={line.at}>{clock(Date.parse(line.at))}</time> <Said text={line.text} max={2_000} /></li>)}</ol>}
+    <details open>
+      <summary>Last words <span class="dim">(stderr, without secrets, as they come)</span></summary>
+      {problem !== undefined && <p role="status">New lines are not shown now: <Said text={problem.problem} max={500} /> {problem.advice}</p>}
+      <Missing missing={missing} />
+      {dropped > 0 && <p class="dim">{count(dropped, 'line')} of those that came meanwhile {dropped === 1 ? 'is' : 'are'} not shown, because more were written than are kept.</p>}
+      {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
+      {lines !== undefined && lines.length > 0 && <ol class="lines">{lines.map((line, index) => <li key={`${line.at} ${index}`}><time class="dim" dateTime={line.at} title={line.at}>{clock(Date.parse(line.at))}</time> <Said text={line.text} max={2_000} /></li>)}</ol>}
     </details>
   );
 }

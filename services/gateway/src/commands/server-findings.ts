@@ -18,7 +18,7 @@ export async function serverFindings(config: Config, baseFolder: string): Promis
   const loads = gateway.servers?.loads ?? [];
   const findings = await Promise.all(loads.map(({ record, strays }) => {
     const settings = config.mcpServers[record.server];
-    return record.status === 'up' ? Promise.resolve(ofRunning(record, strays, settings, settings === undefined ? undefined : accountOf(settings, config))) : ofLost(record, settings, wordsOf(gateway.servers?.diaryOf(record.server) ?? []));
+    return record.status === 'up' ? Promise.resolve(ofRunning(record, strays, settings, settings === undefined ? undefined : accountOf(settings, config))) : ofLost(record, settings, wordsOf(gateway.servers?.diaryOf(record.server)?.lines ?? []));
   }));
   await gateway.stop();
   return findings.flat();

@@ -39,7 +39,7 @@ export interface ServersHere {
   readonly records: readonly CatalogRecord[];
   readonly loads: readonly ServerLoad[];
   /** What became of a server lately; undefined when it is not served here. */
-  diaryOf(server: string): readonly { readonly text: string; readonly isOwn: boolean }[] | undefined;
+  diaryOf(server: string): { readonly lines: readonly { readonly text: string; readonly isOwn: boolean }[] } | undefined;
   /** Servers that are asleep: not called for `sleepAfter`, and disconnected. */
   readonly sleeping: ReadonlySet<string>;
   onSleep(slept: (server: string, isAsleep: boolean) => void): void;

@@ -24,7 +24,8 @@ export interface BoardOptions {
 
 const processSaid = processRow.omit({ isThis: true, failures: true });
 const serversSaid = z.object({ servers: z.array(serverPlace.omit({ process: true }).extend({ server: z.string() })) });
-const linesSaid = z.object({ lines: z.array(line.omit({ process: true })) });
+const linesSaid = z.object({ lines: z.array(line.omit({ process: true })), written: z.number().optional() });
+export type LinesSaid = z.output<typeof linesSaid>;
 const sessionsSaid = z.object({ sessions: z.array(sessionRow.omit({ process: true })), total: z.number() });
 const done = z.object({ done: z.boolean() });
 const endedSaid = z.object({ ended: z.boolean() });
@@ -58,9 +59,10 @@ export class Board {
     return { servers: [...configured, ...found].map(([name, settings]) => rowOf(name, settings, places.get(name) ?? [], rates.get(name), this.#options.config())).map((row) => withPause(row, pauses())), missing: heard.missing };
   }
 
-  async server(name: string): Promise<ServerPage> {
+  /** @param hasLines whether its last lines are asked for. */
+  async server(name: string, hasLines: boolean): Promise<ServerPage> {
     const { assembly, config } = this.#options;
-    const [{ servers, missing }, { lines }, counted] = await Promise.all([this.servers(), this.logs(name), assembly.ask('metrics', {}, countsOfProcess)]);
+    const [{ servers, missing }, { lines }, counted] = await Promise.all([this.servers(), hasLines ? this.logs(name) : { lines: [] }, assembly.ask('metrics', {}, countsOfProcess)]);
     const server = servers.find((each) => each.name === name);
     if (server === undefined) throw unknownServer(name);
     const { mcpServers, profiles } = config();
@@ -75,9 +77,19 @@ export class Board {
     };
   }
 
+  /**
+   * What each process knows of the lines of a server.
+   * @param since the number of lines that were read before, by process: only later ones are answered.
+   * @throws {ApiProblem} `unknown`
+   */
+  async lines(name: string, since: Readonly<Record<string, number>> = {}): Promise<Heard<LinesSaid>> {
+    const heard = await this.#options.assembly.ask('lines', { server: name, since }, linesSaid);
+    if (heard.said.length === 0 && !Object.hasOwn(this.#options.config().mcpServers, name)) throw unknownServer(name);
+    return heard;
+  }
+
   async logs(name: string): Promise<Logs> {
-    const { said, missing } = await this.#options.assembly.ask('lines', { server: name }, linesSaid);
-    if (said.length === 0 && !Object.hasOwn(this.#options.config().mcpServers, name)) throw unknownServer(name);
+    const { said, missing } = await this.lines(name);
     return { server: name, lines: said.flatMap(({ process, body }) => body.lines.map((each) => ({ ...each, process }))).toSorted((one, other) => one.at.localeCompare(other.at)), missing };
   }
 

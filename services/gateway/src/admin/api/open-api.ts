@@ -23,6 +23,7 @@ import { PolicyBoard } from './policy-board.ts';
 import { ProcessDesk, type ProcessDeskOptions } from './process-desk.ts';
 import { apiSite, refuseByMode, rightsOf, type ApiRequest, type ApiSiteOptions, type Handlers } from './site.ts';
 import { CallBoard } from './call-board.ts';
+import { LogReaders } from './log-readers.ts';
 import { historyOf, RateHistory } from './rate-history.ts';
 import { replayOf } from './replay.ts';
 import type { TapDesk } from './tap-desk.ts';
@@ -107,22 +108,38 @@ export function openAdminApi(options: OpenApiOptions): Api {
     approvals: () => approvals().list({}), definitions: () => definitions().list(),
   };
   const watches = new Watches(wheel, (topic) => state[topic](), onFault);
+  const logReaders = new LogReaders(wheel, (server, since) => board().lines(server, since), onFault);
   const letIn = async (request: ApiRequest<'watch'>['request'], act: AdminAct): Promise<void> => {
     const refusal = await access.guard(request, request.url ?? '', act);
     if (refusal !== undefined) throw new ApiProblem('forbidden', refusal.text.trim());
   };
   const watch = async ({ request, response, query }: ApiRequest<'watch'>): Promise<undefined> => {
     const topics = new Set((query.topics ?? 'calls').split(',').map((topic) => topic.trim()).filter((topic) => topic !== ''));
-    const unknown = [...topics].find((topic) => topic !== 'calls' && !(stateTopics as readonly string[]).includes(topic));
-    if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, ${stateTopics.join(', ')}`);
+    const unknown = [...topics].find((topic) => topic !== 'calls' && topic !== 'logs' && !(stateTopics as readonly string[]).includes(topic));
+    if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, logs, ${stateTopics.join(', ')}`);
+    if (topics.has('logs') && query.server === undefined) throw new ApiProblem('invalid', 'the topic logs is about one server', 'add server=NAME');
     board();
+    if (topics.has('logs')) await board().lines(query.server as string);
     const mayPayloads = query.payload !== 'none';
     const acts: readonly AdminAct[] = ['console', ...(topics.has('calls') ? ['calls' as const] : []), ...(topics.has('approvals') ? ['approvals.list' as const] : []), ...(mayPayloads ? ['payloads' as const] : [])];
     for (const act of acts.slice(1)) await letIn(request, act);
     if (mayPayloads && !config().console.payloads) throw new ApiProblem('mode', 'arguments and results are shown to nobody here', 'set console: { payloads: true } where an operator may see them');
     if (mayPayloads) note(request, 'calls.payloads', { payload: query.payload, ...Object.fromEntries(Object.entries(query).filter(([name, value]) => ['server', 'tool', 'client'].includes(name) && value !== undefined)) as Record<string, string> });
     const { topics: _topics, rate, payload, ...filter } = query;
-    const told = !topics.has('calls') ? undefined : (send: (event: string, data: unknown) => void): (() => void) => options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) });
+    const told = (send: (event: string, data: unknown) => void): (() => void) => {
+      const endCalls = topics.has('calls') ? options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) }) : undefined;
+      const endLogs = !topics.has('logs') ? undefined : logReaders.add(query.server as string, {
+        told: (logs) => send('logs', logs),
+        refused: ({ body }) => {
+          send('refused', body);
+          response.end();
+        },
+      });
+      return () => {
+        endCalls?.();
+        endLogs?.();
+      };
+    };
     watches.open({
       request, response, who: access.of(request).name, topics, told,
       forReader: (topic, answer) => {
@@ -142,7 +159,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     overview: async ({ request }) => ({ ...await overview(), console: rights(request) }),
     processes: () => board().processes(),
     servers: () => board().servers(),
-    server: ({ given }) => board().server(given),
+    server: ({ given, query }) => board().server(given, query.lines === 'true'),
     logs: ({ given }) => board().logs(given),
     restart: async ({ request, given }) => {
       const done = await board().restart(given);
@@ -210,6 +227,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     },
     stop() {
       watches.stop();
+      logReaders.stop();
       rateHistory.stop();
       options.tapDesk.stop();
       approvalDesk.stop();

@@ -40,7 +40,7 @@ export class ProcessDesk {
     this.#questions = {
       'process': () => this.#process(),
       'servers': () => this.#servers(),
-      'lines': ({ server }) => this.#lines(String(server)),
+      'lines': ({ server, since }) => this.#lines(String(server), since),
       'metrics': async () => ({ ...await options.metrics.upstream.counts() }),
       'sessions': () => ({ ...options.sessions()?.list() ?? { sessions: [], total: 0 } }),
       'session-end': ({ key }) => ({ ended: options.sessions()?.end(String(key)) === true }),
@@ -110,9 +110,16 @@ export class ProcessDesk {
     };
   }
 
-  #lines(server: string): JsonObject | undefined {
-    const lines = this.#options.backend()?.diaryOf(server);
-    return lines === undefined ? undefined : { lines: lines.slice(-maxLines).map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })) };
+  /** @param since the number of lines that were read before, by process; without it the latest lines are answered. */
+  #lines(server: string, since: unknown): JsonObject | undefined {
+    const { backend, process: own } = this.#options;
+    const diary = backend()?.diaryOf(server);
+    if (diary === undefined) return undefined;
+    const { written } = diary;
+    const read = Number((since as JsonObject | undefined)?.[own] ?? 0);
+    const count = Math.min(maxLines, Math.max(0, written - read));
+    const lines = count === 0 ? [] : diary.lines.slice(-count);
+    return { written, lines: lines.map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })) };
   }
 }
 

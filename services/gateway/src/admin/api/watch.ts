@@ -18,7 +18,7 @@ const aliveMs = 15_000;
 /** Bound on bytes that wait for a reader. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
-/** A source of events besides state: watched calls. */
+/** A source of events besides state: watched calls, and lines of servers. */
 interface Told {
   /** @param send sends one event. @returns a function that ends the source. */
   (send: (event: string, data: unknown) => void): () => void;
@@ -30,7 +30,7 @@ export interface StreamOptions {
   /** The caller whose stream it is. */
   readonly who: string;
   readonly topics: ReadonlySet<string>;
-  readonly told: Told | undefined;
+  readonly told: Told;
   /** The part of an answer that this reader may see. */
   readonly forReader: (topic: StateTopic, answer: object) => object;
   /** Checks that the caller still has permission. @throws {ApiProblem} */
@@ -68,7 +68,7 @@ export class Watches {
     };
     const stream: Stream = { who, topics, forReader, sent: new Map(), send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) };
     this.#streams.add(stream);
-    const endTold = told?.(stream.send);
+    const endTold = told(stream.send);
     let alive: Deadline;
     const stayAlive = (): void => {
       alive = this.#wheel.schedule(aliveMs, () => {
@@ -84,7 +84,7 @@ export class Watches {
     // A reader that is gone cannot be answered: its request just ends.
     response.once('close', () => {
       alive.cancel();
-      endTold?.();
+      endTold();
       this.#streams.delete(stream);
     });
     request.once('error', () => response.destroy());
