@@ -23,7 +23,7 @@ async function made(text: string, given: Partial<GuardrailSettings>): Promise<st
 
 describe('hidden characters', () => {
   it.each([
-    ['tags that spell a text', 'hi\u{E0001}\u{E0068}\u{E0069}', 'hi'], ['characters of no width', 'a\u200Bb\u2060c\uFEFFd\u00ADe', 'abcde'], ['marks that reorder text', 'a\u202Eb\u2066c\u2069\u200Fd', 'abcd'],
+    ['tags that spell a text', 'hi\u{E0001}\u{E0068}\u{E0069}', 'hi'], ['characters of no width', 'a\u200Bb\u2060c\uFEFFd\u00ADe', 'abcde'], ['characters that no font shows', 'a\u{1BCA0}b\uFFF3c\u{E0080}d\u{E0FFF}e', 'abcde'], ['marks that reorder text', 'a\u202Eb\u2066c\u2069\u200Fd', 'abcd'],
     ['variation selectors that carry bytes', 'a\uFE00\u{E0100}\u{E01EF}b', 'ab'], ['control characters', 'a\u0000\u001B[31mb\u0085c', 'a[31mbc'],
     ['joiners between letters that need none', 'a\u200Db', 'ab'], ['tags after a flag that are too many', `\u{1F3F4}${'\u{E0061}'.repeat(8)}`, '\u{1F3F4}'],
   ])('%s are taken out', async (_what, text, expected) => {
@@ -47,6 +47,7 @@ describe('addresses', () => {
   it.each([
     ['see https://docs.example.com/a and http://bad.example/b.', 'see https://docs.example.com/a and [link removed]'], ['https://a.good.example/x', 'https://a.good.example/x'], ['HTTPS://Docs.Example.COM./a', 'HTTPS://Docs.Example.COM./a'],
     ['https://docs.example.com@bad.example/', '[link removed]'], ['https:\\bad.example/', '[link removed]'], ['https:bad.example', '[link removed]'], ['http://localhost:8080/a', 'http://localhost:8080/a'], ['http://localhost:9090/a', '[link removed]'],
+    ['[x](&#104;ttps://bad.example/)', '[x]([link removed])'], ['<a href="https&colon;//bad.example">', '<a href="[link removed]">'],
     ['![x](//bad.example/?q=1)', '![x]([link removed])'], ['no address: at all', 'no address: at all'], ['http://[::1]/', '[link removed]'],
   ])('%s', async (text, expected) => {
     expect(await made(text, { urls })).toBe(expected);
@@ -56,6 +57,10 @@ describe('addresses', () => {
     ['![x](https://bad.example/?q=secret)', '![x]([link removed])'], ['![x]( <https://bad.example/a> )', '![x]( <[link removed]> )'], ['![x](/own.png) [y](https://bad.example)', '![x](/own.png) [y](https://bad.example)'],
     ['[a](https://bad.example)', '[a](https://bad.example)'], ['![x][r]\n\n[r]: https://bad.example/a', '![x][r]\n\n[r]: [link removed]'], ['<img alt=1 src="https://bad.example/a">', '<img alt=1 src="[link removed]">'],
     ['<img srcset="/a.png 1x, https://bad.example/b.png 2x">', '<img srcset="/a.png 1x, [link removed] 2x">'], ['background: url(https://bad.example/a)', 'background: url([link removed])'], ['![x](https://a.good.example/i.png)', '![x](https://a.good.example/i.png)'],
+    ['![x](&#104;ttps://bad.example/a)', '![x]([link removed])'], ['![x](https&#x3A;//bad.example/a)', '![x]([link removed])'], ['![x](https&colon;&sol;&sol;bad.example/a)', '![x]([link removed])'], [String.raw`![x](https\://bad.example/a)`, '![x]([link removed])'],
+    ['<img src="https&#58//bad.example/a">', '<img src="[link removed]">'], ['<svg><image href="https://bad.example/a"/></svg>', '<svg><image href="[link removed]"/></svg>'], ['<use xlink:href=https://bad.example/a>', '<use xlink:href=[link removed]>'],
+    ['<link rel=stylesheet href="https://bad.example/a">', '<link rel=stylesheet href="[link removed]">'], ['<style>@import "https://bad.example/a";</style>', '<style>@import "[link removed]";</style>'], ['<base href="https://bad.example/">', '<base href="[link removed]">'],
+    ['<meta http-equiv=refresh content="0;url=https://bad.example/">', '<meta http-equiv=refresh content="0;url=[link removed]">'], ['<a href="https://bad.example">', '<a href="https://bad.example">'], ['![x](a&amp;b.png?x=1&y=2)', '![x](a&amp;b.png?x=1&y=2)'],
   ])('of images alone: %s', async (text, expected) => {
     expect(await made(text, { urls: { ...urls, only: 'images' } })).toBe(expected);
   });
@@ -70,7 +75,7 @@ it.each(['the previous instructions were good', 'Tell the user it works', 'an im
 });
 
 it('takes about as long for each character, whatever stands there', async () => {
-  const texts = ['![', '](', '![x](', '[a]: ', '<img src=', 'url(', 'https:', 'https://a', '\u200D', '\u{1F3F4}\u{E0061}', 'ignore all ', 'do not ', '\n ', '# system', '][', 'srcset="a, '].map((each) => each.repeat(Math.floor(500_000 / each.length)));
+  const texts = ['![', '](', '![x](', '[a]: ', '<img src=', 'url(', 'https:', 'https://a', '\u200D', '\u{1F3F4}\u{E0061}', 'ignore all ', 'do not ', '\n ', '# system', '][', 'srcset="a, ', '<image ', '<link href=', '&#58', '&colon;', '](&#', '@import "', '\\:', 'url='].map((each) => each.repeat(Math.floor(500_000 / each.length)));
   const all = await compiled({ hidden: 'all' }, { urls: { hosts: ['a'] } }, { urls: { hosts: ['a'], only: 'images' } }, { markers: true });
   for (const text of texts) {
     for (const { id, check } of all) {

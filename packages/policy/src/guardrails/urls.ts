@@ -14,8 +14,13 @@ const scheme = /^((?:https?|wss?|ftp):)[\\/]*/iu;
 const markdown = /(!\[)|(\]\(\s{0,8}<?)([^)(<>\s[\]]{1,4000})/gu;
 /** A definition that an image or link refers to by its label. */
 const definition = /(^ {0,3}\[[^\]\n]{1,1000}\]:[ \t]{0,8}\n? {0,8}<?)([^\s>]{1,4000})/gmu;
-/** Attributes of HTML and functions of CSS whose targets are loaded without a click. */
-const loaded = /(\b(?:src|srcset|poster|background|data)\s{0,8}=\s{0,8}["']?|\burl\(\s{0,8}["']?)([^"'>)]{1,4000})/giu;
+/** Attributes of HTML, rules and functions of CSS, and the refreshing of a page, whose targets are loaded without a click. */
+const loaded = /(\b(?:src|srcset|poster|background|data|xlink:href)\s{0,8}=\s{0,8}["']?|<(?:image|link|use|feimage|base)\b[^<>]{0,200}?\bhref\s{0,8}=\s{0,8}["']?|\burl\(\s{0,8}["']?|@import\s{0,8}["']|;\s{0,8}url\s{0,8}=\s{0,8}["']?)([^"'>)]{1,4000})/giu;
+/** Targets of HTML that need a click. */
+const clicked = /(\b(?:href|action|ping|cite)\s{0,8}=\s{0,8}["']?)([^"'>)]{1,4000})/giu;
+/** A character of HTML, which Markdown knows too, and punctuation that Markdown escapes: what a renderer reads in place of them (CommonMark 0.31.2 sections 2.4 and 2.5). */
+const written = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(colon|sol|bsol|period|commat|num|quest|lowbar|hyphen|Tab|NewLine|amp));?|\\([!-/:-@[-`{-~])/giu;
+const named: Readonly<Record<string, string>> = { colon: ':', sol: '/', bsol: '\\', period: '.', commat: '@', num: '#', quest: '?', lowbar: '_', hyphen: '-', tab: '\t', newline: '\n', amp: '&' };
 
 /** @throws {Error} with a message for the operator when a host has no valid form. */
 export function urlReplace({ hosts, only }: UrlSettings): Replace {
@@ -26,22 +31,36 @@ export function urlReplace({ hosts, only }: UrlSettings): Replace {
     return host === undefined || tests.some((test) => test(host.name) || test(host.withPort));
   };
   const cleaned = (given: string): string => (isAllowed(given) ? given : removed);
+  /** Of a target that a renderer reads: what it stands for has to be allowed too. */
+  const cleanedTarget = (given: string): string => (isAllowed(given) && isAllowed(readAs(given)) ? given : removed);
   const addresses = (text: string): string => text.replace(address, cleaned);
-  const images = (text: string): string => {
+  const targets = (text: string): string => {
     let isImage = false;
-    const hasImages = text.includes('![');
-    const inMarkdown = !hasImages ? text : text.replace(markdown, (all: string, opening: string | undefined, before: string | undefined, target: string | undefined) => {
-      if (opening !== undefined || !isImage || target === undefined) {
+    // Links need a click; where all addresses are looked at, they are read like images.
+    const isOfMarkdown = text.includes(only === 'images' ? '![' : '](');
+    const inMarkdown = !isOfMarkdown ? text : text.replace(markdown, (all: string, opening: string | undefined, before: string | undefined, target: string | undefined) => {
+      if (opening !== undefined || (!isImage && only === 'images') || target === undefined) {
         isImage ||= opening !== undefined;
         return all;
       }
       isImage = false;
-      return `${before ?? ''}${cleaned(target)}`;
-    }).replace(definition, (_all, before: string, target: string) => `${before}${cleaned(target)}`);
-    return inMarkdown.replace(loaded, (_all, before: string, targets: string) => `${before}${targets.split(/(\s+|,)/u).map(cleaned).join('')}`);
+      return `${before ?? ''}${cleanedTarget(target)}`;
+    }).replace(definition, (_all, before: string, target: string) => `${before}${cleanedTarget(target)}`);
+    const inAttributes = (_all: string, before: string, several: string): string => `${before}${several.split(/(\s+|,)/u).map(cleanedTarget).join('')}`;
+    const inHtml = inMarkdown.replace(loaded, inAttributes);
+    return only === 'images' ? inHtml : inHtml.replace(clicked, inAttributes);
   };
-  if (only === 'images') return (text) => (/[!=(]/u.test(text) ? images(text) : text);
-  return (text) => (/[:!=(]/u.test(text) ? images(addresses(text)) : text);
+  if (only === 'images') return (text) => (/[!=(@]/u.test(text) ? targets(text) : text);
+  return (text) => (/[:!=(@]/u.test(text) ? targets(addresses(text)) : text);
+}
+
+/** A target as whoever renders it reads it. */
+function readAs(text: string): string {
+  return text.replace(written, (found, decimal: string | undefined, hexadecimal: string | undefined, name: string | undefined, escaped: string | undefined) => {
+    const code = decimal === undefined ? (hexadecimal === undefined ? undefined : Number.parseInt(hexadecimal, 16)) : Number(decimal);
+    if (code !== undefined) return code > 0 && code <= 0x10_FFFF ? String.fromCodePoint(code) : found;
+    return escaped ?? named[name?.toLowerCase() ?? ''] ?? found;
+  });
 }
 
 /** @returns undefined for an address that loads nothing from another host. */
