@@ -97,7 +97,7 @@ it('the metadata of a client come from its document, which is fetched only from 
     asked.push(`${request.headers.host ?? ''}${request.url ?? ''}`);
     const { port } = documents.address() as AddressInfo;
     const of = (name: string): string => JSON.stringify({ client_id: `https://localhost:${port}${name}`, client_name: 'Documented', redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'], token_endpoint_auth_method: 'none' });
-    const answers: Readonly<Record<string, [number, string]>> = { '/client.json': [200, of('/client.json')], '/other.json': [200, of('/client.json')], '/large.json': [200, `${of('/large.json')}${' '.repeat(10_000)}`], '/moved.json': [302, ''], '/list.json': [200, '[]'], '/evil.json': [200, of('/evil.json').replace('http://localhost/callback', 'http://evil.example/callback')] };
+    const answers: Readonly<Record<string, [number, string]>> = { '/client.json': [200, of('/client.json')], '/other.json': [200, of('/client.json')], '/large.json': [200, `${of('/large.json')}${' '.repeat(10_000)}`], '/moved.json': [302, ''], '/upper.json': [200, of('/upper.json').replace('https://localhost', 'https://LOCALHOST')], '/list.json': [200, '[]'], '/evil.json': [200, of('/evil.json').replace('http://localhost/callback', 'http://evil.example/callback')] };
     const [status, body] = answers[request.url ?? ''] ?? [404, ''];
     response.writeHead(status, { 'content-type': 'application/json', 'location': '/client.json' }).end(body);
   }).listen(0, '127.0.0.1');
@@ -113,6 +113,8 @@ it('the metadata of a client come from its document, which is fetched only from 
     expect([page.status, page.text], name).toEqual([400, expect.stringContaining(why)]);
   }
   expect(asked.length - before).toBe(bad.length);
+  // A client id is compared as a text, however its host is written.
+  expect((await new Browser().open(new OAuthClient(issuer, `https://LOCALHOST:${port}/upper.json`).authorizeUrl(), callback)).text).toContain('Documented');
   expect(asked.slice(before).every((each) => !each.endsWith('/client.json'))).toBe(true);
   const seen = asked.length;
   for (const id of [`https://127.0.0.1:${port}/client.json`, `https://[::1]:${port}/client.json`, 'https://169.254.169.254/client.json', `https://localhost:${port}/`, `http://localhost:${port}/client.json`]) {

@@ -7,6 +7,11 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' }).transform((name) => name.toLowerCase());
+/** Whoever is at one of these addresses can be anybody, so they cannot be all there are. */
+const proxyNetwork = network.refine((text) => !/\/0+$/.test(text), { error: 'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody' });
+/** Headers with credentials would end up in logs as the name of a user; the others are of the protocol. */
+const otherHeaders: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization', 'cookie', 'host', 'mcp-session-id']);
+const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), { error: ({ input }) => `expected a header that the proxy sets, and not ${String(input)}` });
 const claim = (fallback: string) => z.string().min(1).default(fallback);
 const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
 const trusted = (text: string): boolean => URL.canParse(text) && (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
@@ -36,10 +41,10 @@ const issuer = z.strictObject({
 });
 
 const proxy = z.strictObject({
-  addresses: z.array(network).min(1).describe('Addresses and networks that the proxy connects from. From anywhere else its headers are ignored.'),
-  userHeader: headerName.default('x-forwarded-user').describe('The header in which the proxy names the user. The proxy must remove it from requests of clients.'),
-  groupsHeader: headerName.optional().describe('The header in which the proxy names the user\'s groups, separated by commas.'),
-  tenantHeader: headerName.optional().describe('The header in which the proxy names the tenant. A request without it is refused.'),
+  addresses: z.array(proxyNetwork).min(1).describe('Addresses and networks that the proxy connects from. From anywhere else its headers are ignored.'),
+  userHeader: proxyHeader.default('x-forwarded-user').describe('The header in which the proxy names the user. The proxy must remove it from requests of clients.'),
+  groupsHeader: proxyHeader.optional().describe('The header in which the proxy names the user\'s groups, separated by commas.'),
+  tenantHeader: proxyHeader.optional().describe('The header in which the proxy names the tenant. A request without it is refused.'),
 });
 
 const lasting = (fallback: string) => z.union([z.string(), z.number()])

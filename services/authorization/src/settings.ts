@@ -136,7 +136,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
         ...(grantId === undefined ? {} : { grant_id: Revocations.nameOf(grantId) }),
       };
     },
-    fetch: (url, options) => documents.fetch(new URL(url).href, options),
+    fetch: (url, options) => documents.fetch(typeof url === 'string' ? url : new Request(url).url, options),
     renderError(ctx, out) {
       const { error, error_description: description = '' } = out as unknown as { readonly error: string; readonly error_description?: string };
       const { client_id: client } = ctx.query;
