@@ -4,12 +4,13 @@ import type { Config, ServerConfig } from './schema.ts';
 import { isForOneUser } from './users.ts';
 
 /** @returns undefined where nothing is sent that a server could take for an account. */
-export function accountOf({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>): string | undefined {
+export function accountOf({ credentials, headers, tls }: Pick<ServerConfig, 'credentials' | 'headers' | 'tls'>, gateway: Pick<Config, 'auth' | 'listen' | 'publicUrl'>): string | undefined {
   const at = credentials === undefined || credentials.kind === 'aws' || credentials.issuer === undefined ? 'the issuer that the server names' : credentials.issuer;
   switch (credentials?.kind) {
     case undefined:
       if (hasTemplates(headers)) return 'that of each caller: `headers` name him';
-      return Object.keys(headers).length === 0 ? undefined : 'one for everybody: `headers`';
+      if (Object.keys(headers).length > 0) return 'one for everybody: `headers`';
+      return tls?.cert === undefined && tls?.certFile === undefined ? undefined : 'the gateway\'s: the certificate of `tls`';
     case 'client': return `the gateway's: client ${credentials.clientId} of ${at}`;
     case 'aws': return `the gateway's: requests signed for ${credentials.service} in ${credentials.region}${credentials.profile === undefined ? '' : `, profile ${credentials.profile}`}`;
     case 'oauth': return `${isForOneUser(gateway) ? 'yours' : 'each user\'s'}: by a sign-in at ${at}`;

@@ -1,6 +1,7 @@
 /** Mistakes that only show where several options are looked at together. */
 import type { z } from 'zod';
 import type { Options } from './schema.ts';
+import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
 
 /** Reports what single options cannot tell: options that need or exclude each other. */
@@ -46,6 +47,8 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     if (isWebSocket && settings.command !== undefined) problem('a program that serves a WebSocket cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type === 'sse' && settings.command !== undefined) problem('a program that serves HTTP+SSE cannot be started; start it yourself and leave out "command"', 'command');
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
+    const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
+    if (ofTls !== undefined) problem(ofTls, 'tls');
     const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
     if (mistake !== undefined) problem(mistake, 'credentials');
     const ofHeader = templatesProblem(settings, config);

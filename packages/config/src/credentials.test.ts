@@ -1,6 +1,7 @@
 /** On whose behalf a server may be called, as a configuration says it. */
 import { expect, it } from 'vitest';
 import { accountOf } from './accounts.ts';
+import { isSecretOption } from './secret-options.ts';
 import { loadConfig, type ConfigSource } from './load.ts';
 import type { ServerConfig } from './schema.ts';
 
@@ -75,6 +76,28 @@ it('assertions are made about users who sign in at an OpenID provider, or about 
   expect(problemsOf(ofFile, signingIn)).toContain('is that of one user');
 });
 
+it.each([
+  ['wss://server.example/mcp', { caFile: 'ca.pem' }, ''],
+  ['https://server.example/mcp', { certFile: 'a.pem', key: 'k' }, ''],
+  ['https://server.example/mcp', { certFile: 'a.pem' }, 'a certificate is shown with its private key'],
+  ['https://server.example/mcp', { key: 'k' }, 'a certificate is shown with its private key'],
+  ['https://server.example/mcp', { ca: 'c', caFile: 'ca.pem' }, 'expected either `ca` or `caFile`'],
+  ['http://server.example/mcp', { caFile: 'ca.pem' }, 'a `url` that begins with https:// or wss://'],
+])('a server at %s with TLS by %j: "%s"', (url, tls, problem) => {
+  const loaded = loadConfig({ file: 'f.json', text: JSON.stringify({ mcpServers: { a: { url, tls } } }), env: {}, readFile: () => '' });
+  expect(('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ')).toContain(problem);
+  expect('config' in loaded).toBe(problem === '');
+});
+
+it('the key of a certificate is a secret, which only processes that connect to servers look up; one that cannot be had keeps its server down alone', () => {
+  const text = JSON.stringify({ mcpServers: { a: { url: 'https://server.example/mcp', tls: { certFile: 'a.pem', key: '${A_KEY}' } }, b: { url: 'https://b.example/mcp' } } });
+  const load = (env: Record<string, string>, more: object = {}): ReturnType<typeof loadConfig> => loadConfig({ file: 'f.json', text, env, readFile: () => '', ...more });
+  expect(load({ A_KEY: 'k' })).toMatchObject({ config: { mcpServers: { a: { tls: { key: 'k' } } } }, faults: [] });
+  expect(load({}, { withoutServerSecrets: true })).toMatchObject({ config: { mcpServers: { a: { tls: { certFile: 'a.pem', key: '' } } } }, faults: [] });
+  expect(load({})).toMatchObject({ config: { mcpServers: { a: { problem: expect.stringContaining('A_KEY is not set') as string } } } });
+  expect(isSecretOption(['mcpServers', 'a', 'tls', 'key'])).toBe(true);
+});
+
 it('an account is said in words for people', () => {
   const accountFor = (settings: object, more: object = {}): string | undefined => {
     const loaded = loadConfig({ file: 'f.json', text: JSON.stringify({ ...more, mcpServers: { a: { url: 'https://server.example/mcp', ...settings } } }), env: {}, readFile: () => '' });
@@ -82,6 +105,7 @@ it('an account is said in words for people', () => {
   };
   expect(accountFor({})).toBeUndefined();
   expect(accountFor({ headers: { 'X-Key': 'k' } })).toBe('one for everybody: `headers`');
+  expect(accountFor({ tls: { certFile: 'a.pem', keyFile: 'a.key' } })).toBe('the gateway\'s: the certificate of `tls`');
   expect(accountFor({ credentials: { kind: 'client', clientId: 'gateway', clientSecret: 's', issuer } })).toBe(`the gateway's: client gateway of ${issuer}`);
   expect(accountFor({ credentials: { kind: 'oauth' } })).toBe('yours: by a sign-in at the issuer that the server names');
   expect(accountFor({ credentials: { kind: 'oauth' } }, gateway)).toBe('each user\'s: by a sign-in at the issuer that the server names');

@@ -135,7 +135,8 @@ function withoutServerKeys(value: unknown, { withoutServerSecrets = false, witho
     if (withoutServerSecrets) for (const key of secretServerKeys) delete ours[key];
     // That the server is told who calls it decides which facts are sent to its adapter.
     if (withoutServerSecrets && isMap(server['headers'])) ours['headers'] = placeholdersIn(server['headers']);
-    const { credentials } = ours;
+    const { credentials, tls } = ours;
+    if (withoutServerSecrets && isMap(tls)) ours['tls'] = without(tls, ['key', 'cert', 'ca'], '');
     if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets)) ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
     return [name, ours] as const;
   });

@@ -15,6 +15,7 @@ import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
+import { serverTlsSchema } from './server-tls-schema.ts';
 
 const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -73,6 +74,7 @@ const server = z.strictObject({
   url: serverUrl.optional().describe('Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.'),
   headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/credentials.md). Secret.'),
   absentFacts: z.enum(['refuse', 'omit']).default('refuse').describe('What becomes of a header with a fact that the caller does not have. refuse: the call is refused with `upstream.caller_fact`. omit: the server is called without the header.'),
+  tls: serverTlsSchema.optional().describe('TLS with the server at `url`: a certificate that the gateway shows there (mutual TLS), and the authorities that it believes (docs/credentials.md). Files are read for each new connection.'),
   credentials: credentialsSchema.optional().describe('In whose name the server at `url` is called (docs/credentials.md). Default: every call carries the same `headers`, whoever makes it.'),
   disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
   tenants: tenants.describe('Only callers of these tenants can see and use the server; for everybody else neither it nor anything it offers exists. Default: everybody.'),

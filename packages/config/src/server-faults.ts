@@ -10,7 +10,7 @@ type Report = (path: Path, message: string) => void;
 /** Stand-ins for options whose reference cannot be resolved, so that the rest of the configuration can be checked. The server is not connected to. */
 const standIns: Readonly<Record<string, string>> = { url: 'http://unresolved.invalid/mcp', command: 'unresolved' };
 /** Options of a server that may hold any text. */
-const plainTexts = new Set(['args', 'env', 'headers', 'cwd', 'envFile', 'description']);
+const plainTexts = new Set(['args', 'env', 'headers', 'cwd', 'envFile', 'description', 'tls']);
 
 export class ServerFaults {
   readonly #source: ReferenceSource;

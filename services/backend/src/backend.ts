@@ -232,7 +232,7 @@ export class Backend {
     const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
     const adapter = new Adapter({
       server, worker: this.#worker, config, baseFolder, limits: this.#limits,
-      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.agents.of(config.addresses), bus, wheel, metrics, tracing, tap, log: log.child({ server }),
+      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.dispatcherOf(server, config, baseFolder), bus, wheel, metrics, tracing, tap, log: log.child({ server }),
       definitions, credentials, signIns, diary: this.#means.diaryOf(name),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),

@@ -1,9 +1,12 @@
 /** What the connections of all servers of one process share: the budget of connections, the budget of bytes read at a time, and the HTTP agents. */
-import type { Limits } from '@omnibus/protocol';
+import type { ServerConfig } from '@omnibus/config';
+import type { Limits, ServerName } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
+import type { Dispatcher } from 'undici';
 import { Agents } from '../transport/agents.ts';
 import { Diary } from '../transport/diary.ts';
 import { ReadingBudget } from '../transport/reading-budget.ts';
+import { ServerTls } from '../transport/server-tls.ts';
 import { ConnectionBudget } from './budget.ts';
 
 export class SharedMeans {
@@ -20,6 +23,11 @@ export class SharedMeans {
       metrics.upstream.callerPrograms.set(this.budget.programs);
       metrics.upstream.readingBytes.set(this.reading.bytes);
     });
+  }
+
+  /** The pool of connections to a server. @param baseFolder from which relative paths start. */
+  dispatcherOf(server: ServerName, config: ServerConfig, baseFolder: string): Dispatcher {
+    return this.agents.of(config.addresses, ServerTls.of(server, config, baseFolder));
   }
 
   /** What becomes of a server, as long as it is configured. */

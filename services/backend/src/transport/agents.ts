@@ -1,38 +1,85 @@
-/** The pools of HTTP connections of the process: one for servers of the operator's own file, and one for each address rule of other servers. */
+/** The pools of HTTP connections of the process: one for servers of the operator's own file, one for each address rule of other servers, and those of servers with `tls`. */
+import { isDeepStrictEqual } from 'node:util';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
+import { hostAndPort, type ServerTls, type TlsMaterial } from './server-tls.ts';
 
 const connectTimeoutMs = 10_000;
 /** No time limits for bodies and headers: each call has a time limit of its own. */
 const shared = { bodyTimeout: 0, headersTimeout: 0 };
 
+/** Pools of one server: an address rule leads to the same pool until its `tls` changes. */
+interface OwnPool {
+  readonly id: string;
+  readonly agent: Agent;
+  /** That of the configuration before, which adapters that still drain use. */
+  readonly before: Agent | undefined;
+}
+
 export class Agents {
   readonly #free = new Agent({ ...shared, connect: { timeout: connectTimeoutMs } });
   /** Pools by their address rule, written as JSON. */
   readonly #guarded = new Map<string, Agent>();
+  /** Pools of servers with `tls`, by server and address rule; as many as there were names of such servers. */
+  readonly #own = new Map<string, OwnPool>();
 
-  /** @param rule undefined where any address is allowed. */
-  of(rule: AddressRule | undefined): Dispatcher {
+  /**
+   * @param rule undefined where any address is allowed.
+   * @param tls of the server, for connections to it; undefined for a server without.
+   */
+  of(rule: AddressRule | undefined, tls?: ServerTls): Dispatcher {
+    if (tls !== undefined) return this.#ownOf(rule, tls);
     if (rule === undefined) return this.#free;
     const key = JSON.stringify(rule);
     const known = this.#guarded.get(key);
     if (known !== undefined) return known;
-    const agent = new Agent({ ...shared, connect: guardedConnector(rule) });
+    const agent = new Agent({ ...shared, connect: connectorTo(rule) });
     this.#guarded.set(key, agent);
     return agent;
   }
 
+  /** A connection that was opened with another certificate serves nobody whose configuration names this one, so a changed configuration gets a pool of its own. */
+  #ownOf(rule: AddressRule | undefined, tls: ServerTls): Agent {
+    const key = JSON.stringify([tls.server, rule]);
+    const known = this.#own.get(key);
+    if (known?.id === tls.id) return known.agent;
+    void known?.before?.close();
+    const agent = new Agent({ ...shared, connect: connectorTo(rule, tls) });
+    this.#own.set(key, { id: tls.id, agent, before: known?.agent });
+    return agent;
+  }
+
   async destroy(): Promise<void> {
-    await Promise.all([this.#free, ...this.#guarded.values()].map((agent) => agent.destroy()));
+    const own = [...this.#own.values()].flatMap(({ agent, before }) => [agent, before ?? []].flat());
+    await Promise.all([this.#free, ...this.#guarded.values(), ...own].map((agent) => agent.destroy()));
   }
 }
 
-/** Checks a literal address, which is never resolved; names are checked when they are resolved (`lookupUnder`). */
-function guardedConnector(rule: AddressRule): buildConnector.connector {
-  const connect = buildConnector({ timeout: connectTimeoutMs, lookup: lookupUnder(rule) });
+/**
+ * Checks a literal address, which is never resolved; names are checked when they are resolved (`lookupUnder`). A connection to the server with `tls` is opened with
+ * what its files say then.
+ */
+function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConnector.connector {
+  const made = (material: TlsMaterial): buildConnector.connector => buildConnector({ timeout: connectTimeoutMs, ...(rule === undefined ? {} : { lookup: lookupUnder(rule) }), ...material });
+  const plain = made({});
+  /** Remembers TLS sessions, so it is replaced with the files. */
+  let own: { readonly material: TlsMaterial; readonly connect: buildConnector.connector } | undefined;
   return (options, callback) => {
-    const problem = forbiddenHost(options.hostname, rule);
-    if (problem === undefined) connect(options, callback);
-    else callback(refusal(problem), null);
+    const problem = rule === undefined ? undefined : forbiddenHost(options.hostname, rule);
+    if (problem !== undefined) {
+      callback(refusal(problem), null);
+      return;
+    }
+    if (tls === undefined || options.protocol !== 'https:' || hostAndPort(options.hostname, options.port) !== tls.host) {
+      plain(options, callback);
+      return;
+    }
+    try {
+      const material = tls.read();
+      if (own === undefined || !isDeepStrictEqual(own.material, material)) own = { material, connect: made(material) };
+      own.connect(options, callback);
+    } catch (error) {
+      callback(error as Error, null);
+    }
   };
 }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { HeaderSource } from '@omnibus/credentials';
-import { withoutTemplates, type Limits } from '@omnibus/protocol';
+import { withoutTemplates, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
 import { AuthorizedDispatcher } from './credentials/authorized.ts';
@@ -16,12 +16,14 @@ import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
 import { Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox.ts';
+import { ServerTls } from './server-tls.ts';
 import { StdioTransport } from './stdio.ts';
 import { StreamableHttpTransport } from './streamable-http.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { WebSocketTransport } from './websocket.ts';
 
 export interface TransportSource {
+  readonly server: ServerName;
   readonly config: ServerConfig;
   readonly baseFolder: string;
   readonly limits: Limits;
@@ -36,14 +38,18 @@ export interface TransportSource {
 export class TransportFactory {
   readonly #config: ServerConfig;
   readonly #child: ChildOptions | undefined;
+  readonly #server: ServerName;
+  readonly #baseFolder: string;
   readonly #limits: Limits;
   readonly #fault: (error: unknown) => void;
   readonly #dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
 
-  constructor({ config, baseFolder, limits, dispatcher, reading, diary, log, metrics }: TransportSource) {
+  constructor({ server, config, baseFolder, limits, dispatcher, reading, diary, log, metrics }: TransportSource) {
     this.#config = config;
+    this.#server = server;
+    this.#baseFolder = baseFolder;
     this.#limits = limits;
     this.#fault = (error) => {
       metrics.faulted('transport');
@@ -74,7 +80,7 @@ export class TransportFactory {
     let session: string | undefined;
     const observer = guarded(hears, Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat()), this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
-    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses, credentials }, observer);
+    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses, credentials, tls: ServerTls.of(this.#server, this.#config, this.#baseFolder) }, observer);
     const options: HttpOptions = {
       url, headers, dispatcher: credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials), reading: this.#reading, limits, openTimeoutMs,
       noteSession: (id) => {

@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import { readChallenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@omnibus/protocol';
 import { forbiddenHost, lookupUnder, refusal, type AddressRule } from './address-rule.ts';
+import type { ServerTls } from './server-tls.ts';
 import { readIncoming, type MessageLimits } from './incoming.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { Troubled, troubleOfStatus } from './trouble.ts';
@@ -17,6 +18,8 @@ export interface WebSocketTransportOptions {
   readonly openTimeoutMs: number;
   /** Undefined where any address is allowed. */
   readonly addresses: AddressRule | undefined;
+  /** Undefined where TLS is as Node makes it. */
+  readonly tls: ServerTls | undefined;
 }
 
 const subprotocol = 'mcp';
@@ -46,10 +49,10 @@ export class WebSocketTransport implements Transport {
   }
 
   #connect(shown: SentHeaders | undefined): Promise<void> {
-    const { url, headers, limits, openTimeoutMs, addresses, credentials } = this.#options;
+    const { url, headers, limits, openTimeoutMs, addresses, credentials, tls } = this.#options;
     const socket = new WebSocket(url, subprotocol, {
       headers: { ...headers, ...shown }, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
-      ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
+      ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }), ...tls?.read(),
     });
     this.#socket = socket;
     return new Promise((resolve, reject) => {

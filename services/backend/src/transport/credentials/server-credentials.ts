@@ -6,6 +6,7 @@ import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, Work
 import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
+import { ServerTls } from '../server-tls.ts';
 import { AwsSignatures } from './aws.ts';
 import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { issuersOf, outbound } from './outbound.ts';
@@ -154,8 +155,8 @@ function ofOneUser(options: CredentialsOptions, { issuer: provider, idTokenFile,
   });
 }
 
-function fetchFor({ agents }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[], provider?: string): Fetch {
-  return outbound(agents.of(issuersOf([url, issuer, provider], allowedHosts)));
+function fetchFor({ server, agents, config, baseFolder }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[], provider?: string): Fetch {
+  return outbound(agents.of(issuersOf([url, issuer, provider], allowedHosts), ServerTls.of(server, config, baseFolder)));
 }
 
 /** Counts requests to issuers, and logs a problem once, however often it occurs. */
