@@ -64,6 +64,16 @@ it('tools, prompts and resources are told apart; the name of a server is all of 
   expect([decide(denied, 'server:d/anything'), decide(denied, 'server:a/anything'), denied.rightsOf(ann).mayEverythingOf('d'), denied.rightsOf(ann).seesServer('d')]).toEqual(['hidden #1', 'allow', false, true]);
 });
 
+it('of a server nothing is visible where no name of it can be meant, whatever globs stand in front of the slash', async () => {
+  const seen = async (allow: string): Promise<readonly string[]> => {
+    const rights = (await policyOf([{ who: 'everyone', allow }])).rightsOf(ann);
+    return ['a', 'b', 'ab', 'secret', 'x'].filter((server) => rights.seesServer(server));
+  };
+  expect(await Promise.all(['{a,b}/*', '[ab]/x', '?/y', 'a*/x', '*/x', 'a*', 'resource:{a,secret}/*', '{a/x,b/y}', '*b/x', '[!a]/x', 'prompt:a?/x'].map((allow) => seen(allow).catch(() => ['is none'])))).toEqual([
+    ['a', 'b'], ['a', 'b'], ['a', 'b', 'x'], ['a', 'ab'], ['a', 'b', 'ab', 'secret', 'x'], ['is none'], ['a', 'secret'], ['a', 'b'], ['a', 'b', 'ab', 'secret', 'x'], ['b', 'x'], ['a', 'ab'], // "?" is any character, a slash among them.
+  ]);
+});
+
 it('names are compared as they are: no case, form or look is taken for another', async () => {
   const policy = await policyOf([{ who: 'everyone', deny: ['files/delete', 'files/é'] }], 'allow');
   expect(['files/delete', 'files/Delete', 'files/delete ', 'Files/delete', 'files/delete\u200b', 'files/е', 'files/e\u0301', 'files/é'].map((what) => decide(policy, what))).toEqual(['hidden #1', 'allow', 'allow', 'allow', 'allow', 'allow', 'allow', 'hidden #1']);

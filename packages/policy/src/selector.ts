@@ -2,7 +2,7 @@
  * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
  * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
-import { compileGlob, splitSelector } from '@omnibus/protocol';
+import { compileGlob, compileGlobStart, splitSelector } from '@omnibus/protocol';
 
 /** The kind of thing that a request uses. `server`: neither tool nor prompt nor resource, such as a method that no revision knows. */
 export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
@@ -30,17 +30,15 @@ export function compileSelector(text: string): Selector {
   const ofKind = kind ?? 'tool';
   const fits = compileFast(glob);
   const servers = glob.split('/', 1)[0] as string;
-  // A star in front of the slash may reach over it, so only what stands before it tells which servers are not meant.
-  const start = /^[^*?[\]{}\\]*/.exec(servers)?.[0] ?? '';
-  const isPlain = start === servers;
-  const mayCover = (server: string): boolean => (isPlain ? server === servers : server.startsWith(start));
-  const rest = glob.slice(servers.length + 1);
+  const isPlain = !special.test(servers);
+  // A star in front of the slash may reach over it.
+  const begins = isPlain ? undefined : compileGlobStart(glob);
   return {
     kind: ofKind,
     server: isPlain ? servers : undefined,
     covers: (of, _server, key) => of === ofKind && fits(key),
     coversAllOf: () => false,
-    mayCover: rest === '' ? () => false : mayCover,
+    mayCover: begins === undefined ? (server) => server === servers : (server) => begins(`${server}/`),
   };
 }
 

@@ -15,6 +15,41 @@ export function compileGlob(glob: string): (text: string) => boolean {
   };
 }
 
+/** @returns a function that decides whether the glob matches some text that begins in a certain way and is longer. */
+export function compileGlobStart(glob: string): (start: string) => boolean {
+  const alternatives = expandBraces(glob).map((each) => runsOf(each));
+  return (start) => {
+    const characters = Array.from(start);
+    return alternatives.some((runs) => mayGoOn(runs, characters));
+  };
+}
+
+/** Follows all ways at once in which the runs and the stars between them may take the characters. */
+function mayGoOn(runs: readonly Run[], characters: readonly string[]): boolean {
+  const pieces = runs.flatMap((run, index): readonly (CharacterTest | undefined)[] => (index === 0 ? run : [undefined, ...run]));
+  /** Behind a star it may stand at the next piece too. */
+  const withStars = (places: Iterable<number>): Set<number> => {
+    const all = new Set<number>();
+    for (let place of places) {
+      all.add(place);
+      while (place < pieces.length && pieces[place] === undefined) all.add(place += 1);
+    }
+    return all;
+  };
+  let places = withStars([0]);
+  for (const character of characters) {
+    const next: number[] = [];
+    for (const place of places) {
+      if (place === pieces.length) continue;
+      const test = pieces[place];
+      if (test === undefined) next.push(place);
+      else if (test(character)) next.push(place + 1);
+    }
+    places = withStars(next);
+  }
+  return [...places].some((place) => place < pieces.length);
+}
+
 /** The first run has to match at the beginning, the last one at the end, and each run between them at its first possible place. */
 function fits(runs: readonly Run[], characters: readonly string[]): boolean {
   const [first = [], ...others] = runs;

@@ -20,7 +20,7 @@ export { isCustomMethod, isCustomNotification, serverKey } from './custom-method
 export type { CustomMethod } from './custom-methods.ts';
 export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 export { labelsKey, withoutLabels } from './labels.ts';
-export { compileGlob, namesLike } from './glob.ts';
+export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
 export { selectorProblem, splitSelector } from './selectors.ts';
 export { whoProblem } from './who-text.ts';
 export { printable } from './printable.ts';
