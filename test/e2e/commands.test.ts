@@ -1,11 +1,11 @@
 /** The common commands, on a terminal and in a pipe, with one gateway. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
-import { fixturePath } from '../support/processes.ts';
+import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { inPipe, onTerminal } from '../support/terminal.ts';
 
@@ -40,6 +40,30 @@ describe('what a gateway offers', () => {
     expect(prompts.stdout).toBe('greet\t(who)\tGreets somebody.\n');
     expect(resources.stdout).toBe('note://a\ttext/plain\ta\nnote://bytes\t\tbytes\nnote://{id}\t\tnotes\n');
     expect(none).toMatchObject({ status: 5, stdout: '', stderr: 'omnibus: no tools match "nothing*"\n' });
+  });
+
+  it('is told from what is no gateway, no name and no command, in one JSON document', async () => {
+    const [path, port, none, tool, command, below, usage, header, number, unwritten] = await Promise.all([
+      pipe('tools', '--url', gateway.url.replace(/mcp$/, '')), pipe('tools', '--url', `http://${admin}/`, '--json'), pipe('tools', 'nothing*', '--json'), pipe('call', 'ad_d'), pipe('pase', 'use'), pipe('calls', 'shwo', 'x'), pipe('tols', '--json'),
+      pipe('tools', '-H', 'a: b\nc'), pipe('calls', '--min-ms', 'long', '--admin', admin), pipe('status', '--admin', '127.0.0.1:99999'),
+    ]);
+    expect(path).toMatchObject({ status: 3, stdout: '', stderr: expect.stringContaining('That of a gateway ends in /mcp.') as string });
+    expect(port.status).toBe(3);
+    expect(JSON.parse(port.stdout)).toMatchObject({ reason: 'unreachable' });
+    expect(none.status).toBe(5);
+    expect(JSON.parse(none.stdout)).toEqual({ reason: 'unknown', problem: 'no tools match "nothing*"' });
+    expect(tool.stderr).toContain('Did you mean add?');
+    expect(command).toMatchObject({ status: 64, stderr: expect.stringContaining('unknown command \'pase\'\n(Did you mean pause?)') as string });
+    expect(below.stderr).toContain('Did you mean show?');
+    expect(JSON.parse(usage.stdout)).toMatchObject({ reason: 'usage', problem: expect.stringContaining('tols') as string });
+    expect(header).toMatchObject({ status: 64, stderr: expect.stringContaining('expected "Name: value"') as string });
+    expect(number).toMatchObject({ status: 64, stderr: 'omnibus: --min-ms: expected a number of milliseconds, not "long"\n' });
+    expect(unwritten.stderr).toContain('expected HOST:PORT');
+  });
+
+  it('is no success when the answer cannot be written', () => {
+    const { status, stderr } = spawnSync('sh', ['-c', 'exec node "$0" clients > /dev/full', omnibusProgram], { encoding: 'utf8', env: { ...process.env, ...env } });
+    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('the answer could not be written: ENOSPC') as string });
   });
 
   it('is called with arguments as text, numbers by the schema, JSON, or from stdin', async () => {

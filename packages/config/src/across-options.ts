@@ -1,5 +1,6 @@
 /** Mistakes that only show where several options are looked at together. */
 import type { z } from 'zod';
+import { nearestOf } from './nearest.ts';
 import type { Options } from './schema.ts';
 import { serverTlsProblem } from './server-tls-schema.ts';
 import { templatesProblem, usersProblem } from './users.ts';
@@ -60,7 +61,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     };
     if (Object.hasOwn(config.mcpServers, profileName)) problem(`a server has this name already, and /mcp/${profileName} can be only one of them`);
     settings.servers?.forEach((serverName, index) => {
-      if (!Object.hasOwn(config.mcpServers, serverName)) problem(`there is no server "${serverName}" under mcpServers`, 'servers', index);
+      if (!Object.hasOwn(config.mcpServers, serverName)) problem(noServer(serverName, config), 'servers', index);
     });
     for (const option of ['rename', 'pin'] as const) {
       for (const key of Object.keys(settings[option])) {
@@ -76,6 +77,11 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
       else if (!/^[A-Za-z0-9_.-]{1,128}$/.test(to)) problem('expected 1 to 128 characters of letters, digits, "_", "-" and "."', 'rename', key);
     }
   }
+}
+
+function noServer(name: string, { mcpServers }: Options): string {
+  const meant = nearestOf(name, Object.keys(mcpServers));
+  return `there is no server "${name}" under mcpServers${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`;
 }
 
 /** Why the authorization server cannot run at this address: passwords and tokens that go in the clear can be read on the way. */

@@ -1,3 +1,4 @@
+export { nearestOf } from './nearest.ts';
 export { parseDurationMs as parseDuration } from './duration.ts';
 export { configJsonSchema } from './schema.ts';
 export { accountOf } from './accounts.ts';

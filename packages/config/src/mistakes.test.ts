@@ -31,7 +31,7 @@ it.each<readonly [string, string, readonly string[]]>([
     'f.yaml:2:8: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address: write "http://localhost:3000/mcp", got "localhost:3000/mcp"',
     'f.yaml:3:8: mcpServers.b.url: expected an http://, https://, ws:// or wss:// address: write "https://example.com/mcp", got "example.com/mcp"',
   ]],
-  ['a server of a profile that is not there', 'mcpServers: { files: { command: x } }\nprofiles:\n  p: { servers: [fils] }\n', ['f.yaml:3:18: profiles.p.servers[0]: there is no server "fils" under mcpServers, got "fils"']],
+  ['a server of a profile that is not there', 'mcpServers: { files: { command: x } }\nprofiles:\n  p: { servers: [fils] }\n', ['f.yaml:3:18: profiles.p.servers[0]: there is no server "fils" under mcpServers (did you mean "files"?), got "fils"']],
   ['globs that fit nothing', 'mcpServers: { files: { command: x } }\nprofiles:\n  p: { tools: ["read_*", "file/read", "files/[", "files__read", "files", "files/*", "*/x", "*"] }\n', [
     'f.yaml:3:16: profiles.p.tools[0]: "read_*" matches nothing: a glob is over `server/tool`, such as "*/read_*"',
     'f.yaml:3:26: profiles.p.tools[1]: "file/read" matches nothing: there is no server "file" under mcpServers; did you mean "files"?',

@@ -1,6 +1,6 @@
 /** Turns what the check of a configuration found into messages that say how to mend it. */
-import { distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
+import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './schema.ts';
 
@@ -93,19 +93,8 @@ function withoutLogin(text: string): string {
 
 /** The option a mistyped key probably means. */
 function nearest(key: string, path: Path): string {
-  let candidate: { readonly name: string; readonly distance: number } | undefined;
-  for (const name of optionNames(path)) {
-    const found = { name, distance: mistyped(key.toLowerCase(), name.toLowerCase()) };
-    if (candidate === undefined || found.distance < candidate.distance) candidate = found;
-  }
-  if (candidate !== undefined && candidate.distance <= Math.max(2, key.length / 3)) return `; did you mean "${candidate.name}"?`;
-  return '';
-}
-
-/** The edit distance of two words, where words of the same letters in another order have a distance of 1 at most. */
-function mistyped(one: string, other: string): number {
-  const letters = (word: string): string => word.split('').toSorted().join('');
-  return letters(one) === letters(other) ? Math.min(1, distance(one, other)) : distance(one, other);
+  const name = nearestOf(key, optionNames(path));
+  return name === undefined ? '' : `; did you mean "${name}"?`;
 }
 
 function optionNames(path: Path): string[] {

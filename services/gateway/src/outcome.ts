@@ -28,7 +28,11 @@ const farewellMs = 1_000;
 /** Runs a command and sets the exit status. An error it throws is printed, with `json` as JSON on stdout, else on stderr. */
 export async function runCommand(json: boolean | undefined, work: () => Promise<Exit | undefined>): Promise<void> {
   // The reader of a pipe may close it early, as `head` does; that is no failure.
-  process.stdout.on('error', () => process.exit(exits.done.code));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(exits.done.code);
+    process.stderr.write(`omnibus: the answer could not be written: ${error.message}\n`);
+    process.exit(exits.other.code);
+  });
   try {
     process.exitCode = exits[(await work()) ?? 'done'].code;
   } catch (error) {

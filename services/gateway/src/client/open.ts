@@ -50,8 +50,8 @@ export async function withClient<Result>(options: TargetOptions, work: (opened: 
     return await serve(options, await join(options, url), work);
   } catch (error) {
     // A server of the other era, or one that speaks HTTP+SSE, is reached through a gateway in this process.
-    if (error instanceof InitializeFailed && options.url !== undefined && options.endpoint === undefined) return serve(options, await bridge(options, url), work);
-    throw error instanceof InitializeFailed ? error.problem : error;
+    if (error instanceof InitializeFailed && options.url !== undefined && options.endpoint === undefined) return serve(options, await bridge(options, url), work).catch(unwrapped);
+    return unwrapped(error);
   }
 }
 
@@ -63,6 +63,10 @@ class InitializeFailed extends Error {
     super(problem.message);
     this.problem = problem;
   }
+}
+
+function unwrapped(error: unknown): never {
+  throw error instanceof InitializeFailed ? error.problem : error;
 }
 
 async function serve<Result>(options: TargetOptions, { input, output, serve: run }: Transport, work: (opened: Opened) => Promise<Result>): Promise<Result> {
@@ -113,7 +117,7 @@ function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }:
 }
 
 function headersOf({ header = [] }: Pick<TargetOptions, 'header'>): Record<string, string> {
-  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
+  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:[^\r\n\0]*$/.test(line));
   if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
   return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
 }
@@ -156,10 +160,11 @@ async function bridge(options: TargetOptions, url: string): Promise<Transport> {
   const text = JSON.stringify({ mcpServers: { server: { url, headers: await credentials(options, url) } } }).replaceAll('${', '$${');
   const loaded = loadConfig({ file: 'omnibus.json', text, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new CommandProblem('usage', loaded.problems.map(({ message }) => message).join('; '));
-  return inProcess(options, loaded.config, process.cwd(), 'server');
+  return inProcess(options, loaded.config, process.cwd(), 'server', url);
 }
 
-async function inProcess(options: TargetOptions, config: Config, baseFolder: string, endpoint: string | undefined): Promise<Transport> {
+/** @param alone address of the only server, without which there is nothing to ask; a configuration's servers may be down. */
+async function inProcess(options: TargetOptions, config: Config, baseFolder: string, endpoint: string | undefined, alone?: string): Promise<Transport> {
   const [{ startGateway }, { Boundary, Delivery, RequestMeter, serveStdioClient }, { createLogger }, { hideEnvironment }] = await Promise.all([
     import('../compose.ts'), import('@omnibus/edge'), import('@omnibus/telemetry'), import('../hide-environment.ts'),
   ]);
@@ -168,12 +173,16 @@ async function inProcess(options: TargetOptions, config: Config, baseFolder: str
   const gateway = await startGateway({ config: aloneOf(config), baseFolder, role: 'all', isServing: false, log });
   const { bus, wheel, metrics, tracing, faults } = gateway;
   const ready = Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]).then(() => {
-    for (const { server, status, problem } of gateway.records()) if (status === 'down' && options.quiet !== true) notice(`omnibus: server ${server} is down: ${problem ?? 'it does not answer'}`);
+    for (const { server, status, problem } of gateway.records()) if (status === 'down' && options.quiet !== true && alone === undefined) notice(`omnibus: server ${server} is down: ${problem ?? 'it does not answer'}`);
   });
   const [input, output] = [new PassThrough(), new PassThrough()];
   return {
     input, output,
     serve: async (failed) => {
+      void ready.then(() => {
+        const lost = alone === undefined ? undefined : gateway.records().find(({ status }) => status === 'down');
+        if (lost !== undefined) failed(new CommandProblem('unreachable', `${alone as string}: ${lost.problem ?? 'it does not answer'}`, { advice: 'Is this the address of an MCP server? That of a gateway ends in /mcp.' }));
+      });
       await serveStdioClient({
         bus, endpoint: endpoint === undefined ? undefined : parseEndpointName(endpoint), meter: new RequestMeter(metrics, tracing),
         delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input, output, ready,

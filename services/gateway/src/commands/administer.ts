@@ -86,8 +86,8 @@ export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: s
   try {
     return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined || token === '' ? {} : { authorization: `Bearer ${token}` }) } });
   } catch (error) {
-    const cause = (error as Error & { readonly cause?: { readonly code?: string } }).cause?.code;
-    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : String(cause ?? error), { cause: error });
+    const { code: cause, message } = (error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } }).cause ?? {};
+    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : cause === 'ERR_INVALID_URL' ? 'this is no address: expected HOST:PORT, such as 127.0.0.1:7301' : cause === 'ENOTFOUND' || cause === 'EAI_AGAIN' ? 'there is no host of this name: expected HOST:PORT, such as 127.0.0.1:7301' : `it cannot be reached: ${message ?? cause ?? (error as Error).message}`, { cause: error });
   }
 }
 

@@ -19,6 +19,7 @@ export interface CallsOptions extends FollowOptions {
 export function listCalls(options: CallsOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const { server, tool, client, outcome, minMs } = options;
+    if (minMs !== undefined && !/^\d+(\.\d+)?$/.test(minMs)) throw new CommandProblem('usage', `--min-ms: expected a number of milliseconds, not ${JSON.stringify(minMs)}`);
     const filter = { server, tool, client, outcome, minMs };
     if (options.follow === true) {
       await followCalls(options, filter);

@@ -1,5 +1,6 @@
 /** Commands that use a gateway or server as a client: lists, calls, prompts, resources and completion. */
 import { writeFileSync } from 'node:fs';
+import { nearestOf } from '@omnibus/config';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { missingOf, readArguments } from '../client/arguments.ts';
 import { printContents, printPrompt, printResult, signatureOf } from '../client/printing.ts';
@@ -27,18 +28,20 @@ type Kind = 'tools' | 'prompts' | 'resources';
 export function listTools(pattern: string | undefined, options: UseOptions & { readonly schema?: boolean }): Promise<void> {
   return runCommand(options.json, () => using(options, async (opened, request) => {
     const tools = matching(await all(opened, 'tools', request), 'name', pattern);
+    const end = found(tools, pattern, 'tools');
     if (options.json === true) answerJson(tools);
     else for (const tool of tools) answer(`${lineOf(String(tool['name']), signatureOf(tool), tool['description'])}${options.schema === true ? `${JSON.stringify(tool['inputSchema'], null, 2)}\n` : ''}`);
-    return found(tools, pattern, 'tools');
+    return end;
   }));
 }
 
 export function listPrompts(pattern: string | undefined, options: UseOptions): Promise<void> {
   return runCommand(options.json, () => using(options, async (opened, request) => {
     const prompts = matching(await all(opened, 'prompts', request), 'name', pattern);
+    const end = found(prompts, pattern, 'prompts');
     if (options.json === true) answerJson(prompts);
     else for (const prompt of prompts) answer(lineOf(String(prompt['name']), argumentsOf(prompt), prompt['description']));
-    return found(prompts, pattern, 'prompts');
+    return end;
   }));
 }
 
@@ -46,16 +49,18 @@ export function listResources(pattern: string | undefined, options: UseOptions):
   return runCommand(options.json, () => using(options, async (opened, request) => {
     const resources = matching(await all(opened, 'resources', request), 'uri', pattern);
     const templates = matching(await pages(opened, 'resources/templates/list', 'resourceTemplates', request).catch((error: unknown) => (error instanceof CommandProblem && error.exit === 'other' ? [] : Promise.reject(error as Error))), 'uriTemplate', pattern);
+    const end = found([...resources, ...templates], pattern, 'resources');
     if (options.json === true) answerJson({ resources, resourceTemplates: templates });
     else for (const each of [...resources, ...templates]) answer(lineOf(String(each['uri'] ?? each['uriTemplate']), textOf(each['mimeType'] ?? ''), each['description'] ?? each['title'] ?? each['name']));
-    return found([...resources, ...templates], pattern, 'resources');
+    return end;
   }));
 }
 
 export function callTool(name: string, words: readonly string[], options: CallOptions): Promise<void> {
   return runCommand(options.json, () => using(options, async (opened, request) => {
-    const tool = (await all(opened, 'tools', request)).find((each) => each['name'] === name);
-    if (tool === undefined) throw unknown('tool', name, (await all(opened, 'tools', request)).map((each) => String(each['name'])));
+    const tools = await all(opened, 'tools', request);
+    const tool = tools.find((each) => each['name'] === name);
+    if (tool === undefined) throw unknown('tool', name, tools.map((each) => String(each['name'])));
     const schema = isObject(tool['inputSchema']) ? tool['inputSchema'] : undefined;
     const given = await complete(readArguments(words, schema, options.args), schema, options);
     if (isObject(tool['annotations']) && tool['annotations']['destructiveHint'] === true && options.yes !== true && isInteractive(options) && !(await confirm(`${printable(name)} says that it may destroy something. Call it?`, false))) throw new CommandProblem('interrupted', 'the tool was not called');
@@ -190,7 +195,8 @@ function argumentsOf(prompt: JsonObject): string {
 }
 
 function unknown(kind: string, name: string, names: readonly string[]): CommandProblem {
-  const near = names.filter((each) => each.includes(name) || each.endsWith(`__${name}`) || name.includes(each)).slice(0, 3);
+  const similar = nearestOf(name, names);
+  const near = [...new Set([...(similar === undefined ? [] : [similar]), ...names.filter((each) => each.includes(name) || each.endsWith(`__${name}`) || name.includes(each))])].slice(0, 3);
   return new CommandProblem('unknown', `there is no ${kind} ${JSON.stringify(name)}`, { advice: near.length > 0 ? `Did you mean ${near.map((each) => printable(each)).join(' or ')}?` : `"omnibus ${kind}s" lists all.` });
 }
 

@@ -159,7 +159,7 @@ export function askBackends(bus: Bus, command: ConnectCommand): Promise<ConnectR
     const limit = setTimeout(() => end(() => resolve({ kind: 'failed', problem: 'nobody answers' })), answerMs);
     const pending = bus.request(subjects.connect, command, {
       reply: (reply) => end(() => resolve(reply)),
-      failed: (error) => end(() => (error.kind === 'no-responders' ? resolve({ kind: 'failed', problem: 'no part of the gateway is there that could' }) : reject(error))),
+      failed: (error) => end(() => (error.kind === 'no-responders' ? resolve({ kind: 'failed', problem: 'nobody in the gateway takes sign-ins: no server that is connected to has credentials: { kind: oauth }, or no process of the role backend is there' }) : reject(error))),
     });
   });
 }
