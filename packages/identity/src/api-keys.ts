@@ -67,7 +67,7 @@ export class ApiKeys {
     return entry.facts;
   }
 
-  /** Whether a key that was valid is still valid, for the same endpoints and tools: whoever reads a stream comes back to it on other terms. Other groups count from the next request on. */
+  /** Whether a key that was valid is still valid, for the same endpoints and tools, and until the same time: whoever reads a stream comes back to it on other terms. Other groups count from the next request on. */
   holds(facts: Facts): boolean {
     const entry = this.#entries.byId.get(facts.key ?? '');
     const terms = this.#terms.get(facts);
@@ -88,7 +88,7 @@ export class ApiKeys {
     }
     try {
       const entries = parseKeys(text, this.#toolProblem).filter(({ revoked }) => revoked === undefined).map((record) => ({ id: record.id, entry: entryOf(record) }));
-      for (const { entry: { facts, endpoints } } of entries) this.#terms.set(facts, JSON.stringify([endpoints, facts.tools]));
+      for (const { entry: { facts, endpoints } } of entries) this.#terms.set(facts, JSON.stringify([endpoints, facts.tools, facts.expiresAt]));
       return { byId: new Map(entries.map(({ id, entry }) => [id, entry])), byDigest: new Map(entries.map(({ entry }) => [entry.digest, entry])) };
     } catch (error) {
       throw new Error(`the file of API keys ${this.#file}: ${(error as Error).message}`, { cause: error });
@@ -108,7 +108,7 @@ export class ApiKeys {
       }
       this.#observer.changed();
     };
-    watcher.on('change', reload).on('add', reload);
+    watcher.on('change', reload).on('add', reload).on('unlink', reload);
     await new Promise<void>((resolve) => {
       watcher.once('ready', () => resolve());
     });

@@ -136,7 +136,7 @@ it('the file is followed: a revoked key proves nobody from then on, and who has 
   expect([known.holds(facts), known.holds(ask(`Bearer ${bob.key}`) as Facts)]).toEqual([false, true]);
 });
 
-it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }], ['expiry', { expires: '2020-01-01' }]])('a key whose %s were changed keeps nothing open on its former terms; a note or other groups change nothing', async (_what, changes) => {
+it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }], ['expiry', { expires: '2020-01-01' }], ['expiry in future', { expires: '2199-01-01' }]])('a key whose %s were changed keeps nothing open on its former terms; a note or other groups change nothing', async (_what, changes) => {
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   const known = await open(record);
   const facts = ask(`Bearer ${key}`) as Facts;
@@ -150,6 +150,16 @@ it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }
   await write([{ ...record, ...changes }]);
   await expect.poll(() => changed, { timeout: 10_000 }).toBe(2);
   expect(known.holds(facts)).toBe(false);
+});
+
+it('a file that is gone is said, and the keys from before stay', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  await open(record);
+  await rm(file);
+  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('is not there');
+  expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
+  await write([]);
+  await expect.poll(() => ask(`Bearer ${key}`), { timeout: 10_000 }).toBe('auth.invalid');
 });
 
 it('a file that cannot be used is said, and the keys from before stay', async () => {

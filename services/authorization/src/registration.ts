@@ -10,6 +10,8 @@ const maxUriCharacters = 2_000;
 const maxNameCharacters = 200;
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post'];
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
+/** Characters that no address has (RFC 3986, 2): parsers leave some of them out, or read others in their place. */
+const noUri = /[^\x21-\x7E]|[\\"<>^`{|}]/;
 /** Schemes that a browser would handle itself. */
 const dangerousSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'about:', 'file:', 'ftp:', 'ws:', 'wss:', 'mailto:', 'view-source:', 'filesystem:', 'intent:']);
 
@@ -63,7 +65,7 @@ export function describeClient(said: unknown): Described {
 }
 
 function kindOf(uri: unknown): { readonly kind: 'web' | 'native' } | { readonly problem: string } {
-  if (typeof uri !== 'string' || uri.length > maxUriCharacters || !URL.canParse(uri)) return { problem: 'a redirect URI is not a valid address' };
+  if (typeof uri !== 'string' || uri.length > maxUriCharacters || noUri.test(uri) || !URL.canParse(uri)) return { problem: 'a redirect URI is not a valid address' };
   const { protocol, username, password, hash } = new URL(uri);
   if (hash !== '' || uri.includes('#')) return { problem: 'a redirect URI has a fragment' };
   if (username !== '' || password !== '') return { problem: 'a redirect URI names a user' };

@@ -23,6 +23,9 @@ it('a user is known by his password alone, and none any more when he leaves the 
   expect(users.find('ann')).toBeDefined();
   await writeFile(file, formatUsers([record]));
   await expect.poll(() => left, { timeout: 10_000 }).toEqual(['bob']);
+  await rm(file);
+  await expect.poll(() => rejected.at(-1), { timeout: 10_000 }).toContain('does not exist');
+  expect(users.find('ann')).toBeDefined();
 });
 
 it('a file names each user once, with a digest', () => {

@@ -156,7 +156,7 @@ export class Users {
       }
       this.#observer.left([...before.values()].filter(({ name, password }) => this.#users.get(name)?.password !== password).map(({ name }) => name));
     };
-    watcher.on('change', reload).on('add', reload);
+    watcher.on('change', reload).on('add', reload).on('unlink', reload);
     await new Promise<void>((resolve) => {
       watcher.once('ready', () => resolve());
     });
