@@ -28,7 +28,9 @@ export class Account {
       return;
     }
     if (request.method === 'GET' && action === undefined) {
-      sendPage(response, 200, accountPage(person.name, secrets.formToken(session.uid), (await people.allowed(subject)).toSorted((a, b) => b.at - a.at)));
+      const { Grant } = this.#options.provider();
+      const kept = await Promise.all((await people.allowed(subject)).map(async (each) => (await Grant.find(each.grantId) === undefined ? [] : [each])));
+      sendPage(response, 200, accountPage(person.name, secrets.formToken(session.uid), kept.flat().toSorted((a, b) => b.at - a.at)));
       return;
     }
     if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');

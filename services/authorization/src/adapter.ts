@@ -19,6 +19,8 @@ export interface AdapterOptions {
   readonly refreshGraceMs: number;
   /** Makes the error for which the library answers `invalid_grant`. */
   readonly usedBefore: () => Error;
+  /** Called once a day for a user whose programs refresh their tokens. */
+  readonly isUsing?: (subject: string) => Promise<void>;
   /** Called when a code or token was used again that may be used only once. */
   readonly reused: (grantId: string) => void;
   readonly now?: () => number;
@@ -37,6 +39,11 @@ const longLived = new Set(['Session', 'Grant', 'RefreshToken']);
 const ofGrant = new Set(['AuthorizationCode', 'DeviceCode', 'RefreshToken', 'AccessToken', 'Grant']);
 /** A client that is in use is written again after this time, since its bucket forgets by age. */
 const touchMs = 24 * 3_600_000;
+
+/** How much longer than its newest refresh token a consent is kept, in milliseconds, so that it is written again once in this time and not with each token. */
+export function consentSlackMs(tokenMs: number): number {
+  return Math.min(touchMs, tokenMs / 4);
+}
 
 /** @returns a function that makes the store for one model of the library. */
 export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
@@ -67,6 +74,17 @@ class StoreAdapter implements Adapter {
     await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
     if (this.#model === 'Session' && payload.uid !== undefined) await store.put('SessionUid', payload.uid, { id });
+    if (this.#model === 'RefreshToken' && payload.grantId !== undefined && expiresIn !== undefined) await this.#prolong(payload.grantId, payload.accountId, now + expiresIn * 1_000, consentSlackMs(expiresIn * 1_000));
+  }
+
+  /** A consent lasts longer than the tokens that were given for it. */
+  async #prolong(grantId: string, subject: string | undefined, tokenUntil: number, slackMs: number): Promise<void> {
+    const kept = await this.#store.get<Stored>('Grant', grantId);
+    if (kept?.value.until === undefined || kept.value.until >= tokenUntil) return;
+    const { value: { payload, ...rest }, revision } = kept;
+    const until = tokenUntil + slackMs;
+    // If another edge changes it at the same time, it has prolonged or revoked it.
+    if (await this.#store.update('Grant', grantId, { ...rest, until, payload: { ...payload, exp: Math.floor(until / 1_000) } }, revision) && subject !== undefined) await this.#options.isUsing?.(subject);
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {

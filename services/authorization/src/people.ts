@@ -77,6 +77,11 @@ export class People {
     return (await this.#store.get<{ readonly all: readonly Allowed[] }>('Allowed', subject))?.value.all ?? [];
   }
 
+  /** Keeps the list of consents of a user, which otherwise ends with its bucket's age while programs go on refreshing their tokens. */
+  async isUsing(subject: string): Promise<void> {
+    await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => kept);
+  }
+
   /** Stores a consent; further scopes for the same grant are added to it. */
   async allow(subject: string, more: Allowed): Promise<void> {
     let tooOld: readonly Allowed[] = [];

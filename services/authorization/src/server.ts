@@ -85,6 +85,7 @@ export class AuthorizationServer {
     revocations.onRevoked(() => this.#changed());
     const adapter = adapterFactory({
       stores, revocations, refreshGraceMs,
+      isUsing: (subject) => this.#people.isUsing(subject),
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
     });

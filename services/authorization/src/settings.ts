@@ -1,6 +1,7 @@
 /** The settings of oidc-provider. Those that look unnecessary are needed by some client or by the specification. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
 import { printable, type JsonObject } from '@omnibus/protocol';
+import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
 import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
 import { answerPlace, describeClient } from './registration.ts';
@@ -104,7 +105,7 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     routes: { authorization: '/authorize', token: '/token', registration: '/register', revocation: '/revoke', device_authorization: devicePaths.authorization, code_verification: devicePaths.page, jwks: '/.well-known/jwks.json' },
     ttl: {
       AuthorizationCode: codeSeconds, DeviceCode: deviceSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
-      Session: seconds(signInMs), Grant: seconds(signInMs), RefreshToken: seconds(signInMs),
+      Session: seconds(signInMs), Grant: seconds(signInMs + consentSlackMs(signInMs)), RefreshToken: seconds(signInMs),
       AccessToken: (ctx, token) => {
         const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
         return Math.max(1, Math.min(token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs), Math.floor((endsAt - Date.now()) / 1_000)));

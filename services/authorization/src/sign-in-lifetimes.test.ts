@@ -1,4 +1,4 @@
-/** Users who were removed, replaced or given another password while no process of the gateway ran. */
+/** How long sign-ins last: until users are removed, replaced or given another password, also while no process of the gateway ran, and as long as programs refresh their tokens. */
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -36,7 +36,7 @@ async function open(records: readonly UserRecord[]): Promise<void> {
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
-  folder = await mkdtemp(join(tmpdir(), 'omnibus-users-at-start-'));
+  folder = await mkdtemp(join(tmpdir(), 'omnibus-sign-in-lifetimes-'));
   http = createServer((request, response) => authorization.handle(request, response, '198.51.100.1'));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
@@ -111,4 +111,24 @@ it('a user whose record is of a clock that runs ahead can sign in, and stays sig
   const ann = await signIn('ann');
   expect(await isSignedIn(ann)).toBe(true);
   expect(await refresh(ann)).toHaveProperty('access_token');
+});
+
+it('a program that refreshes its tokens in time stays signed in, however long ago its user has allowed it', async () => {
+  let carl = await signIn('carl');
+  for (let count = 0; count < 4; count += 1) {
+    vi.setSystemTime(Date.now() + 3_000_000);
+    const tokens = await refresh(carl);
+    expect(tokens).toHaveProperty('refresh_token');
+    carl = { cookies: carl.cookies, client: carl.client, tokens: tokens as SignedIn['tokens'] };
+  }
+  vi.setSystemTime(Date.now() + 3_700_000);
+  expect(await refresh(carl)).toMatchObject({ error: 'invalid_grant' });
+});
+
+it('a user is shown what is allowed now, and not what has ended', async () => {
+  const ann = await signIn('ann');
+  const taken = (): Promise<string> => visit(ann.cookies, '/account');
+  expect(await taken()).toContain('Take back<');
+  await fetch(`${url}/revoke`, { method: 'POST', body: new URLSearchParams({ token: ann.tokens.refresh_token, client_id: ann.client }) });
+  expect(await taken()).toContain('<p>Nothing.</p>');
 });
