@@ -42,4 +42,37 @@ describe.each([['of several users', true], ['of one user', false]])('a gateway %
     expect(await client.untilTools((names) => names.includes('whose'))).toEqual(['whose', 'only_ann']);
     expect([...server.executed.keys()]).toEqual([]);
   });
+
+  it('asks once for a scope that the issuer gives nobody, and says then that the server demands it', async () => {
+    await using stack = new AsyncDisposableStack();
+    const server = stack.use(await PersonalServer.start({ callScope: 'write' }));
+    const front = stack.use(await Balancer.start());
+    const keys = stack.use(await Keys.make('ann'));
+    const folder = await mkdtemp(join(tmpdir(), 'omnibus-scopes-'));
+    stack.defer(() => rm(folder, { recursive: true }));
+    const gateway = stack.use(await startGateway('embedded', {
+      ...(hasUsers ? { publicUrl: front.url, auth: keys.auth } : {}), vault: { file: join(folder, 'vault.json') },
+      mcpServers: { personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth', beforeSignIn: 'wait' } } },
+    }));
+    front.edges = [gateway.url];
+    const client = stack.use(await RawClient.open(gateway.url, '2025-11-25', hasUsers ? keys.headersOf('ann') : {}));
+    const said = async (name: string, args: Readonly<Record<string, string>> = {}): Promise<string> => JSON.stringify((await client.callTool(name, args)).last);
+    const connect = async (address: string): Promise<void> => {
+      const page = await signInAt(address, server.signsInAs('ann'));
+      const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1];
+      if (code !== undefined) await said('connect', { code });
+    };
+    await client.untilTools((names) => names.includes('connect'));
+    await connect(addressIn(await said('connect')));
+    await client.untilTools((names) => names.includes('whose'));
+    const asked = addressIn(await said('whose'));
+    expect(asked).not.toBe('');
+    // Where he says the code that the page shows.
+    if (hasUsers) await client.untilTools((names) => names.includes('connect') && names.includes('whose'));
+    await connect(asked);
+    await expect.poll(() => said('whose')).toContain('demands the scope');
+    const refused = await said('whose');
+    expect([addressIn(refused), refused]).toEqual(['', expect.stringContaining('omnibus connections revoke personal')]);
+    expect(await client.untilTools((names) => !names.includes('connect'))).toContain('whose');
+  });
 });

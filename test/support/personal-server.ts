@@ -14,6 +14,8 @@ export interface PersonalOptions {
   readonly isTalkative?: boolean;
   /** A scope without which it refuses its lists (HTTP 403). */
   readonly listScope?: string;
+  /** A scope without which it refuses calls (HTTP 403), and which its issuer gives nobody. */
+  readonly callScope?: string;
   /** Takes what another issuer has said of a user, in the place of a sign-in. @returns the user, or an error code. */
   readonly redeem?: (form: URLSearchParams, authorization: string) => Promise<{ readonly user: string } | { readonly error: string }>;
 }
@@ -165,9 +167,10 @@ export class PersonalServer implements AsyncDisposable {
       return refuse(401, 'invalid_token');
     }
     const message = JSON.parse(body) as Message;
-    const { listScope } = this.#options;
-    if (listScope !== undefined && message.method === 'tools/list' && !this.#listers.has(given.user)) {
-      response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${listScope}", resource_metadata="${origin}/meta"`);
+    const { listScope, callScope } = this.#options;
+    const lacking = message.method === 'tools/list' && !this.#listers.has(given.user) ? listScope : message.method === 'tools/call' ? callScope : undefined;
+    if (lacking !== undefined) {
+      response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${lacking}", resource_metadata="${origin}/meta"`);
       return refuse(403, 'insufficient_scope');
     }
     this.#answer(given.user, request, message, json, repeated);

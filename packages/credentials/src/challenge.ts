@@ -9,6 +9,9 @@ export interface Challenge {
   readonly isProofWanted?: boolean;
 }
 
+/** The error of a server that demands more rights (RFC 6750, 3.1). */
+export const insufficientScope = 'insufficient_scope';
+
 const none: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
 /** Bound on the characters of the header that are parsed. */
 const maxCharacters = 8_192;

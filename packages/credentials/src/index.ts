@@ -1,5 +1,5 @@
 /** How the gateway obtains credentials for servers. The package talks to issuers, and knows neither connections to servers nor the bus. */
-export { readChallenge, type Challenge } from './challenge.ts';
+export { insufficientScope, readChallenge, type Challenge } from './challenge.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';
 export { beginSignIn, connectionAt, finishSignIn, revokeAtIssuer, type Begun, type Connection, type SignInOptions } from './sign-in.ts';

@@ -46,6 +46,7 @@ export class UserTokens implements HeaderSource {
   #held: Held | undefined;
   #asking: Promise<SentHeaders> | undefined;
   #wanted: Challenge | undefined;
+  #lacking: Challenge | undefined;
   /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
   #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
   #secrets: readonly string[] = [];
@@ -61,6 +62,11 @@ export class UserTokens implements HeaderSource {
   /** The server's demand that the user has yet to meet by signing in; undefined when none is known. */
   get wanted(): Challenge | undefined {
     return this.#wanted;
+  }
+
+  /** The server's demand for rights that the issuer was asked for before; asking again would change nothing. Undefined when none is known. */
+  get lacking(): Challenge | undefined {
+    return this.#lacking;
   }
 
   get secrets(): readonly string[] {
@@ -83,6 +89,7 @@ export class UserTokens implements HeaderSource {
       return shown === undefined ? 'same' : 'gone';
     }
     if (shown === authorizationOf(tokens)) return 'same';
+    this.#lacking = undefined;
     const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
     this.#wanted = undefined;
     this.#hold(kept.value);
@@ -111,7 +118,9 @@ export class UserTokens implements HeaderSource {
     if (challenge.error === 'insufficient_scope') {
       // Scopes that were requested before and were not sufficient are not requested again.
       const all = scopeUnion(kept.value.scope, challenge.scope);
-      if (all !== scopeUnion(kept.value.scope)) this.#wanted = challenge;
+      const isNew = all !== scopeUnion(kept.value.scope);
+      if (isNew) this.#wanted = challenge;
+      this.#lacking = isNew ? undefined : challenge;
       return false;
     }
     this.#held = undefined;

@@ -1,6 +1,6 @@
 /** Calls that a server has refused because it does not know on whose behalf they are made. */
-import type { Challenge } from '@omnibus/credentials';
-import { fault, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import { insufficientScope, type Challenge } from '@omnibus/credentials';
+import { fault, printable, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
 
 /** Where users are told to sign in. */
 export interface SignInDesk {
@@ -37,7 +37,7 @@ interface WaitForSignIn {
 }
 
 /** What such a call is answered; undefined where it was refused for something else. */
-export type AsksForSignIn = (command: CallCommand) => Promise<SignInAnswer> | undefined;
+export type AsksForSignIn = (command: CallCommand, refused: GatewayFault) => Promise<SignInAnswer> | undefined;
 
 /** How calls and sign-ins of users meet. */
 export interface CallSignIn {
@@ -55,18 +55,32 @@ interface SignInOptions {
   readonly isStandIn: (name: unknown, principal: Principal) => boolean;
   /** Hears of users who are asked to sign in. */
   readonly asked: (principal: Principal) => void;
-  readonly credentials: { readonly users?: { of(principal: Principal): { readonly wanted: Challenge | undefined } } } | undefined;
+  readonly credentials: { readonly users?: { of(principal: Principal): { readonly wanted: Challenge | undefined; readonly lacking?: Challenge | undefined } } } | undefined;
 }
 
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
   const isForStandIn = ({ method, params, context: { principal } }: CallCommand): boolean => method === 'tools/call' && isStandIn(params['name'], principal);
   const signedIn: ExchangeOutcome = { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } };
+  /** A user to whom the server shows too little, although the issuer was asked for it: signing in once more would not change that. */
+  const lackOf = (principal: Principal): ExchangeOutcome | undefined => {
+    const lacking = credentials?.users?.of(principal).lacking;
+    if (lacking === undefined || wantedBy(principal) !== undefined) return undefined;
+    const rights = lacking.scope === undefined ? 'more rights' : `the scope ${JSON.stringify(printable(lacking.scope, 200))}`;
+    return {
+      kind: 'fault',
+      fault: fault('upstream.refused', `server "${server}" demands ${rights} (${insufficientScope}). Its issuer was asked for that when its user signed in, and the server does not accept what the issuer gave. If the user did not allow it, he ends the connection (omnibus connections revoke ${server}) and signs in again; otherwise whoever runs the server has to give him these rights.`, { server, httpStatus: 403 }),
+    };
+  };
   return {
-    ask(command) {
+    ask(command, { message }) {
       const { principal } = command.context;
       const wanted = wantedBy(principal);
-      if (wanted === undefined) return undefined;
+      // Other refusals say nothing of rights.
+      if (wanted === undefined) {
+        const lack = message.includes(insufficientScope) ? lackOf(principal) : undefined;
+        return lack === undefined ? undefined : Promise.resolve(lack);
+      }
       asked(principal);
       const done = isForStandIn(command) ? signedIn : undefined;
       return signIns?.ask(server, wanted, command).then((answer) => (answer.kind === 'wait' || answer.kind === 'question' ? { ...answer, done } : answer));
@@ -74,7 +88,9 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
     isWanted: (principal) => wantedBy(principal) !== undefined,
     refusal(command) {
       if (signIns === undefined || !isForStandIn(command)) return undefined;
-      // The lists of a user who has signed in are about to be read.
+      // The lists of a user who has signed in are about to be read, if the server gives them.
+      const lack = lackOf(command.context.principal);
+      if (lack !== undefined) return lack;
       return wantedBy(command.context.principal) === undefined ? signedIn : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
     },
   };
@@ -83,7 +99,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
 /** @returns undefined where the call has ended as `given` says. */
 export function askedToSignIn(given: ExchangeOutcome, command: CallCommand, ask: AsksForSignIn): Promise<SignInAnswer> | undefined {
   // Who cannot be asked now is told what the server said.
-  return given.kind === 'fault' && mayWantSignIn(given.fault) ? ask(command)?.catch(() => given) : undefined;
+  return given.kind === 'fault' && mayWantSignIn(given.fault) ? ask(command, given.fault)?.catch(() => given) : undefined;
 }
 
 /** Nothing was done with the call then. */

@@ -225,7 +225,9 @@ export class OwnerOffers {
       if (read !== undefined) {
         // Nothing was heard of a list that could not be read: it stays as it was, unless it was the gateway's own.
         const kept = before === undefined || before.isReplaced ? [] : Object.entries(before.lists).filter(([kind]) => read.unread.has(kind as ListKind));
-        this.#learn(key, caller, { ...read.lists, ...Object.fromEntries(kept) });
+        // A user whose server demands more rights for calls is shown its tools, and where he signs in once more.
+        const isAsked = this.#options.wantsSignIn(caller.principal);
+        this.#learn(key, caller, { ...read.lists, ...Object.fromEntries(kept) }, isAsked ? this.#options.standIn : undefined, isAsked);
         return read.unread.size === 0;
       }
       const mustSignIn = this.#options.wantsSignIn(caller.principal);

@@ -1,8 +1,11 @@
 /** Problems on the wire in words that may reach clients: none of them are the server's own. */
+import { insufficientScope } from '@omnibus/credentials';
 import { printable } from '@omnibus/protocol';
 import type { EndedResponse } from './response-reader.ts';
 
 const maxMediaType = 60;
+/** Scopes as they may be (RFC 6749, 3.3), and not too many. */
+const scopes = /^[\x20\x21\x23-\x5B\x5D-\x7E]{1,200}$/;
 /** The error code for missing credentials; nothing was sent to the server then. */
 export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
 
@@ -10,8 +13,9 @@ export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
  * Describes a refusal without a JSON-RPC body. The body is not quoted, since it may repeat our credentials, or come from a place that the client must not
  * see.
  */
-export function describeStatus({ status, mediaType }: EndedResponse): string {
+export function describeStatus({ status, mediaType, lacking }: EndedResponse): string {
   if (status === 401) return 'the server wants a sign-in, or does not take the one it was shown (HTTP 401)';
+  if (lacking !== undefined) return `the server demands more rights than it was shown (HTTP ${status}, ${insufficientScope}${scopes.test(lacking.scope ?? '') ? `: "${lacking.scope as string}"` : ''})`;
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 

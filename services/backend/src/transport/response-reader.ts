@@ -7,6 +7,7 @@
 import { createParser, type EventSourceParser } from 'eventsource-parser';
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
+import { insufficientScope, readChallenge, type Challenge } from '@omnibus/credentials';
 import type { JsonRpcId } from '@omnibus/protocol';
 import { addressRefused } from './address-rule.ts';
 import { noCredentials } from './problems.ts';
@@ -41,6 +42,8 @@ export interface EndedResponse {
   readonly mediaType: string;
   /** The beginning of the body if the status was an error, for the operator's log; otherwise empty. */
   readonly errorBody: string;
+  /** What the server says when it refuses a request for too few rights (RFC 6750, 3.1); left out otherwise. */
+  readonly lacking?: Challenge;
 }
 
 /** An observer that ignores everything, as a base for observers of unimportant responses. */
@@ -105,7 +108,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
       return;
     }
     const mediaType = String(headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-    this.#response = { status, mediaType, errorBody: '' };
+    const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
+    this.#response = { status, mediaType, errorBody: '', ...(challenge?.error === insufficientScope ? { lacking: challenge } : {}) };
     const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
     this.#observer.started(status, headers);
     if (this.#isOver) return;
