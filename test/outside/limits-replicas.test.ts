@@ -1,11 +1,11 @@
 /** Limits over three session workers that are all called at the same time, counted at the server: what docs/limits.md says of their errors. */
-import { isObject } from '@omnibus/protocol';
+import { isObject, type JsonObject } from '@omnibus/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { end, type RunningProcess } from '../support/processes.ts';
 import { RawClient, type Answer } from '../support/raw-client.ts';
-import { tool, Upstream } from '../support/upstream.ts';
+import { text, tool, Upstream } from '../support/upstream.ts';
 
 const replicas = 3;
 const perReplica = 5;
@@ -13,6 +13,8 @@ const perReplica = 5;
 const [quota, mortal, perSecond, burst] = [400, 240, 20, 30];
 
 let up: Upstream;
+/** Whether tasks of the server have ended. */
+let isOver = false;
 let gateway: GatewayUnderTest;
 const workers: RunningProcess[] = [];
 const callers: RawClient[] = [];
@@ -32,13 +34,17 @@ function untilRefused(name: string, reason: string, own: readonly RawClient[] = 
 }
 
 beforeAll(async () => {
-  up = await Upstream.start({ tools: ['scarce', 'mortal', 'paced'].map(tool) });
+  const task = (): JsonObject => ({ taskId: 'one', status: isOver ? 'completed' : 'working', createdAt: '2026-11-22T00:00:00Z', lastUpdatedAt: '2026-11-22T00:00:00Z', ttl: 600_000, pollInterval: 1_000 });
+  up = await Upstream.start({
+    tools: [...['scarce', 'mortal', 'paced'].map(tool), { ...tool('long'), execution: { taskSupport: 'optional' } }], capabilities: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+    onCall: (call) => call.answer(call.name === 'long' && !isOver ? { task: task() } : text(call.name)), onRequest: ({ method }) => (method === 'tasks/get' ? task() : undefined),
+  });
   gateway = await startGateway('nats', {
     mcpServers: { up: { url: up.url } },
     limits: {
       rules: [
         { id: 'scarce', what: ['up/scarce'], per: 'everyone', quota: `${quota}/day` }, { id: 'mortal', what: ['up/mortal'], per: 'everyone', quota: `${mortal}/day` },
-        { id: 'paced', what: ['up/paced'], per: 'everyone', rate: `${perSecond}/s`, burst },
+        { id: 'paced', what: ['up/paced'], per: 'everyone', rate: `${perSecond}/s`, burst }, { id: 'long', what: ['up/long'], per: 'everyone', concurrency: 1 },
       ],
     },
   });
@@ -73,6 +79,20 @@ it('a rate is exceeded by one burst for each further worker at most, however lon
   const seconds = (performance.now() - began) / 1_000;
   expect(executed('paced')).toBeGreaterThanOrEqual(burst);
   expect(executed('paced')).toBeLessThanOrEqual(burst + perSecond * seconds + (replicas - 1) * burst);
+});
+
+it('a task holds a place at all of them until its server says, when it is asked, that it has ended', async () => {
+  const [first, others] = [callers[0] as RawClient, callers.slice(1)];
+  const begin = async (caller: RawClient): Promise<unknown> => limitOf(await caller.request('tools/call', { name: 'long', arguments: {}, ...(isOver ? {} : { task: { ttl: 600_000 } }) }));
+  expect(await begin(first)).toBeUndefined();
+  // Workers that have not heard of it yet let one begin each.
+  await expect.poll(async () => new Set(await Promise.all(others.map(begin)))).toEqual(new Set(['limit.concurrency']));
+  expect(executed('long')).toBeLessThanOrEqual(replicas);
+  const running = executed('long');
+  expect(await begin(first)).toBe('limit.concurrency');
+  isOver = true;
+  await expect.poll(() => begin(others.at(-1) as RawClient), { timeout: 10_000 }).toBeUndefined();
+  expect(up.requests.filter(({ method }) => method === 'tasks/get').length).toBeGreaterThanOrEqual(running);
 });
 
 it('a worker that is killed takes with it the part of the quota that it had leased, and no more', async () => {
