@@ -2,7 +2,7 @@
 import { selectorProblem } from '@omnibus/protocol';
 import { argumentCondition, networkCondition, timeCondition, type Circumstances, type Condition } from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
-import { compileSelector, type Selector, type TargetKind } from './selector.ts';
+import { compileSelector, coversForms, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
 import { compileRedaction, type RedactTerms } from './redaction/redaction.ts';
 import { both, type Verdict } from './verdict.ts';
@@ -137,7 +137,7 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
     isForAgents: namesAgents(who),
     isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
     covers: (target, key) => {
-      if ((ask !== undefined && target.kind === 'server') || !selectors.some((selector) => selector.covers(target.kind, target.server, key))) return 'no';
+      if ((ask !== undefined && target.kind === 'server') || !coversForms(selectors, target, key, effect === 'allow')) return 'no';
       if (wanted.length === 0) return 'yes';
       return target.kind === 'tool' ? hintsVerdict(wanted, target.annotations) : 'no';
     },

@@ -2,7 +2,7 @@
  * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
  * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
-import { compileGlob, compileGlobStart, splitSelector } from '@omnibus/protocol';
+import { compileGlob, compileGlobStart, splitSelector, uriForms } from '@omnibus/protocol';
 
 /** The kind of thing that a request uses. `server`: neither tool nor prompt nor resource, such as a method that no revision knows. */
 export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
@@ -17,6 +17,17 @@ export interface Selector {
   /** The server it names; undefined where it matches several. */
   readonly server: string | undefined;
   readonly kind: TargetKind | undefined;
+}
+
+/**
+ * Whether selectors cover a thing, a resource in the forms in which its server may read its URI.
+ * @param isAllowing whether that is in the caller's favour.
+ */
+export function coversForms(selectors: readonly Selector[], { kind, server, name }: { readonly kind: TargetKind; readonly server: string; readonly name: string }, key: string, isAllowing: boolean): boolean {
+  if (kind !== 'resource') return selectors.some((selector) => selector.covers(kind, server, key));
+  const isCovered = (form: string): boolean => selectors.some((selector) => selector.covers(kind, server, `${server}/${form}`));
+  const { all, needed } = uriForms(name);
+  return isAllowing ? needed.every(isCovered) : all.some(isCovered);
 }
 
 /** Characters that mean something in a glob. */

@@ -1,7 +1,7 @@
 /** Scopes that a token must have only for certain endpoints, servers or tools (2025-11-25 authorization, Step-Up Authorization Flow). */
 import type { EndpointName, Facts } from '@omnibus/protocol';
 import type { Target } from './rule.ts';
-import { compileSelector, type Selector } from './selector.ts';
+import { compileSelector, coversForms, type Selector } from './selector.ts';
 
 export interface ScopeSettings {
   readonly scope: string;
@@ -46,7 +46,7 @@ export class WantedScopes {
    */
   missing({ scopes, isUnscoped }: Facts, endpoint: EndpointName, target?: Target): readonly string[] | undefined {
     if (this.#more.length === 0 || isUnscoped === true) return undefined;
-    const wanted = this.#more.filter((each) => each.endpoints.includes(endpoint) || (target !== undefined && each.selectors.some((selector) => isFor(selector, target))));
+    const wanted = this.#more.filter((each) => each.endpoints.includes(endpoint) || (target !== undefined && isFor(each.selectors, target)));
     return wanted.every(({ scope, impliedBy }) => scopes.includes(scope) || impliedBy.some((broader) => scopes.includes(broader))) ? undefined : this.#named(wanted);
   }
 
@@ -66,6 +66,7 @@ export class WantedScopes {
 }
 
 /** Whether a scope is needed for a target. A method that no revision defines may have any effect at its server, so it needs all scopes of the server. */
-function isFor(selector: Selector, { kind, server, name }: Target): boolean {
-  return kind === 'server' ? selector.mayCover(server) : selector.covers(kind, server, `${server}/${name}`);
+function isFor(selectors: readonly Selector[], target: Target): boolean {
+  const { kind, server, name } = target;
+  return kind === 'server' ? selectors.some((selector) => selector.mayCover(server)) : coversForms(selectors, target, `${server}/${name}`, false);
 }

@@ -22,6 +22,7 @@ export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-l
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
 export { selectorProblem, splitSelector } from './selectors.ts';
+export { uriForms } from './uri-forms.ts';
 export { whoProblem } from './who-text.ts';
 export { printable } from './printable.ts';
 export { version } from './version.ts';

@@ -1,7 +1,7 @@
 /** The rules of `limits.rules`, compiled: to which callers and things each applies, and which calls share one budget. */
 import type { Config } from '@omnibus/config';
 import { matchesWho, type WhoTest } from '@omnibus/policy';
-import { compileGlob, splitSelector, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
+import { compileGlob, splitSelector, uriForms, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
 import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
 
@@ -59,6 +59,7 @@ function coveredBy(what: readonly string[]): LimitRule['covers'] {
     if (glob === '*') return (request) => kind === undefined || request.kind === kind;
     if (!glob.includes('/')) return (request) => request.server === glob && (kind === undefined || request.kind === kind);
     const fits = compileGlob(glob);
+    if (kind === 'resource') return (request) => request.kind === kind && uriForms(request.name).all.some((uri) => fits(`${request.server}/${uri}`));
     return (request) => request.kind === (kind ?? 'tool') && fits(`${request.server}/${request.name}`);
   });
   return (request) => tests.some((test) => test(request));
