@@ -7,11 +7,23 @@ import type { UserCredentials } from './server-credentials.ts';
 export interface ConnectionsOptions {
   readonly log: Logger;
   readonly vault: Vault;
+  /** The vault with tickets, unfinished sign-ins, and tokens that wait for a code. */
+  readonly passing: Vault;
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Called when the stored credentials of a user for a server have changed; resolves when his connections use the new ones. */
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
+/** A ticket, an unfinished sign-in, or tokens that wait for a code. */
+interface Unfinished {
+  readonly principal?: Principal;
+  readonly who?: Who | undefined;
+  readonly connection?: Connection;
+  readonly until: number;
+}
+
+/** Milliseconds for which each of them is valid. */
+const unfinishedMs = 10 * 60_000;
 /** Bound on listed sign-ins, which are sent in one message. */
 const maxListed = 1_000;
 
@@ -86,8 +98,10 @@ export class Connections {
       const isBefore = kept === undefined ? before === Infinity : kept.value.since < before;
       if (isHis && isBefore) found.push({ place, issuer: of });
     }
-    const issuers = new Set(found.flatMap((each) => each.issuer ?? []));
+    const begun = await this.#unfinished({ subject, issuer, principal, before });
+    const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
     if (issuer === undefined && issuers.size > 1) return { kind: 'failed', problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}` };
+    for (const { place } of begun) await this.#drop(place);
     let [count, notRevoked] = [0, 0];
     for (const { place } of found) {
       const done = await this.revoke({ server: place.server as ServerName, principal: place.principal as Principal });
@@ -96,6 +110,28 @@ export class Connections {
       if (done.isRevoked !== true) notRevoked += 1;
     }
     return { kind: 'forgotten', count, notRevoked };
+  }
+
+  /** What a user has begun at a server and not finished: else tokens would be stored for a user who is removed by then. */
+  async #unfinished({ subject, issuer, principal, before }: { readonly subject: string; readonly issuer: string | undefined; readonly principal: Principal | undefined; readonly before: number }): Promise<readonly Found[]> {
+    const { passing } = this.#options;
+    const found: Found[] = [];
+    for (const place of await passing.places()) {
+      if (place.purpose === 'client') continue;
+      const entry = (await passing.get<Unfinished>(place))?.value;
+      if (entry === undefined || entry.until - unfinishedMs >= before) continue;
+      const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), subject);
+      const isHis = of === undefined ? (entry.principal ?? place.principal) === principal : issuer === undefined || of === issuer;
+      if (isHis) found.push({ place, issuer: of });
+    }
+    return found;
+  }
+
+  async #drop(place: Place): Promise<void> {
+    const { passing, users } = this.#options;
+    const entry = await passing.take<Unfinished>(place);
+    const signIn = entry?.connection === undefined ? undefined : users(place.server as ServerName)?.signIn;
+    if (entry?.connection !== undefined && signIn !== undefined) await revokeAtIssuer(signIn.fetch, entry.connection);
   }
 
   async #places(): Promise<readonly Place[]> {

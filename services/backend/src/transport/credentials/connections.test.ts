@@ -1,0 +1,44 @@
+/** The removal of a user, with what he has begun and not finished. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { Envelopes, FileStore, KeyRing, parseVaultKeys, placeOfSecret, Vault, type Fetch } from '@omnibus/credentials';
+import type { Principal, Who } from '@omnibus/protocol';
+import { createLogger } from '@omnibus/telemetry';
+import { Connections } from './connections.ts';
+import type { UserCredentials } from './server-credentials.ts';
+
+const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principal, Principal];
+const issuer = 'https://login.example';
+const whoIs = (subject: string): Who => ({ subject, issuer }) as Who;
+
+it('a removed user\'s tickets, unfinished sign-ins and tokens that wait for a code are removed and revoked, and nobody else\'s', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const vaultIn = (name: string): Vault => new Vault(new FileStore(join(folder, name)), new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))), () => undefined);
+  const passing = vaultIn('passing');
+  const until = Date.now() + 10 * 60_000;
+  const server = { issuer: 'https://issuer.example', revocation_endpoint: 'https://issuer.example/revoke' };
+  const connectionOf = (name: string): object => ({ url: 'https://server.example/mcp', issuer: server.issuer, server, client: { clientId: 'c', method: 'none' }, owner: `${name} (${issuer})`, tokens: { accessToken: `access-${name}`, refreshToken: `refresh-${name}` } });
+  for (const [principal, name] of [[ann, 'ann'], [ben, 'ben']] as const) {
+    await passing.put(placeOfSecret('ticket', `ticket-${name}`), '', { server: 'one', principal, who: whoIs(name), until });
+    await passing.put(placeOfSecret('sign-in', `state-${name}`), server.issuer, { server: 'one', principal, who: whoIs(name), until });
+    await passing.put({ purpose: 'pending', server: 'one', principal }, server.issuer, { connection: connectionOf(name), code: 'x', tries: 0, until });
+  }
+  const revoked: string[] = [];
+  const fetch: Fetch = (_address, { body } = {}) => {
+    revoked.push(new URLSearchParams(body).get('token') ?? '');
+    return Promise.resolve(new Response(null, { status: 200 }));
+  };
+  const connections = new Connections({ log: createLogger({ level: 'silent', format: 'json' }), vault: vaultIn('vault'), passing, users: () => ({ signIn: { fetch } }) as unknown as UserCredentials, changed: () => Promise.resolve() });
+  // Those of a user who had the name before are older.
+  expect(await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 })).toMatchObject({ kind: 'forgotten', count: 0 });
+  expect(await passing.places()).toHaveLength(6);
+  await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann });
+  expect((await passing.places()).toSorted((one, other) => (one.purpose < other.purpose ? -1 : 1))).toEqual([
+    { purpose: 'pending', server: 'one', principal: ben }, placeOfSecret('sign-in', 'state-ben'), placeOfSecret('ticket', 'ticket-ben'),
+  ]);
+  expect(revoked).toEqual(['refresh-ann']);
+});
