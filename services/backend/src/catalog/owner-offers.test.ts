@@ -17,6 +17,8 @@ let refused: string | undefined;
 let offers: OwnerOffers;
 /** Makes the connection for a reading; undefined: the one that is open. */
 let connect: (() => UpstreamConnection) | undefined;
+/** The connections that the pool has. */
+let all: UpstreamConnection[];
 
 /** Runs what is due later. */
 function later(): number {
@@ -43,7 +45,8 @@ beforeEach(() => {
       return Promise.resolve(failing.has(method) ? lost : { kind: 'result', result: listed[method] ?? {} });
     },
   } as unknown as UpstreamConnection;
-  const pool = { settling: () => undefined, takeToRead: () => (refused === undefined ? { connection: connect?.() ?? connection, done: () => undefined } : { refused }), all: () => [connection] } as unknown as ConnectionPool;
+  all = [connection];
+  const pool = { settling: () => undefined, takeToRead: () => (refused === undefined ? { connection: connect?.() ?? connection, done: () => undefined } : { refused }), all: () => all } as unknown as ConnectionPool;
   offers = new OwnerOffers({
     server: 'up' as ServerName, log: createLogger({ level: 'silent', format: 'json' }), limits: defaultLimits, rereadMs: 0, connections: () => pool, wantsSignIn: () => false,
     standIn: { name: 'connect' } as unknown as ToolEntry, changed: () => undefined, met: () => undefined,
@@ -133,6 +136,26 @@ it('a connection that is opened to read lists over makes nobody read them again,
   const other = { isReady: true } as unknown as UpstreamConnection;
   offers.join(other, caller);
   offers.opened(other, introduction);
+  await read();
+  expect(asked).toEqual(['tools/list', 'prompts/list']);
+});
+
+it('lists are not read again because their user gets a further connection, and are when the first one opens again', async () => {
+  const introduction = { capabilities: { tools: {} } } as unknown as ServerIntroduction;
+  const [first, further] = [{ isReady: true }, { isReady: true }] as unknown as [UpstreamConnection, UpstreamConnection];
+  offers.want(caller);
+  await read();
+  all.push(first);
+  offers.join(first, caller);
+  offers.opened(first, introduction);
+  await read();
+  asked = [];
+  all.push(further);
+  offers.join(further, caller);
+  offers.opened(further, introduction);
+  await read();
+  expect(asked).toEqual([]);
+  offers.opened(first, introduction);
   await read();
   expect(asked).toEqual(['tools/list', 'prompts/list']);
 });

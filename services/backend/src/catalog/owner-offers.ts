@@ -123,10 +123,12 @@ export class OwnerOffers {
 
   /** Such a connection is open. */
   opened(connection: UpstreamConnection, introduction: ServerIntroduction): void {
+    // Where the user has another connection, changes were announced over it; one that opens again may follow a restart of the server.
+    const isFurther = !this.#met.has(connection) && this.#options.connections().all().some((each) => each !== connection && each.isReady && this.#principals.get(each) === this.#principals.get(connection));
     this.#met.set(connection, introduction);
     this.#options.met(introduction);
     // Where each reading needs a connection of its own, it would else be followed by the next one without end.
-    if (!this.#opening.delete(connection)) this.heard(connection);
+    if (!this.#opening.delete(connection) && !isFurther) this.heard(connection);
   }
 
   /** The server has announced over such a connection that a list changed, or may have. @returns false for a connection that is no user's. */
