@@ -1,6 +1,6 @@
 /** What stands in a list beside its entries, and what is said of servers that are missing from it. */
 import { describe, expect, it } from 'vitest';
-import { latestLegacyRevision, latestModernRevision, noAnnouncements, noLists, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { declaredBy, latestLegacyRevision, latestModernRevision, noAnnouncements, noLists, ownerKey, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
 import type { EndpointDefinition } from './profile.ts';
 import { missingKey } from './list-head.ts';
 import { View } from './view.ts';
@@ -164,4 +164,14 @@ describe('a capability', () => {
     expect(old({ tools: {} }).offers('completions')).toBe(false);
     expect(old({ prompts: {} }).offers('completions')).toBe(true);
   });
+});
+
+it('a server that is called in each user\'s own name is missing from the lists of a user for whom it has not been read, and not from those of others', () => {
+  const ann = declaredBy({}, true, 'p_ann' as Principal);
+  const ben = declaredBy({}, true, 'p_ben' as Principal);
+  const view = viewOf(['a', 'b'], [record('a', {}, { owners: { [ownerKey(ann)]: 'own 1' }, offers: [{ key: 'own 1', lists: { tools: { entries: [tool('hers')], without: [] } } }] }), record('b', { tools: [tool('act')] })]);
+  const [hers, his] = [view.differing(ann)?.make(), view.differing(ben)?.make()];
+  expect([hers?.missing('tools'), hers?.toolRoute('a__hers')?.original]).toEqual([[], 'hers']);
+  expect([his?.missingOwner('tools', 'a__hers')?.server, his?.missingOwner('tools', 'b__hers')]).toEqual(['a', undefined]);
+  expect(view.differing(declaredBy({}, true))).toBeUndefined();
 });

@@ -17,6 +17,7 @@ export function differences(common: CatalogLists, lists: Partial<CatalogLists>):
 
 /** What a client is offered by a server, as far as it is known: a record as if the server offered it to everybody. */
 export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRecord {
+  if (isUserUnknown(record, declared)) return { ...record, unread: listKinds, problem: record.problem ?? 'what it offers to this user has not been read yet' };
   const offer = offerFor(record, declared);
   if (offer === undefined || Object.keys(offer.lists).length === 0) return record;
   const lists = Object.fromEntries(listKinds.map((kind) => [kind, withDifference(kind, record.lists[kind], offer.lists[kind])])) as unknown as CatalogLists;
@@ -29,7 +30,7 @@ export function offerKeyOf({ revision, owners }: Pick<CatalogRecord, 'revision' 
 }
 
 /** Undefined where it is what everybody is offered, or is not known. */
-export function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
+function offerFor(record: CatalogRecord, declared: Declared): CallerOffer | undefined {
   const known = offerKeyOf(record, declared);
   const key = record.owners === undefined ? known : (record.owners[known] ?? '');
   return key === '' ? undefined : record.offers?.find((offer) => offer.key === key);
@@ -38,6 +39,18 @@ export function offerFor(record: CatalogRecord, declared: Declared): CallerOffer
 /** Whether it is known what such clients are offered. */
 export function isOfferKnown(record: CatalogRecord, declared: Declared): boolean {
   return offerKeyOf(record, declared) === '' || offerFor(record, declared) !== undefined;
+}
+
+/** Names what such clients are offered by a server, where that is something else than what everybody is. */
+export function differenceFor(record: CatalogRecord, declared: Declared): string | undefined {
+  if (isUserUnknown(record, declared)) return record.server;
+  const offer = offerFor(record, declared);
+  return offer === undefined || Object.keys(offer.lists).length === 0 ? undefined : `${record.server} ${offer.key}`;
+}
+
+/** Whether a server that is called in each user's own name has not been read for this one: what is in its lists for everybody says nothing of his. */
+function isUserUnknown(record: CatalogRecord, declared: Declared): boolean {
+  return record.owners !== undefined && !isOfferKnown(record, declared);
 }
 
 function differenceOf(kind: ListKind, common: readonly JsonObject[], list: readonly JsonObject[]): OfferedList | undefined {

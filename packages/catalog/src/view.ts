@@ -11,7 +11,7 @@
  */
 import { changeKinds, featuresOf, isObject, servesTasks, type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
 import { isSoundRecord } from './entry.ts';
-import { offerFor, offeredTo } from './offers.ts';
+import { differenceFor, offeredTo } from './offers.ts';
 import { instructionsOf } from './instructions.ts';
 import { freshness, listHead, missingServers, notFresh, type Freshness, type MissingServer } from './list-head.ts';
 import { withMembers, type KeptPages } from './list-pages.ts';
@@ -143,10 +143,7 @@ export class View {
 
   /** The view for clients that declared these capabilities, with a name for its differences; undefined where they are offered the same as all clients. */
   differing(declared: Declared): { readonly name: string; readonly make: () => View } | undefined {
-    const offers = this.records.flatMap((record) => {
-      const offer = offerFor(record, declared);
-      return offer === undefined || Object.keys(offer.lists).length === 0 ? [] : [`${record.server} ${offer.key}`];
-    });
+    const offers = this.records.flatMap((record) => differenceFor(record, declared) ?? []);
     if (offers.length === 0) return undefined;
     return { name: offers.join('\n'), make: () => new View(this.definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))) };
   }

@@ -41,7 +41,7 @@ export class Serving {
       return;
     }
     // A client that has kept a list, and asks for none, may name what is found only now.
-    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream)) return;
+    if (forwarding.isUnrouted(method, params ?? {}, view) && this.#isHeld(request, stream, true)) return;
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
@@ -79,10 +79,10 @@ export class Serving {
     return client.declaredBytes + kept.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0);
   }
 
-  #isHeld(request: JsonRpcRequest, stream: PostStream): boolean {
+  #isHeld(request: JsonRpcRequest, stream: PostStream, isNamed = false): boolean {
     const { offerWait, sight } = this.#parts;
     const { asking } = sight;
-    return offerWait.holds(request.id, () => sight.as(asking, () => this.serve(request, stream)), () => stream.leaveUnanswered()); // S2
+    return offerWait.holds(request.id, () => sight.as(asking, () => this.serve(request, stream)), () => stream.leaveUnanswered(), isNamed); // S2
   }
 
   #hasRoomFor(uri: unknown): boolean {

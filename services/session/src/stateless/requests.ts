@@ -190,7 +190,7 @@ export class StatelessRequests {
       return;
     }
     const linked = this.#linkedResources.of(waiter.command.caller);
-    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter)) return;
+    if (isUnrouted(method, params, view, linked) && this.#receiveLater(waiter, true)) return;
     switch (method) {
       case 'server/discover':
         answerResult(waiter, discovery(view));
@@ -220,12 +220,12 @@ export class StatelessRequests {
   }
 
   /** Serves a request once the servers' offers to its client are known. @returns false when they are known already, and the request is not served here. */
-  #receiveLater(waiter: PendingReply): boolean {
+  #receiveLater(waiter: PendingReply, isNamed = false): boolean {
     const { key, caller, context: { capabilities: declared } } = waiter.command;
     const { principal } = caller;
     const capabilities = offeredCapabilities(declared, carriedExtensions);
     const declaredHere = declaredBy(capabilities, false, principal);
-    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredHere, caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities } });
+    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredHere, isNamed, caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities } });
     if (settling === undefined) return false;
     void settling.then(() => this.#receive(waiter));
     return true;

@@ -29,16 +29,16 @@ export class OfferWait {
     this.#options = options;
   }
 
-  /** Begins to find out what is not known yet. @returns undefined when there is nothing to wait for. */
-  begin(): Promise<void> | undefined {
+  /** Begins to find out what is not known yet. @param isNamed as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
+  begin(isNamed = false): Promise<void> | undefined {
     const { key, client, place, offers, told } = this.#options;
     const { caller: { principal }, declared, facts } = client;
-    return offers.settling({ place, declared, caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() } }, told);
+    return offers.settling({ place, declared, isNamed, caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() } }, told);
   }
 
   /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */
-  holds(id: JsonRpcId, go: () => void, cancelled: () => void): boolean {
-    const settling = this.begin();
+  holds(id: JsonRpcId, go: () => void, cancelled: () => void, isNamed = false): boolean {
+    const settling = this.begin(isNamed);
     if (settling === undefined) return false;
     const key = idKey(id);
     this.#waiting.set(key, false);

@@ -1,6 +1,6 @@
 /** Lists by what a client declared, and that they are known before its first call. */
-import { afterEach, describe, expect, it } from 'vitest';
-import { declaredBy, latestLegacyRevision, latestModernRevision, noLists, type CatalogRecord, type Principal, type ServerName } from '@omnibus/protocol';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { declaredBy, latestLegacyRevision, latestModernRevision, noLists, ownerKey, type CatalogRecord, type Principal, type ServerName } from '@omnibus/protocol';
 import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 import { Offers, type OfferRequest, type OffersOptions } from './offers.ts';
 
@@ -84,6 +84,31 @@ it('adapters that came later are told of a set too, and one that was told is not
   offers.adaptersChanged(['a' as ServerName]);
   void offers.settling(asking);
   expect(told).toHaveLength(2);
+});
+
+it('a request that names what a user alone may be offered waits on after lists are shown, until his are read', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  let record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists, owners: {}, offers: [] } as unknown as CatalogRecord;
+  let limit: () => void = () => undefined;
+  const offers = new Offers({
+    bus: { publish: () => undefined } as unknown as OffersOptions['bus'],
+    wheel: { schedule: (_ms: number, run: () => void) => ({ cancel: () => undefined, run: (limit = run) }) } as unknown as OffersOptions['wheel'],
+    recordsOf: () => [record],
+  });
+  const declared = declaredBy({}, true, 'p_ann' as Principal);
+  const asking = { place: {}, declared, caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} } } as unknown as OfferRequest;
+  const listed = offers.settling(asking);
+  vi.advanceTimersByTime(3_000);
+  limit();
+  await listed;
+  expect(offers.settling(asking)).toBeUndefined();
+  const called = offers.settling({ ...asking, isNamed: true });
+  expect(called).toBeDefined();
+  record = { ...record, owners: { [ownerKey(declared)]: 'own 1' }, offers: [{ key: 'own 1', lists: {} }] };
+  offers.changed();
+  await called;
+  expect(offers.settling({ ...asking, isNamed: true })).toBeUndefined();
+  vi.useRealTimers();
 });
 
 it('only those clients are told of a change that concerns them', async () => {

@@ -22,10 +22,14 @@ export interface OfferRequest {
   readonly place: Place;
   readonly declared: Declared;
   readonly caller: OfferCaller;
+  /** Whether the request names something that is in no known list: it cannot be told later that there is such a thing after all. */
+  readonly isNamed?: boolean;
 }
 
 /** How long a client waits. By then a program has usually started; what is found later is announced as a change. */
 const waitMs = 2_000;
+/** How long a request waits that names what one user's lists may have: as long as a server takes that is slow to be connected to, and to say its lists. */
+const namedWaitMs = 10_000;
 /** After this time an adapter that has not answered is told again; it may have had no free connection, or be of an older version. */
 const againMs = 60_000;
 /** Bound on the sets that are remembered as asked for, by server; the oldest is asked for again. */
@@ -33,6 +37,8 @@ const maxAsked = 10_000;
 
 interface Waiting {
   readonly asking: OfferRequest;
+  /** The servers that are waited for. */
+  readonly servers: ReadonlySet<ServerName>;
   readonly limit: Deadline;
   readonly resolve: () => void;
 }
@@ -58,7 +64,7 @@ export class Offers {
     if (unknown.length === 0) return undefined;
     const { bus, wheel } = this.#options;
     const now = performance.now();
-    let leftMs = 0;
+    const left = new Map<ServerName, number>();
     for (const record of unknown) {
       const { server } = record;
       const name = `${server} ${offerKeyOf(record, asking.declared)}`;
@@ -73,11 +79,13 @@ export class Offers {
         // Who somebody is, is told where it matters.
         bus.publish(subjects.backendControl(server), { kind: 'wanted', caller: record.owners === undefined || who === undefined ? caller : { ...caller, who } });
       }
-      leftMs = Math.max(leftMs, askedAt + waitMs - now);
+      const leftMs = askedAt + (asking.isNamed === true && record.owners !== undefined ? namedWaitMs : waitMs) - now;
+      if (leftMs > 0) left.set(server, leftMs);
     }
-    if (leftMs <= 0) return undefined;
+    if (left.size === 0) return undefined;
     return new Promise((resolve) => {
-      const waiting: Waiting = { asking, limit: wheel.schedule(leftMs, () => this.#end(waiting)), resolve };
+      // The request comes again then, and waits on for those that may take longer.
+      const waiting: Waiting = { asking, servers: new Set(left.keys()), limit: wheel.schedule(Math.min(...left.values()), () => this.#end(waiting)), resolve };
       this.#waiting.add(waiting);
     });
   }
@@ -90,7 +98,7 @@ export class Offers {
 
   /** The catalogue has changed, so waiting requests look again. */
   changed(): void {
-    for (const waiting of this.#waiting) if (this.#unknown(waiting.asking).length === 0) this.#end(waiting);
+    for (const waiting of this.#waiting) if (!this.#unknown(waiting.asking).some(({ server }) => waiting.servers.has(server))) this.#end(waiting);
   }
 
   /** The worker leaves: nothing waits any more, and every request is served with what is known. @returns when those that waited have gone on. */
