@@ -26,6 +26,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.clientCertificates !== undefined && config.tls === undefined) {
     context.addIssue({ code: 'custom', message: 'certificates of clients need `tls`, over which they are shown', path: ['auth', 'clientCertificates'] });
   }
+  if (config.listen === config.admin && !config.listen.endsWith(':0')) context.addIssue({ code: 'custom', message: 'clients connect to this address already (`listen`): choose another port', path: ['admin'] });
   for (const [serverName, settings] of Object.entries(config.mcpServers)) {
     const problem = (message: string, ...path: (string | number)[]): void => {
       context.addIssue({ code: 'custom', message, path: ['mcpServers', serverName, ...path] });
@@ -42,7 +43,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     if (settings.sandbox !== undefined && settings.command === undefined) problem('a sandbox is for a program that the gateway starts ("command")', 'sandbox');
     if (settings.sandbox?.network === false && settings.command !== undefined && settings.url !== undefined) problem('without network, nobody can connect to the "url" that the program serves: set "network: true"', 'sandbox');
     if (settings.type === 'stdio' && settings.command === undefined) problem('type "stdio" needs "command"', 'type');
-    if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url"', 'url');
+    if (settings.type === 'stdio' && settings.url !== undefined) problem('type "stdio" does not go with "url": leave out "url" for a program on stdin and stdout, or "type" for a program that serves this address', 'url');
     const isWebSocket = settings.url !== undefined && /^wss?:/.test(settings.url);
     if (settings.type !== undefined && settings.url !== undefined && isWebSocket !== (settings.type === 'websocket' || settings.type === 'ws')) problem(`type "${settings.type}" does not go with this "url"`, 'type');
     if (isWebSocket && settings.command !== undefined) problem('a program that serves a WebSocket cannot be started; start it yourself and leave out "command"', 'command');
@@ -50,6 +51,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
     const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
     if (ofTls !== undefined) problem(ofTls, 'tls');
+    for (const header of Object.keys(settings.headers)) if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)) problem('this is no name of a header: expected letters, digits and "-", without a colon or blank', 'headers', header);
     const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
     if (mistake !== undefined) problem(mistake, 'credentials');
     const ofHeader = templatesProblem(settings, config);

@@ -22,17 +22,33 @@ export interface Unreadable {
 
 /** Parses a configuration. A file that ends in `.toml` is TOML, a text that begins with a brace is JSON, anything else YAML. */
 export function readDocument(text: string, file: string): ReadDocument | Unreadable {
+  if (text.includes('\0')) return { faults: [{ line: 1, column: 1, message: 'this is no text in UTF-8: save it as UTF-8 (PowerShell writes UTF-16 with ">"; use Set-Content -Encoding utf8)' }] };
   if (file.endsWith('.toml')) return readToml(text);
   const isJson = looksLikeJson(text);
   const lines = new LineCounter();
   const source = withoutMark(isJson ? blankComments(text) : text);
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
   if (document.errors.length > 0) return { faults: faultsOf(document.errors, source, lines, isJson) };
+  const unfolded = unfold(document);
+  if ('problem' in unfolded) return { faults: [{ line: 1, column: 1, message: unfolded.problem }] };
   return {
     format: isJson ? 'json' : 'yaml',
-    value: document.toJS() as unknown,
+    value: unfolded.value,
     placeOf: (path) => placeIn(document, lines, path),
   };
+}
+
+/** Puts the parts where aliases (`*name`) refer to them, which can have no end. */
+function unfold(document: Document.Parsed): { readonly value: unknown } | { readonly problem: string } {
+  try {
+    const value = document.toJS() as unknown;
+    // It throws where a value contains itself.
+    JSON.stringify(value);
+    return { value };
+  } catch (error) {
+    if (error instanceof ReferenceError) return { problem: 'aliases ("*name") refer to aliases so often that the file would be too large: write the parts out' };
+    return { problem: 'an alias ("*name") stands inside the part that it refers to ("&name"), which has no end: write the part out' };
+  }
 }
 
 export function looksLikeJson(text: string): boolean {

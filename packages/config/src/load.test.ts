@@ -89,7 +89,7 @@ profiles:
   p: { servers: [x], rename: { nonsense: n } }
 `)).toEqual([
       'omnibus.yaml:3:8: mcpServers.a.type: type "stdio" needs "command", got "stdio"',
-      'omnibus.yaml:3:21: mcpServers.a.url: type "stdio" does not go with "url", got "http://127.0.0.1:1/mcp"',
+      'omnibus.yaml:3:21: mcpServers.a.url: type "stdio" does not go with "url": leave out "url" for a program on stdin and stdout, or "type" for a program that serves this address, got "http://127.0.0.1:1/mcp"',
       'omnibus.yaml:4:3: mcpServers.b: expected "command" (a program to start) or "url" (a server to connect to)',
       'omnibus.yaml:6:3: profiles.a: a server has this name already, and /mcp/a can be only one of them',
       'omnibus.yaml:7:18: profiles.p.servers[0]: there is no server "x" under mcpServers, got "x"',

@@ -11,6 +11,7 @@ import { type ReferenceSource } from './references.ts';
 import { configSchema, ignoredServerKeys, type Config } from './schema.ts';
 import { secretsSchema, type StoreSettings } from './secrets-schema.ts';
 import { ServerFaults } from './server-faults.ts';
+import { serverNotes } from './server-notes.ts';
 import { reportIssue } from './words.ts';
 
 export interface ConfigSource extends ReferenceSource {
@@ -112,6 +113,7 @@ function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) =
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
   if (problems.length > 0 || !parsed.success) return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
   profileNotes(parsed.data, into(notes));
+  serverNotes(parsed.data, raw, into(notes));
   return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at, given: raw };
 }
 

@@ -67,6 +67,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
   if (size !== null && (expected === 'number' || expected === 'int')) return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
   if (path.length === 0) return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
+  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers') return /^(https?|wss?):/.test(got) ? `expected a map: write { url: ${JSON.stringify(withoutLogin(got))} }` : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return `expected ${wanted}`;
 }
 

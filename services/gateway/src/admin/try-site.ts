@@ -88,12 +88,12 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
     const refusal = await access.guard(request, path, 'try');
     if (refusal !== undefined) return { ...refusal, text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`, type: 'application/json' };
     if (path === base) {
-      if (request.method !== 'POST') throw new ApiProblem('method', `${base} takes POST`);
+      if (request.method !== 'POST') throw new ApiProblem('method', `${base} takes POST`, undefined, ['POST']);
       return begin(request);
     }
     const [, id = '', what = ''] = /^\/([0-9a-f]{32})\/(events|answer|cancel)$/.exec(path.slice(base.length)) ?? [];
     if (what === '') throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
-    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST')) throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`);
+    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST')) throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`, undefined, [what === 'events' ? 'GET' : 'POST']);
     const run = desk.find(id, access.of(request).name);
     if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
     if (!isGet) return act(request, run, what);

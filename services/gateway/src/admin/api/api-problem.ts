@@ -6,8 +6,12 @@ export class ApiProblem extends Error {
   readonly reason: ProblemReason;
   readonly advice: string | undefined;
 
-  constructor(reason: ProblemReason, problem: string, advice?: string) {
+  readonly #methods: readonly string[] | undefined;
+
+  /** @param methods that there are, for the reason `method`: RFC 9110, section 15.5.6, has them in the answer. */
+  constructor(reason: ProblemReason, problem: string, advice?: string, methods?: readonly string[]) {
     super(problem);
+    this.#methods = methods;
     this.reason = reason;
     this.advice = advice;
   }
@@ -17,6 +21,6 @@ export class ApiProblem extends Error {
   }
 
   get answer(): AdminAnswer {
-    return { status: problemStatus[this.reason], text: `${JSON.stringify(this.body, null, 2)}\n`, type: 'application/json' };
+    return { status: problemStatus[this.reason], text: `${JSON.stringify(this.body, null, 2)}\n`, type: 'application/json', ...(this.#methods === undefined ? {} : { headers: { allow: this.#methods.join(', ') } }) };
   }
 }

@@ -21,7 +21,7 @@ function configOf(options: object): Config {
 }
 
 /** An API whose answers are empty, for somebody with these roles. */
-async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null }>> {
+async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null; readonly allow: string | null }>> {
   const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> => Promise.resolve(mayDo(act, roles) ? undefined : { status: roles.length === 0 ? 401 : 403, text: 'not you\n', headers: { 'www-authenticate': 'Bearer' } });
   let restarts = 0;
   const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({ acts: name === 'restart' ? restarts += 1 : 0 })) }) as Handlers;
@@ -32,7 +32,7 @@ async function open(options: object, roles: readonly AdminRole[]): Promise<(path
   const { port } = server.address() as AddressInfo;
   return async (path, method = 'GET', key, body) => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { method, headers: { 'x-omnibus-console': '1', ...(key === undefined ? {} : { 'idempotency-key': key }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, ...(body === undefined ? {} : { body }) });
-    return { status: response.status, said: await response.json() as Problem, challenge: response.headers.get('www-authenticate') };
+    return { status: response.status, said: await response.json() as Problem, challenge: response.headers.get('www-authenticate'), allow: response.headers.get('allow') };
   };
 }
 
@@ -67,11 +67,20 @@ it('an act that is asked for again with its key is answered as before, and not d
 
 it('a key stands for the query and the body too: with others it is refused, and not answered as if it were the first', async () => {
   const operator = await open({}, ['operator']);
-  const restart = (more: string, body: string): ReturnType<typeof operator> => operator(`/servers/a/restart${more}`, 'POST', 'k', body);
-  expect([await restart('', '{"a":1}'), await restart('', '{"a":1}')]).toMatchObject([{ said: { acts: 1 } }, { said: { acts: 1 } }]);
-  expect(await restart('', '{"a":2}')).toMatchObject({ status: 422, said: { reason: 'reused', advice: 'take a new key for each act' } });
-  expect(await restart('?q=1', '{"a":1}')).toMatchObject({ status: 422, said: { reason: 'reused' } });
+  const pause = (more: string, body: string): ReturnType<typeof operator> => operator(`/servers/a/pause${more}`, 'POST', 'k', body);
+  expect([await pause('', '{"a":1}'), await pause('', '{"a":1}')]).toMatchObject([{ status: 200 }, { status: 200 }]);
+  expect(await pause('', '{"a":2}')).toMatchObject({ status: 422, said: { reason: 'reused', advice: 'take a new key for each act' } });
+  expect(await pause('?because=x', '{"a":1}')).toMatchObject({ status: 422, said: { reason: 'reused' } });
   expect(await operator('/servers/a/restart', 'POST', 'l', ' '.repeat(20_000))).toMatchObject({ status: 413, said: { reason: 'large' } });
+});
+
+it('a parameter that nobody knows, or that stands twice, is refused, and so is a method that is not taken, with those that are', async () => {
+  const operator = await open({}, ['operator']);
+  expect(await operator('/calls?sever=a')).toMatchObject({ status: 400, said: { reason: 'invalid', problem: 'there is no parameter "sever" here', advice: expect.stringContaining('server') as string } });
+  expect(await operator('/processes?a=1')).toMatchObject({ status: 400, said: { reason: 'invalid' } });
+  expect(await operator('/calls?server=a&server=b')).toMatchObject({ status: 400, said: { reason: 'invalid', problem: 'server: expected once' } });
+  expect(await operator('/processes', 'PUT')).toMatchObject({ status: 405, allow: 'GET, HEAD' });
+  expect(await operator('/approvals/a', 'DELETE')).toMatchObject({ status: 405, allow: 'GET, HEAD, POST' });
 });
 
 it('a bug is one answer in words, and one line in the log', async () => {

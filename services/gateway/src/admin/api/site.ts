@@ -97,7 +97,7 @@ function routeOf({ method = '' }: IncomingMessage, path: string): { readonly nam
   });
   if (here.length === 0) throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
   const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
-  if (route === undefined) throw new ApiProblem('method', `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`);
+  if (route === undefined) throw new ApiProblem('method', `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`, undefined, here.flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method])));
   try {
     return { name: route.name, given: decodeURIComponent(route.part) };
   } catch (error) {
@@ -107,8 +107,14 @@ function routeOf({ method = '' }: IncomingMessage, path: string): { readonly nam
 
 function queryOf(name: OperationName, url: string): unknown {
   const { query } = operations[name] as Operation;
-  if (query === undefined) return {};
-  return read(query, Object.fromEntries(new URL(url, 'http://localhost').searchParams), '');
+  const given = [...new URL(url, 'http://localhost').searchParams];
+  const known = Object.keys(query?.shape ?? {});
+  // A misspelt filter would be answered with everything.
+  const stray = given.find(([parameter]) => !known.includes(parameter))?.[0];
+  if (stray !== undefined) throw new ApiProblem('invalid', `there is no parameter ${JSON.stringify(stray.slice(0, 100))} here`, known.length === 0 ? undefined : known.join(', '));
+  const twice = given.find(([parameter], index) => given.findIndex(([other]) => other === parameter) !== index)?.[0];
+  if (twice !== undefined) throw new ApiProblem('invalid', `${twice}: expected once`);
+  return query === undefined ? {} : read(query, Object.fromEntries(given), '');
 }
 
 /** @throws {ApiProblem} for a change whose content does not fit its schema; a change that carries nothing may have any. */
