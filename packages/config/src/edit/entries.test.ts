@@ -25,8 +25,19 @@ it.each<readonly [string, 'yaml' | 'json', string, string]>([
   expect(setEntry(changed, format, path, 'new', value)).toBe(changed);
   const back = removeEntry(changed, format, path, 'new');
   expect(back).not.toContain('new');
-  for (const line of before.split('\n').filter((each) => /#|\/\//.test(each))) expect(back).toContain(line.trim().replace(/,? \/\/ this|,$/, ''));
+  for (const line of before.split('\n').filter((each) => /#|\/\//.test(each))) expect(back.replace('},', '}').replace('mcpServers: {} ', 'mcpServers: ')).toContain(line.trim().replace('},', '}'));
   expect(removeEntry(back, format, path, 'new')).toBe(back);
+});
+
+it('what is taken out takes no comment of others with it, the last one too, and lines of Windows stay so', () => {
+  const windows = '\uFEFF{\r\n  // mine\r\n  "mcpServers": {\r\n    "a": { "command": "x" } // keep, this\r\n  }\r\n}\r\n';
+  const changed = setEntry(windows, 'json', path, 'new', value);
+  expect(changed).not.toMatch(/[^\r]\n/);
+  expect(removeEntry(changed, 'json', path, 'new')).toBe(windows);
+  expect(removeEntry('{"mcpServers":{\n  "new": {}, // old\n  // of b\n  "b": {}\n}}', 'json', path, 'new')).toBe('{"mcpServers":{\n  // of b\n  "b": {}\n}}');
+  expect(removeEntry('{"mcpServers":{\n  "a": {}, // of a\n  "new": {},\n  "b": {}\n}}', 'json', path, 'new')).toBe('{"mcpServers":{\n  "a": {}, // of a\n  "b": {}\n}}');
+  expect(removeEntry('# top\nmcpServers: # all\n  # of new\n  new: { command: x } # old\nlisten: a\n', 'yaml', path, 'new')).toBe('# top\nmcpServers: {} # all\n  # of new\nlisten: a\n');
+  expect(removeEntry('mcpServers: # all\n  - name: new\n    url: x\n', 'yaml', path, 'new')).toBe('mcpServers: [] # all\n');
 });
 
 it('an entry of the same name is replaced', () => {

@@ -22,6 +22,12 @@ export function formatOf(file: string, text: string): EntryFormat {
  * @throws {Error} in words, when the text cannot be read, or not be changed without changing more.
  */
 export function setEntry(text: string, format: EntryFormat, path: readonly string[], name: string, value: object): string {
+  const changed = withSet(text, format, path, name, value);
+  // A file of Windows keeps its line ends.
+  return /\r\n/.test(text) && !/(^|[^\r])\n/.test(text) ? changed.replaceAll(/\r?\n/g, '\r\n') : changed;
+}
+
+function withSet(text: string, format: EntryFormat, path: readonly string[], name: string, value: object): string {
   if (format === 'toml') return setTable(text, path, name, value);
   const before = read(text, format);
   const wanted = withEntry(before.value, path, name, value);
@@ -183,17 +189,23 @@ function cutPair(text: string, parent: YAMLMap, index: number): string {
   const pair = parent.items[index] as Pair;
   const [start, end] = [startOf(pair.key), endOf(text, hasRange(pair.value) ? pair.value : pair.key)];
   if (parent.flow === true) return cutFlow(text, parent.items.map(({ key, value }) => [startOf(key), endOf(text, hasRange(value) ? value : key)]), index, parent.range as [number, number, number]);
-  if (parent.items.length === 1) {
-    const from = text.lastIndexOf('\n', start - 1);
-    return `${text.slice(0, Math.max(0, from)).trimEnd()} {}${text.slice(endOfLine(text, end))}`;
-  }
+  if (parent.items.length === 1) return emptied(text, start, end, '{}');
   return cutLines(text, start, end);
+}
+
+/** Takes out the only entry of a block: an empty value stands behind the key of the block, in front of a comment there. */
+function emptied(text: string, start: number, end: number, empty: string): string {
+  const from = Math.max(0, text.lastIndexOf('\n', start - 1));
+  let head = text.slice(0, from).trimEnd();
+  while (!head.endsWith(':') && /(^|\s)#[^\n]*$/.test(head)) head = head.replace(/(^|\s)#[^\n]*$/, '').trimEnd();
+  const at = head.endsWith(':') ? head.length : text.slice(0, from).trimEnd().length;
+  return `${text.slice(0, at)} ${empty}${text.slice(at, from).trimEnd()}${text.slice(endOfLine(text, end))}`;
 }
 
 function cutItem(text: string, parent: YAMLSeq, index: number): string {
   const item = parent.items[index];
   if (parent.flow === true) return cutFlow(text, parent.items.map((each) => [startOf(each), endOf(text, each)]), index, parent.range as [number, number, number]);
-  if (parent.items.length === 1) return `${text.slice(0, text.lastIndexOf('\n', startOf(item) - 1)).trimEnd()} []${text.slice(endOfLine(text, endOf(text, item)))}`;
+  if (parent.items.length === 1) return emptied(text, startOf(item), endOf(text, item), '[]');
   return cutLines(text, startOf(item), endOf(text, item));
 }
 
@@ -205,9 +217,25 @@ function cutFlow(text: string, items: readonly (readonly [number, number] | read
   const [start, end] = items[index] as [number, number];
   const before = items[index - 1]?.[1];
   const after = items[index + 1]?.[0];
-  if (before !== undefined) return `${text.slice(0, before)}${text.slice(end)}`;
-  if (after !== undefined) return `${text.slice(0, start)}${text.slice(after)}`;
+  if (before !== undefined) {
+    const between = text.slice(before, start).trimEnd();
+    const comma = /^\s*,/.exec(withoutComments(text.slice(end, after ?? range[1] - 1)))?.[0].length ?? 0;
+    const own = withoutComments(between).indexOf(',');
+    return `${text.slice(0, before)}${comma > 0 ? between : `${between.slice(0, own)}${between.slice(own + 1)}`}${text.slice(end + comma)}`;
+  }
+  if (after !== undefined) {
+    // A comment in the lines before the next entry is about that one.
+    const between = text.slice(end, after);
+    const line = between.indexOf('\n');
+    const kept = line === -1 || withoutComments(between.slice(line)).includes(',') ? '' : between.slice(line).trimStart();
+    return `${text.slice(0, start)}${kept}${text.slice(after)}`;
+  }
   return `${text.slice(0, range[0] + 1)}${text.slice(range[1] - 1)}`;
+}
+
+/** What stands between two entries of a map in braces, with blanks where comments are. */
+function withoutComments(between: string): string {
+  return between.replaceAll(/#[^\n]*|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (comment) => ' '.repeat(comment.length));
 }
 
 function appendItem(text: string, node: YAMLSeq, entry: object): string {

@@ -10,12 +10,15 @@ export interface Copied {
 
 /** Quotes a text so that a POSIX shell takes it as one word. */
 export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  // A word that begins with "=" is the path of a program for zsh.
+  return /^(?!=)[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 export function commandFor({ name, args, endpoint }: Copied): string {
   const isEmpty = /^\s*\{\s*\}\s*$/.test(args);
-  return ['omnibus call', ...(endpoint === '' ? [] : [`--endpoint ${shellWord(endpoint)}`]), shellWord(name), ...(isEmpty ? [] : [`--args ${shellWord(compact(args))}`])].join(' ');
+  const given = isEmpty ? [] : [`--args ${shellWord(compact(args))}`];
+  const named = name.startsWith('-') ? [...given, `-- ${shellWord(name)}`] : [shellWord(name), ...given];
+  return ['omnibus call', ...(endpoint === '' ? [] : [`--endpoint ${shellWord(endpoint)}`]), ...named].join(' ');
 }
 
 /** A `curl` command with one request without a session, as in the newest revision. @param at address of the gateway's endpoint. */
@@ -25,7 +28,8 @@ export function curlFor({ name, args, endpoint }: Copied, at: string): string {
   const headers = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': latestModernRevision, 'mcp-method': 'tools/call', 'mcp-name': headerValue(name) };
   return [
     `curl --globoff -sS ${shellWord(`${at}${endpoint === '' ? '' : `/${endpoint}`}`)}`, ...Object.entries(headers).map(([header, value]) => `-H ${shellWord(`${header}: ${value}`)}`),
-    '${OMNIBUS_TOKEN:+-H "authorization: Bearer $OMNIBUS_TOKEN"}', `--data-raw ${shellWord(body)}`,
+    // Two words, since zsh would make one of an expansion with a blank.
+    '${OMNIBUS_TOKEN:+-H} ${OMNIBUS_TOKEN:+"authorization: Bearer $OMNIBUS_TOKEN"}', `--data-raw ${shellWord(body)}`,
   ].join(' \\\n  ');
 }
 

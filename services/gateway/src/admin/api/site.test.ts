@@ -20,8 +20,15 @@ function configOf(options: object): Config {
   return loaded.config;
 }
 
+interface Heard {
+  readonly status: number;
+  readonly said: Problem;
+  readonly challenge: string | null;
+  readonly allow: string | null;
+}
+
 /** An API whose answers are empty, for somebody with these roles. */
-async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<{ readonly status: number; readonly said: Problem; readonly challenge: string | null; readonly allow: string | null }>> {
+async function open(options: object, roles: readonly AdminRole[]): Promise<(path: string, method?: string, key?: string, body?: string) => Promise<Heard>> {
   const guard = (_request: unknown, _path: string, act: AdminAct): Promise<AdminAnswer | undefined> => Promise.resolve(mayDo(act, roles) ? undefined : { status: roles.length === 0 ? 401 : 403, text: 'not you\n', headers: { 'www-authenticate': 'Bearer' } });
   let restarts = 0;
   const handlers = new Proxy({}, { get: (_none, name) => () => (name === 'overview' ? Promise.reject(new Error('a bug')) : Promise.resolve({ acts: name === 'restart' ? restarts += 1 : 0 })) }) as Handlers;
