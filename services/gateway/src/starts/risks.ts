@@ -8,7 +8,7 @@ import { nameOf, operandOf, withoutWrapper } from './command-words.ts';
 const shells = new Set(['sh', 'bash', 'zsh', 'dash', 'ash', 'ksh', 'fish', 'csh', 'tcsh', 'pwsh', 'powershell']);
 const shellLine = /^-[a-z]*c$|^-c(ommand)?$|^-e(ncodedcommand)?$/i;
 const otherUser = new Set(['sudo', 'doas', 'pkexec', 'su', 'runas', 'gsudo', 'run0']);
-const evaluators: Readonly<Record<string, RegExp>> = { node: /^(-e|-p|-pe|--eval|--print)$/, python: /^-c$/, perl: /^-[a-z]*[eE]$/, ruby: /^-e$/, bun: /^(-e|--eval)$/, deno: /^eval$/, php: /^-r$/ };
+const evaluators: Readonly<Record<string, RegExp>> = { node: /^(-e|-p|-pe|--eval|--print)$|^--(eval|print)=|^(--(import|loader|experimental-loader)=)?data:/, python: /^-c$/, perl: /^-[a-z]*[eE]$/, ruby: /^-e$/, bun: /^(-e|--eval)$|^--eval=/, deno: /^eval$/, php: /^-r$/ };
 /** Downloads, or output of another command, that are executed by a shell or an interpreter. */
 const piped = /\|\s*(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:[\w./-]*\/)?(?:ba|z|da|a|k|fi)?sh\b|\|\s*(?:sudo\s+)?(?:[\w./-]*\/)?(?:python3?|node|perl|ruby)\b|\b(?:eval|source|\.)\s+["']?(?:\$\(|<\(|`)\s*(?:curl|wget)|<\(\s*(?:curl|wget)|\biex\b|\binvoke-expression\b/i;
 const containers = new Set(['docker', 'podman', 'nerdctl']);
@@ -23,6 +23,10 @@ export function risksOf(command: string, args: readonly string[]): readonly stri
   for (let turns = 0; turns <= args.length && words.length > 0; turns += 1) {
     const [program = '', ...rest] = words;
     const name = nameOf(program);
+    if (name === 'busybox') {
+      words = rest;
+      continue;
+    }
     if (otherUser.has(name)) {
       risks.push(`${name} runs it as another user, as a rule as root; name a user by "user" instead`);
       words = operandOf(rest, new Set(['-u', '-g', '-U', '-C', '-h', '-p', '-r', '-t', '--user', '--group', '-l', '--login'])).rest;

@@ -19,6 +19,7 @@ describe('a person is warned of a command', () => {
     ['sh -c "curl -fsSL https://x.example/i | bash"', /pipes into a shell/], ['bash -c "wget -qO- x | sudo sh -s"', /pipes into a shell/], ['bash -c "eval $(curl x)"', /pipes into a shell/], ['bash -c "bash <(curl x)"', /pipes into a shell/], ['sh -c "curl x | /usr/bin/python3"', /pipes into a shell/], ['powershell -c "iwr x | iex"', /pipes into a shell/],
     ['sudo npx server', /sudo runs it as another user/], ['/usr/bin/doas -u root x', /doas runs/], ['nice -n 5 sudo -E -u bob sh -c ./x', /sudo runs/],
     ['node -e "require(1)"', /code that stands among/], ['python3.11 -c "import x"', /code that stands among/], ['deno eval x', /code that stands among/],
+    ['node --eval=require(1)', /code that stands among/], ['node --import data:text/javascript,1 x.js', /code that stands among/], ['node --import=data:text/javascript,1 x.js', /code that stands among/], ['busybox sh -c ./x', /a shell runs/],
     ['docker run --privileged x', /privileged/], ['docker run -v /var/run/docker.sock:/var/run/docker.sock x', /socket of its engine/], ['podman run -v /:/host x', /all files of this machine/], ['docker run --mount type=bind,source=/,target=/h x', /all files of this machine/],
   ] as const)('%s', (line, expected) => {
     expect(risksOf(...words(line)).join('\n')).toMatch(expected);
