@@ -43,3 +43,15 @@ it('a name that no Service may have is refused, and variables of the gateway are
   expect(problemOf(read(object({ command: 'x' }, 'a'.repeat(60))))).not.toBe('');
   expect(problemOf(read(object({ command: 'x', description: '${HOME}' })))).toContain('HOME');
 });
+
+it.each([['credentials', { kind: 'oauth' }], ['tls', { caFile: 'ca.pem' }]])('who may add a server may not name its %s, and is told so', (option, value) => {
+  const spec = { url: 'http://wiki.docs.svc/mcp' };
+  expect(problemOf(read(object({ ...spec, [option]: value })))).toBe(`spec.${option}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`);
+  const service: ServerObject = { ...object({ ports: [{ port: 80 }] }), kind: 'Service', annotations: { [`omnibus.dev/${option}`]: 'x' } };
+  expect(problemOf(read(service))).toContain(`annotation omnibus.dev/${option}: an object cannot name the credentials of a server`);
+});
+
+it.each([[{ prefix: '{principal.claims.email} ' }, 'xyz'], [{}, 'of {principal.subject}']])('who may add a server is not told who calls, by whatever becomes of a header: %j', (more, secret) => {
+  const spec = { url: 'http://wiki.docs.svc/mcp', headersFrom: [{ name: 'X-Who', ...more, secretKeyRef: { name: 'wiki', key: 'token' } }] };
+  expect(problemOf(read(object(spec), secret))).toBe('spec.headersFrom: the header "X-Who" cannot name the caller');
+});

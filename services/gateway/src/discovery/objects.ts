@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { forbiddenHost } from '@omnibus/backend/transport';
 import { loadConfig, type ServerConfig } from '@omnibus/config';
-import { isObject, isToken } from '@omnibus/protocol';
+import { hasTemplates, isObject, isToken } from '@omnibus/protocol';
 import { exposedPort, type Pod, type PodSettings } from './pod-objects.ts';
 import type { ObjectStatus } from './status.ts';
 
@@ -33,6 +33,12 @@ export interface ServerObject {
 
 /** Members of the spec of an `McpServer` that are taken as they are; they have the names of the configuration file. */
 const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxConnections', 'maxWaiting', 'sleepAfter', 'tools'] as const;
+
+/**
+ * What only the operator may say of a server: by `credentials`, users are asked to sign in, and tokens are made from those of callers, with secrets of the gateway. They are
+ * refused here, and not left out, so that nobody takes a server for one that is called in the name of its users.
+ */
+const operatorsOwn = ['credentials', 'tls'] as const;
 
 /** Defaults of a server in a pod: longer to connect, since the pod may have to be scheduled and its image pulled, and fewer connections, since each is a program that takes memory of the one pod. */
 const podDefaults = { sleepAfter: '10m', connectTimeout: '60s', maxConnections: 16 };
@@ -91,6 +97,8 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   const wantsPod = object.kind === 'McpServer' && (spec['command'] !== undefined || spec['image'] !== undefined);
   if (wantsPod && spec['url'] !== undefined) return { server, problem: 'spec.url is of a server that runs already, and does not go with spec.command or spec.image' };
   if (wantsPod && pods === undefined) return { server, problem: 'this gateway has no pods made: discovery.kubernetes.pods is not there' };
+  const ofOperator = operatorsOwn.find((option) => spec[option] !== undefined || object.annotations[`${group}/${option}`] !== undefined);
+  if (ofOperator !== undefined) return { server, problem: `${spec[ofOperator] === undefined ? `annotation ${group}/${ofOperator}` : `spec.${ofOperator}`}: an object cannot name the credentials of a server; the operator names them in the gateway's own file` };
   const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
   if (typeof given === 'string') return { server, problem: given };
   const values = secretValues(object, secret);
@@ -109,6 +117,9 @@ export function readObject(object: ServerObject, { allowedHosts, pods, secret }:
   if (problem !== undefined) return { server, problem: `spec.url: the address is not allowed: ${problem}` };
   const headers: Record<string, string> = { ...config.headers };
   for (const [index, { name, prefix = '' }] of valuesFrom(object, 'headersFrom').entries()) headers[name] = `${prefix}${values[index] as string}`;
+  // Those of `headers` were refused above.
+  const [naming] = Object.entries(headers).find(([name, value]) => hasTemplates({ [name]: value })) ?? [];
+  if (naming !== undefined) return { server, problem: `spec.headersFrom: the header "${naming}" cannot name the caller` };
   return pod === undefined ? { server, config: { ...config, headers, addresses } } : { server, config: { ...config, headers, addresses, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
 }
 
