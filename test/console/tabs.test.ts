@@ -143,6 +143,20 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     expect(await page.getByText('The gateway answers again').count()).toBe(0);
   });
 
+  it('every view says that another program answers, and claims nothing of rights that are not known', async () => {
+    for (const [answer, words] of [[{ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }, 'What answered 502 is not the gateway.'], [{ status: 200, contentType: 'application/json', body: '' }, 'this is no JSON']] as const) {
+      const context = await browser.newContext();
+      const alone = await context.newPage();
+      await alone.route(/\/api\/v1\//, (route) => route.fulfill(answer));
+      for (const view of ['overview', 'servers', 'calls', 'policy', 'audit', 'configuration']) {
+        await alone.goto(`http://${admin}/#/${view}`);
+        await alone.locator('main').getByText(words).first().waitFor();
+        expect(await alone.locator('main').innerText()).not.toContain('may not');
+      }
+      await context.close();
+    }
+  });
+
   it('of ten thousand tools a page is drawn, a search finds one, and the address of one opens it', async () => {
     await open('catalogue');
     using client = await RawClient.open(`http://${listen}/mcp`, undefined, keys.headersOf('ops'));

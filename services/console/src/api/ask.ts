@@ -55,15 +55,26 @@ export async function ask(path: string, { method = 'GET', body, signal: ending }
 }
 
 export async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {
-  return (await ask(path, signal === undefined ? {} : { signal })).json() as Promise<Answer>;
+  return jsonOf(await ask(path, signal === undefined ? {} : { signal }));
 }
 
 export async function post<Answer>(path: string, body?: unknown): Promise<Answer> {
-  return (await ask(path, { method: 'POST', body })).json() as Promise<Answer>;
+  return jsonOf(await ask(path, { method: 'POST', body }));
 }
 
 export async function remove<Answer>(path: string): Promise<Answer> {
-  return (await ask(path, { method: 'DELETE' })).json() as Promise<Answer>;
+  return jsonOf(await ask(path, { method: 'DELETE' }));
+}
+
+const stranger = 'Is a proxy in front of the gateway, or another program at this address?';
+
+async function jsonOf<Answer>(response: Response): Promise<Answer> {
+  try {
+    return await response.json() as Answer;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ApiProblem(response.status, 'failed', 'What answered is not the gateway: this is no JSON.', stranger);
+  }
 }
 
 async function problemOf(response: Response): Promise<ApiProblem> {
@@ -72,6 +83,7 @@ async function problemOf(response: Response): Promise<ApiProblem> {
     const { reason, problem, advice } = JSON.parse(text) as { readonly reason?: string; readonly problem?: string; readonly advice?: string };
     return new ApiProblem(response.status, reason ?? 'failed', problem ?? response.statusText, advice);
   } catch {
+    if ((response.headers.get('content-type') ?? '').startsWith('text/html')) return new ApiProblem(response.status, 'failed', `What answered ${response.status} is not the gateway.`, stranger);
     return new ApiProblem(response.status, 'failed', text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim()); // The body is no JSON of the API; it is shown as text.
   }
 }

@@ -10,6 +10,7 @@ import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
+import { UnknownRights } from '../parts/unknown-rights.tsx';
 import { hrefOf, place } from '../route.ts';
 import { bytes, count, duration, numberWords } from '../words.ts';
 
@@ -20,7 +21,7 @@ const outcomes: Readonly<Record<string, readonly [Tone, string, string]>> = {
 
 export function Audit() {
   const { mayAudit, who } = may();
-  if (who === '') return <><Heading>Audit</Heading><p class="waiting">asking…</p></>;
+  if (who === '') return <><Heading>Audit</Heading><UnknownRights /></>;
   if (!mayAudit) return <><Heading>Audit</Heading><Empty why="Audit records are for the roles auditor and admin.">You are {who} here. <code>auth.admin.roles</code> says who has which role; where the files are, <code>omnibus audit search</code> reads them.</Empty></>;
   return <Search />;
 }

@@ -7,6 +7,7 @@ import { Empty, Heading, Problem, Shown, Table } from '../parts/basics.tsx';
 import { may } from '../parts/may.ts';
 import { Said } from '../parts/said.tsx';
 import { Outcome, State } from '../parts/state.tsx';
+import { UnknownRights } from '../parts/unknown-rights.tsx';
 import { hrefOf, place, setQuery } from '../route.ts';
 import { clock, count, duration, numberWords } from '../words.ts';
 import { OneCall } from './one-call.tsx';
@@ -22,7 +23,7 @@ export function Calls() {
     <>
       <Heading>Calls</Heading>
       <Filters />
-      {query.get('outcome') === 'failed' ? <Failed /> : may().mayWatch ? <Live key={asked.toString()} query={asked} chosen={item} /> : <Empty why="You may not watch calls here.">It is for operators: <code>auth.admin.roles</code> says who is one.</Empty>}
+      {query.get('outcome') === 'failed' ? <Failed /> : may().who === '' ? <UnknownRights /> : may().mayWatch ? <Live key={asked.toString()} query={asked} chosen={item} /> : <Empty why="You may not watch calls here.">It is for operators: <code>auth.admin.roles</code> says who is one.</Empty>}
       {query.get('outcome') === 'failed' && item !== undefined && <OneCall key={item} tag={item} events={[]} />}
     </>
   );

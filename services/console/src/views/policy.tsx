@@ -10,6 +10,7 @@ import { may } from '../parts/may.ts';
 import { Missing } from '../parts/missing.tsx';
 import { Said } from '../parts/said.tsx';
 import { State, type Tone } from '../parts/state.tsx';
+import { UnknownRights } from '../parts/unknown-rights.tsx';
 import { place } from '../route.ts';
 import { count, numberWords } from '../words.ts';
 
@@ -21,7 +22,7 @@ const decided: Readonly<Record<PolicyDecision, readonly [Tone, string, string]>>
 
 export function Policy() {
   const { mayPolicy, who } = may();
-  if (who === '') return <><Heading>Policy</Heading><p class="waiting">asking…</p></>;
+  if (who === '') return <><Heading>Policy</Heading><UnknownRights /></>;
   if (!mayPolicy) return <><Heading>Policy</Heading><Empty why="The rules are for the roles operator, auditor and admin.">You are {who} here. <code>auth.admin.roles</code> says who has which role.</Empty></>;
   return <Whole />;
 }
