@@ -21,6 +21,8 @@ type Action = (caller: Caller, server: ServerUnderTest) => Promise<Ending>;
 
 const relatedTask = 'io.modelcontextprotocol/related-task';
 const noticeMs = 10_000;
+/** Bound on readings of a list that changes while it is read: more than there are sets of capabilities that one user's clients declare. */
+const maxReadings = 10;
 
 /** Checks that an answer has the marker of its request. */
 function judge({ last, broken, messages }: Reply, marker: string): Ending {
@@ -82,13 +84,20 @@ export const plain = {
   },
 
   async lists(caller) {
-    let cursor: unknown;
-    do {
-      const reply = await caller.request('tools/list', cursor === undefined ? {} : { cursor });
-      if (reply.last?.result === undefined) return `broken: ${reply.broken ?? JSON.stringify(reply.last)}`;
-      cursor = reply.last.result['nextCursor'];
-    } while (cursor !== undefined);
-    return 'done';
+    let readings = 1;
+    for (let cursor: unknown; ;) {
+      const { last, broken } = await caller.request('tools/list', cursor === undefined ? {} : { cursor });
+      // A list that has changed meanwhile, as when the lists of the client's user were read, is read from its beginning.
+      const isChanged = cursor !== undefined && last?.error?.data?.['reason'] === 'cursor.invalid';
+      if (isChanged && readings < maxReadings) {
+        readings += 1;
+        cursor = undefined;
+        continue;
+      }
+      if (last?.result === undefined) return `broken: ${broken ?? JSON.stringify(last)}`;
+      cursor = last.result['nextCursor'];
+      if (cursor === undefined) return 'done';
+    }
   },
 
   async cancel(caller, server) {

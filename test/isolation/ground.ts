@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fixturePath } from '../support/processes.ts';
 import type { ServerUnderTest } from './actions.ts';
 import type { Caller } from './caller.ts';
+import { Guard } from './guard.ts';
 import { KeeperHost } from './keeper-hosts.ts';
 import type { Note } from './keeper.ts';
 import type { Secret } from './markers.ts';
@@ -29,8 +30,12 @@ export const servers: readonly ServerUnderTest[] = [
   { name: 'socketmodern', transport: 'ws', revision: '2026-07-28', isolation: 'auto' },
 ];
 
+/** Servers at which known callers sign in, so that each is called with his tokens alone. */
+export const guarded = ['webprincipal', 'webmodern'] as const;
+
 export class Ground {
   readonly #more: object;
+  readonly #hasSignIns: boolean;
   readonly #folder: string;
   readonly #hosts: readonly KeeperHost[];
   readonly #entries: ReadonlyMap<string, object>;
@@ -38,15 +43,16 @@ export class Ground {
   readonly #said = new Set<string>();
   #reloads = 0;
 
-  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>, more: object) {
+  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>, more: object, hasSignIns: boolean) {
     this.#more = more;
+    this.#hasSignIns = hasSignIns;
     this.#folder = folder;
     this.#hosts = hosts;
     this.#entries = entries;
   }
 
-  /** @param more further members of the gateway's configuration. */
-  static async start(more: object): Promise<Ground> {
+  /** @param more further members of the gateway's configuration. @param hasSignIns whether some servers are guarded. */
+  static async start(more: object, hasSignIns: boolean): Promise<Ground> {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-isolation-'));
     const journal = join(folder, 'notes');
     await appendFile(journal, '');
@@ -58,16 +64,17 @@ export class Ground {
         entries.set(name, { command: 'node', args: [fixturePath('keeper-stdio'), revision, name, journal], isolation });
         continue;
       }
-      const host = await KeeperHost.start(name, revision, note);
+      const isGuarded = hasSignIns && guarded.some((each) => each === name);
+      const host = await KeeperHost.start(name, revision, note, isGuarded ? new Guard() : undefined);
       hosts.push(host);
-      entries.set(name, { url: host.url(transport), isolation, ...(transport === 'sse' ? { type: 'sse' } : {}) });
+      entries.set(name, { url: host.url(transport), isolation, ...(isGuarded ? { credentials: { kind: 'oauth' } } : {}), ...(transport === 'sse' ? { type: 'sse' } : {}) });
     }
-    return new Ground(folder, hosts, entries, more);
+    return new Ground(folder, hosts, entries, more, hasSignIns);
   }
 
   /** The gateway's configuration; because of `pageSize`, every list has several pages. */
   get config(): object {
-    return { ...this.#more, pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
+    return { ...this.#more, ...(this.#hasSignIns ? { vault: { file: join(this.#folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } } : {}), pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
   }
 
   /** The same configuration with one server changed, another one each time. */
@@ -85,6 +92,7 @@ export class Ground {
   async problems(callers: ReadonlyMap<Secret, Caller>): Promise<string[]> {
     const notes = (await readFile(join(this.#folder, 'notes'), 'utf8')).split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Note);
     const problems = notes.filter(({ kind }) => kind === 'wrong answer').map((each) => JSON.stringify(each));
+    for (const each of notes) if (each.kind === 'account' && callers.get(each.secret)?.kind.subject !== each.user) problems.push(`${each.connection}: ${callers.get(each.secret)?.name ?? each.secret} with a token of ${each.user}`);
     for (const [connection, seen] of Map.groupBy(notes, (each) => each.connection)) {
       const server = servers.find(({ name }) => name === connection.split('/')[0]) as ServerUnderTest;
       const secrets = seen.flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));

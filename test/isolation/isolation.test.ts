@@ -5,15 +5,20 @@
  *
  * Only the following is shared by design. A server with `isolation: shared` has one connection, and so has a server that asks clients nothing (`auto`) or
  * has no sessions (2026-07-28); a counter of the program or connection (the tool `count`) then counts for all of them. Where callers are known, each has
- * several sessions, and only these share: state that a server keeps for a connection or in a program belongs to one caller.
+ * several sessions, and only these share: state that a server keeps for a connection or in a program belongs to one caller. They sign in at two of the
+ * servers, whose tokens expire after a second, and each message there must come with a token of its own client's user.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Balancer } from '../support/balancer.ts';
+import { signInAt } from '../support/browse.ts';
 import { shapes } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
+import { RawClient } from '../support/raw-client.ts';
 import { asking, plain, type ServerUnderTest } from './actions.ts';
 import { Caller, type CallerKind } from './caller.ts';
-import { Ground, servers } from './ground.ts';
+import { Ground, guarded, servers } from './ground.ts';
+import { Guard } from './guard.ts';
 import type { Secret } from './markers.ts';
 import { disturbances, Site, type Disturbance } from './site.ts';
 import type { Credentials } from './wires.ts';
@@ -80,11 +85,15 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   let rounds = 0;
   let ground: Ground;
   let site: Site;
+  let front: Balancer;
 
   beforeAll(async () => {
     keys = await Keys.make(...subjects);
-    ground = await Ground.start(callers === 'known' ? { auth: keys.auth } : {});
+    front = await Balancer.start();
+    ground = await Ground.start(callers === 'known' ? { auth: keys.auth, publicUrl: front.url } : {}, callers === 'known');
     site = await Site.start(shape, ground.config);
+    front.edges = [site.url];
+    if (callers === 'known') for (const subject of subjects) await signIn(subject);
     await site.untilThere(credentialsOf(callers === 'known' ? 'ann' : undefined));
   });
 
@@ -93,12 +102,24 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     await site[Symbol.asyncDispose]();
     await ground[Symbol.asyncDispose]();
     await keys[Symbol.asyncDispose]();
+    await front[Symbol.asyncDispose]();
     process.stdout.write(`\nisolation, ${shape}, ${callers}, seed ${seed}: ${everybody.size} clients, ${[...endings].toSorted(([one], [two]) => one.localeCompare(two)).map(([what, count]) => `${what} ${count}`).join(', ')}\n`);
     if (first !== undefined) process.stdout.write(`${JSON.stringify(first, undefined, 2)}\n`);
   });
 
   function credentialsOf(subject: string | undefined): Credentials {
     return subject === undefined ? {} : keys.headersOf(subject);
+  }
+
+  /** Signs a user in at the servers that want it. */
+  async function signIn(subject: string): Promise<void> {
+    using client = await RawClient.open(site.url, '2025-11-25', credentialsOf(subject));
+    for (const server of guarded) {
+      const said = async (args: object): Promise<string> => JSON.stringify((await client.callTool(`${server}__connect`, { ...args })).last.result);
+      const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await said({}))?.[0] ?? '';
+      const code = /Your code: ([A-Z0-9-]{9})/.exec((await signInAt(address, Guard.signsInAs(subject))).text)?.[1];
+      expect(await said({ code })).toContain('You are signed in');
+    }
   }
 
   /** Replaces all clients by new ones with new secrets, except programs, which take long to start. */

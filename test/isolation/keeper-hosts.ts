@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocketServer } from 'ws';
-import { newSecret } from './markers.ts';
+import type { Guard } from './guard.ts';
+import { newSecret, secretsIn } from './markers.ts';
 import type { JsonObject, JsonRpcRequest } from '@omnibus/protocol';
 import { Keeper, KeeperStore, type KeeperRevision, type Note } from './keeper.ts';
 
@@ -19,13 +20,15 @@ export class KeeperHost {
   readonly #name: string;
   readonly #revision: KeeperRevision;
   readonly #note: (note: Note) => void;
+  readonly #guard: Guard | undefined;
   readonly #store = new KeeperStore();
   readonly #server: Server;
   readonly #sockets: WebSocketServer;
   readonly #connections = new Map<string, Connection>();
   #count = 0;
 
-  private constructor(name: string, revision: KeeperRevision, note: (note: Note) => void) {
+  private constructor(name: string, revision: KeeperRevision, note: (note: Note) => void, guard: Guard | undefined) {
+    this.#guard = guard;
     this.#name = name;
     this.#revision = revision;
     this.#note = note;
@@ -39,9 +42,9 @@ export class KeeperHost {
     });
   }
 
-  /** @param name of the server in the gateway's configuration, which its observations contain. */
-  static async start(name: string, revision: KeeperRevision, note: (note: Note) => void): Promise<KeeperHost> {
-    const host = new KeeperHost(name, revision, note);
+  /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out where everybody may use it. */
+  static async start(name: string, revision: KeeperRevision, note: (note: Note) => void, guard?: Guard): Promise<KeeperHost> {
+    const host = new KeeperHost(name, revision, note, guard);
     host.#server.listen(0, '127.0.0.1');
     await once(host.#server, 'listening');
     return host;
@@ -86,6 +89,8 @@ export class KeeperHost {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isModern = this.#revision === '2026-07-28';
     const isEventSource = this.#revision === '2024-11-05';
+    const user = await this.#guard?.admit(request, response);
+    if (this.#guard !== undefined && user === undefined) return;
     const url = new URL(request.url ?? '/', 'http://keeper');
     const known = this.#connections.get(String(isEventSource ? url.searchParams.get('c') : request.headers['mcp-session-id']));
     if (request.method === 'GET' && isEventSource && url.pathname === '/sse') {
@@ -113,6 +118,7 @@ export class KeeperHost {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
+    if (user !== undefined) for (const secret of secretsIn(JSON.stringify(message))) this.#note({ connection: `${this.#name}/token`, kind: 'account', secret, user });
     if (isModern) this.#serveModern(message, response);
     else if (isEventSource) this.#serveEventSource(message, known as Connection, response);
     else this.#serve(message, known, response);

@@ -16,6 +16,8 @@ export type Note = { readonly connection: string } & (
   | { readonly kind: 'secret'; readonly secret: Secret }
   /** The answer to a question outside of calls. */
   | { readonly kind: 'later'; readonly marker: string; readonly answer: string }
+  /** A message with a client's secret came with that user's token. */
+  | { readonly kind: 'account'; readonly secret: Secret; readonly user: string }
   /** A client's roots were read over this connection: from then on, secrets of its users are observed anew. */
   | { readonly kind: 'roots' }
   | { readonly kind: 'wrong answer'; readonly marker: string; readonly answer: string }
