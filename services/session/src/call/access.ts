@@ -8,6 +8,7 @@ import { Proofs } from '@omnibus/identity';
 import type { Circumstances, Decision, Guardrails, Policy, Redaction, Rights, Target } from '@omnibus/policy';
 import { anonymous, type Caller, type CatalogRecord, type Facts, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
+import { shareOf } from './client-of.ts';
 import type { CredentialLimits } from './credential-limits.ts';
 import { FewLines } from './few-lines.ts';
 import { guardedRecord } from './guardrails/lists.ts';
@@ -152,10 +153,10 @@ export class AccessRules {
   #screen({ guardrails, believed }: Rules, wanted: Wanted, asking: Asking, redaction: Redaction | undefined): Screen | undefined {
     const about = guardrails?.about(asking.facts, targetOf(wanted, believed), circumstancesOf(wanted, asking), asking.isUnknown) ?? [];
     if (redaction === undefined && about.length === 0) return undefined;
-    const { principal, origin } = asking.caller;
+    const { principal } = asking.caller;
     return new Screen({
       redaction, guardrails: about, wanted, outside: this.#options.outside, schemaProblem: guardrails?.schemaProblem ?? noProblem,
-      caller: { principal, owner: asking.facts?.principal ?? origin ?? principal, isKnown: principal !== anonymous, about: wanted },
+      caller: { principal, owner: shareOf(asking.caller, asking.facts), isKnown: principal !== anonymous, about: wanted },
       tell: (note, problem) => this.#tellGuarded(note, problem, wanted, asking.caller),
     });
   }

@@ -7,6 +7,7 @@ import { placeOf, progressKey, type TaskAddress } from '../public-ids/task-ids.t
 import type { CallGate } from './limits/call-gate.ts';
 import { runningTask } from './limits/task-places.ts';
 import type { Carrier } from './carry.ts';
+import { shareOf } from './client-of.ts';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { PublicMessages } from './public-messages.ts';
 import type { Destination } from './route.ts';
@@ -51,7 +52,7 @@ export class CallTasks<Stream extends CallStream> {
     const { taskId, everyMs, keptMs } = made;
     const address: TaskAddress = { server, id: taskId, owner: this.#port.key, place: placeOf(outcome), tool };
     gate.tasks.follow({
-      key: progressKey(server, taskId, address.place), session: this.#port.key, owner: this.#port.facts?.principal ?? this.#port.asking.origin ?? this.#port.asking.principal, everyMs, keptMs, leave: accounting.runOn(),
+      key: progressKey(server, taskId, address.place), session: this.#port.key, owner: shareOf(this.#port.asking, this.#port.facts), everyMs, keptMs, leave: accounting.runOn(),
       ask: (settled) => {
         const blocked = gate.problemOf(this.#port.facts, server, tool);
         if (blocked === undefined) this.#carrier.sendOwn({ method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address }, settled);

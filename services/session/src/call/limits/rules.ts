@@ -2,6 +2,7 @@
 import type { Config } from '@omnibus/config';
 import { matchesWho, type WhoTest } from '@omnibus/policy';
 import { compileGlob, splitSelector, uriForms, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
+import { shareOf } from '../client-of.ts';
 import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
 
@@ -75,8 +76,7 @@ function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
 }
 
 const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (request: LimitedRequest) => string>> = {
-  // Callers who are not authenticated are told apart by their address, as far as the edge knows it.
-  principal: ({ caller, facts }) => facts?.principal ?? caller.origin ?? caller.principal,
+  principal: ({ caller, facts }) => shareOf(caller, facts),
   tenant: ({ facts }) => facts?.tenant ?? '',
   client: ({ facts }) => facts?.client ?? '',
   server: ({ server }) => server,
