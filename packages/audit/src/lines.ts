@@ -26,8 +26,8 @@ interface Segment {
 
 const segmentBytes = 64 * 1_024;
 const lineEnd = '\n'.charCodeAt(0);
-/** Bound on empty segments that are kept for later: what ten thousand calls a second fill until the next sync. */
-const maxSpare = 64;
+/** Bound on empty segments that are kept for later. */
+const maxSpare = 16;
 
 export class Lines {
   readonly #maxLines: number;
