@@ -47,3 +47,11 @@ it('a server that forbids whatever it does not have is signed in to as one that 
   await expect(discover({ fetch: answering(answers), url, resourceMetadata: 'https://server.example/named' })).rejects.toMatchObject({ isPassing: true });
   await expect(issuersNamed({ fetch: answering({ ...answers, [`${wellKnown}/oauth-authorization-server`]: 403 }), url })).rejects.toMatchObject({ isPassing: true });
 });
+
+it('where the address that a server has named has nothing, its metadata are looked for at the usual ones', async () => {
+  const fetch = answering({
+    [`${wellKnown}/oauth-protected-resource/mcp`]: { resource: url, authorization_servers: ['https://issuer.example'] },
+    'https://issuer.example/.well-known/oauth-authorization-server': { issuer: 'https://issuer.example', ...endpoints },
+  });
+  expect(await discover({ fetch, url, resourceMetadata: 'https://server.example/gone' })).toMatchObject({ issuer: 'https://issuer.example', resource: url });
+});

@@ -68,7 +68,8 @@ async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | un
   const { origin, pathname } = new URL(url);
   const path = pathname.replace(/\/$/, '');
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
-  const places = resourceMetadata === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [resourceMetadata];
+  // Where the server has named an address at which there is nothing, its metadata may still be where those of other servers are.
+  const places = [...new Set([resourceMetadata ?? [], `${wellKnown}${path}`, wellKnown].flat())];
   const found = await firstOf(fetch, places, isAbsent);
   if (found === undefined) return undefined;
   const { resource, authorization_servers: issuers, scopes_supported: scopes } = found.document;
@@ -127,13 +128,19 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { rea
 
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
 
+/** The members that are read and are lists of texts; what is in them besides is passed over. */
+const lists = ['code_challenge_methods_supported', 'scopes_supported', 'token_endpoint_auth_methods_supported', 'dpop_signing_alg_values_supported'];
+
 /** @throws {CredentialProblem} when it names an address to which no secret may be sent. */
 function metadataOf(document: JsonObject, place: string): AuthorizationServer {
+  const read: Record<string, unknown> = { ...document };
   for (const name of endpoints) {
-    const address = document[name];
+    const address = document[name] ?? undefined;
     if (address !== undefined && (typeof address !== 'string' || !isTrustworthy(address))) throw new CredentialProblem(`${place}: ${name} is not an https:// address`);
+    read[name] = address;
   }
-  return document as unknown as AuthorizationServer;
+  for (const name of lists) read[name] = document[name] === undefined || document[name] === null ? undefined : texts([document[name]].flat());
+  return read as unknown as AuthorizationServer;
 }
 
 type IsAbsent = (status: number) => boolean;

@@ -23,6 +23,8 @@ export interface Tokens {
   readonly expiresAt: number | undefined;
   readonly refreshToken: string | undefined;
   readonly scope: string | undefined;
+  /** Milliseconds from the answer of the issuer to `expiresAt`; left out where that is, and in what earlier versions have stored. */
+  readonly lifeMs?: number;
   /** Whether the access token is bound to the key of the request (RFC 9449). */
   readonly isBound?: boolean;
 }
@@ -48,6 +50,14 @@ export class TokenRefused extends CredentialProblem {
     super(`the issuer ${issuer} gives no token: ${code}`);
     this.code = code;
   }
+}
+
+/** What answers at the token endpoint is not the issuer: a proxy, or a server from which the endpoint has moved away. It says nothing of what the request presented. */
+export class NoIssuerThere extends CredentialProblem {}
+
+/** Whether an issuer refuses the client itself, whatever it has presented (RFC 6749, 5.2). */
+export function isOfClient({ code }: TokenRefused): boolean {
+  return code === 'invalid_client' || code === 'unauthorized_client' || code === 'HTTP 401';
 }
 
 /** @throws {CredentialProblem} */
@@ -119,12 +129,17 @@ function basic(secret: string): ClientAuth {
   return (_server, client, _body, headers) => headers.set('authorization', `Basic ${Buffer.from(`${encoded(client.client_id)}:${encoded(secret)}`).toString('base64')}`);
 }
 
+/** Errors by which an issuer says that it cannot answer now, some of them with a status of its own (RFC 6749, 4.1.2.1; RFC 8628, 3.5). */
+const passing: ReadonlySet<string> = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+
 /** @throws {CredentialProblem} */
 async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, sent: readonly string[], issues: string | undefined): Promise<Tokens> {
   const said = parsed(await answer.text());
-  const error = isObject(said) ? said['error'] : undefined;
-  if (answer.status !== 200 || error !== undefined) {
-    if (answer.status >= 500 || answer.status === 429) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}`, { isPassing: true });
+  const { error } = isObject(said) ? said : {};
+  const hasError = typeof error === 'string' && error !== '';
+  if (answer.status !== 200 || hasError) {
+    if (answer.status >= 500 || answer.status === 429 || (hasError && passing.has(error))) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}${hasError && passing.has(error) ? ` (${error})` : ''}`, { isPassing: true });
+    if (!hasError && answer.status !== 400 && answer.status !== 401) throw new NoIssuerThere(`the issuer ${issuer} answers HTTP ${answer.status} at its address for tokens`, { isPassing: true });
     throw new TokenRefused(issuer, typeof error === 'string' && isCode(error, sent) ? error : `HTTP ${answer.status}`);
   }
   const { access_token: accessToken, token_type: type, issued_token_type: issued, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
@@ -134,10 +149,12 @@ async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, s
   const isBound = canBeBound && typeof type === 'string' && type.toLowerCase() === 'dpop';
   if (issues === undefined && type !== undefined && !isBound && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
   const seconds = Number(life);
+  const lifeMs = life !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
   return {
     ...(isBound ? { isBound } : {}),
     accessToken,
-    expiresAt: life !== undefined && Number.isFinite(seconds) && seconds > 0 ? Date.now() + seconds * 1_000 : undefined,
+    expiresAt: lifeMs === undefined ? undefined : Date.now() + lifeMs,
+    ...(lifeMs === undefined ? {} : { lifeMs }),
     refreshToken: typeof refreshToken === 'string' && refreshToken !== '' ? refreshToken : undefined,
     scope: typeof scope === 'string' ? scope : undefined,
   };

@@ -7,13 +7,17 @@
 import { randomUUID, type JsonWebKey } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Challenge } from './challenge.ts';
+import { Changes } from './changes.ts';
 import { issuersNamed } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
-import { connectionAt, scopeUnion, type Connection } from './sign-in.ts';
+import { connectionAt, type Connection } from './sign-in.ts';
+import { scopeUnion } from './scopes.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 import { Prover } from './proof-of-possession.ts';
+import { failureOf, movedEndpoint } from './refresh-failure.ts';
 import { storeRefreshed } from './refreshed.ts';
-import { requestTokens, TokenRefused, type Tokens } from './token-request.ts';
+import { NoIssuerThere, requestTokens, type ClientIdentity } from './token-request.ts';
+import { authorizationOf, isGood, marginOf } from './usable.ts';
 import type { Place } from './vault/envelope.ts';
 import type { Kept, Vault } from './vault/vault.ts';
 
@@ -24,6 +28,8 @@ export interface UserTokensOptions {
   /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
+  /** The gateway's identity at the issuer, where the configuration says it: as it is now, and not as it was when the user signed in. */
+  readonly client?: ClientIdentity | undefined;
   readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
 }
 
@@ -31,9 +37,8 @@ export interface UserTokensOptions {
 const leaseMs = 15_000;
 /** Time within which refreshed tokens are stored before they are used. */
 const storeMs = 1_000;
-/** A token is not used this shortly before it expires, since it might expire on its way. */
-const marginMs = 30_000;
 const nobody: SentHeaders = Object.freeze({});
+const nothingSaid: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
 
 interface Held {
   readonly headers: SentHeaders;
@@ -50,10 +55,10 @@ export class UserTokens implements HeaderSource {
   /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
   #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
   #secrets: readonly string[] = [];
-  /** Counts changes of the stored record: what was read before the last change is outdated. */
-  #changes = 0;
-  /** Callers that wait for another process to write new tokens. */
-  readonly #waiting = new Set<() => void>();
+  /** Changes of the stored record: what was read before the last one is outdated, and callers wait for another process to write new tokens. */
+  readonly #changes = new Changes();
+  /** Under way: whether the server has moved to another issuer. */
+  #looking: { readonly about: string; readonly hasMoved: Promise<boolean> } | undefined;
 
   constructor(options: UserTokensOptions) {
     this.#options = options;
@@ -80,7 +85,7 @@ export class UserTokens implements HeaderSource {
 
   /** Called when the stored record has changed. @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed. */
   async changed(): Promise<'new' | 'gone' | 'same'> {
-    this.#wake();
+    this.#changes.note();
     const kept = await this.#kept();
     const tokens = kept?.value.tokens;
     const shown = this.#held?.headers['authorization'];
@@ -162,9 +167,9 @@ export class UserTokens implements HeaderSource {
   async #kept(): Promise<Kept<Connection> | undefined> {
     const { vault, place, url } = this.#options;
     for (;;) {
-      const changes = this.#changes;
+      const changes = this.#changes.count;
       const kept = connectionAt(await vault.get<Connection>(place), url);
-      if (changes === this.#changes) return kept;
+      if (changes === this.#changes.count) return kept;
     }
   }
 
@@ -175,7 +180,7 @@ export class UserTokens implements HeaderSource {
       this.#held = { headers: nobody, until: Infinity };
       return nobody;
     }
-    return tokens.refreshToken === undefined || isGood(kept.value) ? this.#hold(kept.value) : this.#refresh(tokens.accessToken);
+    return tokens.refreshToken === undefined || isGood(tokens) ? this.#hold(kept.value) : this.#refresh(tokens.accessToken);
   }
 
   #hold({ tokens, proofKey }: Connection): SentHeaders {
@@ -185,7 +190,7 @@ export class UserTokens implements HeaderSource {
     this.#noteKey(proofKey);
     this.#secrets = [accessToken, refreshToken ?? [], this.#secrets[0] ?? []].flat();
     // Without a refresh token, an expired token is sent all the same: the server then answers what it demands.
-    this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginMs };
+    this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginOf(tokens) };
     return headers;
   }
 
@@ -193,7 +198,18 @@ export class UserTokens implements HeaderSource {
    * Whether the server trusts another issuer than the one that gave the tokens (MCP authorization: credentials of one are not sent to another). Only metadata
    * that could be read prove it: when there are none, the user's tokens are kept.
    */
-  async #hasMoved({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
+  #hasMoved(connection: Connection, challenge: Challenge): Promise<boolean> {
+    const about = `${connection.issuer} ${challenge.resourceMetadata ?? ''}`;
+    // Many requests may be refused at the same time.
+    if (this.#looking?.about === about) return this.#looking.hasMoved;
+    const hasMoved = this.#look(connection, challenge).finally(() => {
+      if (this.#looking?.hasMoved === hasMoved) this.#looking = undefined;
+    });
+    this.#looking = { about, hasMoved };
+    return hasMoved;
+  }
+
+  async #look({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
     const { fetch, url, issuer: pinned } = this.#options;
     if (pinned !== undefined && !isSame(pinned, issuer)) return true;
     try {
@@ -213,8 +229,9 @@ export class UserTokens implements HeaderSource {
   async #refresh(refused: string): Promise<SentHeaders> {
     const { vault, place, asked, fetch } = this.#options;
     const by = randomUUID();
+    let isMoved = false;
     for (;;) {
-      const changes = this.#changes;
+      const changes = this.#changes.count;
       const kept = await this.#kept();
       if (kept?.value.tokens === undefined) break;
       const { value, revision } = kept;
@@ -223,38 +240,52 @@ export class UserTokens implements HeaderSource {
       if (tokens?.refreshToken === undefined) break;
       if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
         // A change since the record was read may be the one that is waited for.
-        if (changes === this.#changes) await this.#untilChanged(refreshing.until - Date.now());
+        if (changes === this.#changes.count) await this.#changes.next(refreshing.until - Date.now());
         continue;
       }
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
       if (leased === undefined) continue;
+      const identity = this.#clientOf(client);
       try {
-        const given = await requestTokens({ fetch, server, client, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
+        const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
         const storing = storeRefreshed({ vault, place, fresh, leased, by });
         storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
         // While the store cannot be reached they are used all the same.
         const written = await Promise.race([storing, delay(storeMs, true, { ref: false })]);
         asked('good');
-        this.#wake();
+        this.#changes.note();
         // If the record was changed meanwhile, the user has signed in or out.
         if (written) return this.#hold(fresh);
       } catch (error) {
-        const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be refreshed', { cause: error });
+        const newer = error instanceof NoIssuerThere && !isMoved ? await movedEndpoint(fetch, server) : undefined;
+        if (newer !== undefined) {
+          isMoved = true;
+          await vault.update(place, issuer, { ...value, server: newer, refreshing: undefined } satisfies Connection, leased);
+          this.#changes.note();
+          continue;
+        }
+        const { problem, isOver } = await failureOf(error, { vault, issuer, client: identity, isConfigured: identity === this.#options.client, hasMoved: () => this.#hasMoved(value, nothingSaid) });
         asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
-        if (!(error instanceof TokenRefused)) {
+        if (!isOver) {
           await vault.update(place, issuer, { ...value, refreshing: undefined } satisfies Connection, leased);
-          this.#wake();
+          this.#changes.note();
           throw problem;
         }
         // Another process that used the refresh token first has written its new tokens.
         const now = await this.#kept();
         if (now?.revision === leased) await this.#forget(now);
-        this.#wake();
+        this.#changes.note();
       }
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
+  }
+
+  /** The gateway's identity at the issuer: as the configuration says it now, if it is the client that the user has signed in with. */
+  #clientOf(known: ClientIdentity): ClientIdentity {
+    const { client } = this.#options;
+    return client?.clientId === known.clientId ? client : known;
   }
 
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */
@@ -262,31 +293,7 @@ export class UserTokens implements HeaderSource {
     const { vault, place } = this.#options;
     return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
   }
-
-  /** The record has changed. */
-  #wake(): void {
-    this.#changes += 1;
-    for (const go of [...this.#waiting]) go();
-  }
-
-  /** Resolves when the record changes, or after the limit: the process that was to write it may be gone. */
-  #untilChanged(limitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const go = (): void => {
-        clearTimeout(limit);
-        this.#waiting.delete(go);
-        resolve();
-      };
-      const limit = setTimeout(go, limitMs);
-      this.#waiting.add(go);
-    });
-  }
 }
 
 /** Compares issuers: the server may name one with a slash at its end that the issuer's metadata leave out. */
 const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '');
-const authorizationOf = ({ accessToken, isBound }: Tokens): string => `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
-
-function isGood({ tokens }: Connection): boolean {
-  return tokens !== undefined && Date.now() < (tokens.expiresAt ?? Infinity) - marginMs;
-}

@@ -118,8 +118,8 @@ export class UserCredentials implements UserAccounts {
       this.#users.set(principal, known);
       return known;
     }
-    const { fetch, url, issuer } = this.signIn;
-    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, asked: this.#asked });
+    const { fetch, url, issuer, clientId, clientSecret } = this.signIn;
+    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, client: clientId === undefined ? undefined : { clientId, clientSecret }, asked: this.#asked });
     if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
     this.#users.set(principal, made);
     return made;

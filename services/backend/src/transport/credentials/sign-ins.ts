@@ -80,6 +80,8 @@ export class SignIns {
   readonly #browser: OwnBrowser;
   /** The addresses that were given out, by caller. */
   readonly #given = new Map<string, { readonly ticket: string; readonly elicitation: string; readonly at: number }>();
+  /** The client ids with which users were sent to issuers and have not come back, by caller: an issuer that does not know one shows an error of its own. */
+  readonly #away = new Map<string, string>();
 
   constructor(options: SignInsOptions) {
     this.#options = options;
@@ -221,10 +223,18 @@ export class SignIns {
     const users = ticket === undefined ? undefined : usersOf(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
     const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
-    const { address, state, begun } = await beginSignIn(users.signIn, `${await this.#options.base()}/connect/callback`, ticket.wanted, before?.scope);
+    const { address, state, begun } = await beginSignIn(users.signIn, `${await this.#options.base()}/connect/callback`, ticket.wanted, before?.scope, this.#away.get(callerAt(ticket)));
+    this.#noteAway(ticket, begun);
     const { server, who, session, elicitation } = ticket;
     await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
     return { kind: 'leave', address };
+  }
+
+  #noteAway(at: Pick<Ticket, 'server' | 'principal'>, { client }: Begun): void {
+    const caller = callerAt(at);
+    this.#away.delete(caller);
+    this.#away.set(caller, client.clientId);
+    if (this.#away.size > maxReused) this.#away.delete(this.#away.keys().next().value as string);
   }
 
   async #finish({ browser, query: text, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
@@ -239,9 +249,10 @@ export class SignIns {
     // The server's name now stands for another address, and the sign-in was begun for the previous one.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, session, elicitation, begun, isProven } = leaving;
+    this.#away.delete(callerAt(leaving));
     const said = begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
-    const connection: Connection = { ...await finishSignIn(users.signIn.fetch, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
+    const connection: Connection = { ...await finishSignIn(users.signIn, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
     const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
     if (isProven) await this.#keep(users, server, principal, connection);
     bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
@@ -249,6 +260,8 @@ export class SignIns {
     return { kind: 'done', server, ...(code === undefined ? {} : { code }) };
   }
 }
+
+const callerAt = ({ server, principal }: Pick<Ticket, 'server' | 'principal'>): string => `${server} ${principal}`;
 
 function digest(text: string): string {
   return hash('sha256', text, 'base64url');

@@ -1,0 +1,14 @@
+/** How the tokens of a user are shown to a server, and for how long. */
+import type { Tokens } from './token-request.ts';
+
+/** A token is not used this shortly before it expires, since it might expire on its way. */
+const longestMarginMs = 30_000;
+
+/** Milliseconds before its end in which a token is not used; one with a short life is used for half of it. */
+export const marginOf = ({ lifeMs = Infinity }: Tokens): number => Math.min(longestMarginMs, lifeMs / 2);
+
+export const authorizationOf = ({ accessToken, isBound }: Tokens): string => `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
+
+export function isGood(tokens: Tokens): boolean {
+  return Date.now() < (tokens.expiresAt ?? Infinity) - marginOf(tokens);
+}
