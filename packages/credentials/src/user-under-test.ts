@@ -15,11 +15,11 @@ import { Vault } from './vault/vault.ts';
 
 export const place: Place = { purpose: 'connection', server: 'github', principal: 'p_una' };
 export const [url, issuer] = ['https://server.example/mcp', 'https://issuer.example'];
-export const metadata = { issuer, token_endpoint: `${issuer}/token` };
+const metadata = { issuer, token_endpoint: `${issuer}/token` };
 export const invalid = { resourceMetadata: undefined, scope: undefined, error: 'invalid_token' };
 
 /** Everything else has no answer. */
-export class StrictIssuer {
+class StrictIssuer {
   readonly asked: string[] = [];
   trusted = issuer;
   isRevoked = false;
@@ -64,7 +64,7 @@ export class StrictIssuer {
 }
 
 /** A store whose reads can be delayed, and that can be out of reach. */
-export class SlowStore extends FileStore {
+class SlowStore extends FileStore {
   held: Promise<void> | undefined;
   isAway = false;
 
