@@ -125,6 +125,11 @@ it('before the user has signed in, a server shows one tool, which names the addr
   expect(await addressFor('connect')).not.toBe('');
 });
 
+it('a client that calls a tool which it has kept from before is told where to sign in, and then calls it', async () => {
+  expect(await addressFor('act')).not.toBe('');
+  expect(server.uses).toBe(0);
+});
+
 it('the issuer\'s answer is refused from a browser other than the one that began the sign-in', async () => {
   const address = await addressFor('connect');
   let callback = '';

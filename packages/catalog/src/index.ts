@@ -3,6 +3,7 @@ export type { EndpointDefinition, OfferedTools } from './profile.ts';
 export { aliasPrefix } from './uris.ts';
 export type { ResourceMatch } from './uris.ts';
 export { differences, isOfferKnown, offerKeyOf } from './offers.ts';
+export { signInRoute, type SignInRoute } from './sign-in-route.ts';
 export { View } from './view.ts';
 export type { Capability, ViewProblem } from './view.ts';
 export type { KeptPages } from './list-pages.ts';

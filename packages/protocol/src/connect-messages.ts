@@ -5,6 +5,9 @@ import type { Principal, ServerName } from './ids.ts';
 /** Name of the tool that gives the address of the sign-in for a server. */
 export const signInName = 'connect';
 
+/** Key in the `_meta` of a call of that tool which was made for a call of another: of the name of that one, which is not known before the sign-in. It is sent to no server. */
+export const insteadOfKey = 'omnibus.dev/instead-of';
+
 export type ConnectCommand =
   /** Asks what a ticket is for. */
   | { readonly kind: 'look'; readonly ticket: string }

@@ -58,7 +58,7 @@ export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
 export { clientInfoOf } from './client-info.ts';
 export type { ClientInfo, SessionRecord } from './session-record.ts';
-export { signInName } from './connect-messages.ts';
+export { insteadOfKey, signInName } from './connect-messages.ts';
 export type { CallerTokenAsk, CallerTokenReply } from './caller-tokens.ts';
 export type { ConnectCommand, ConnectionRow, ConnectReply } from './connect-messages.ts';
 export type { AdminAnswer, AdminQuestion, TapFilter, TapLease, TapReport, WorkerOfRole } from './admin-messages.ts';

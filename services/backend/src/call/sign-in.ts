@@ -1,6 +1,6 @@
 /** Calls that a server has refused because it does not know on whose behalf they are made. */
 import { insufficientScope, type Challenge } from '@omnibus/credentials';
-import { fault, printable, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import { fault, insteadOfKey, isObject, printable, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
 
 /** Where users are told to sign in. */
 export interface SignInDesk {
@@ -60,8 +60,11 @@ interface SignInOptions {
 
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
-  const isForStandIn = ({ method, params, context: { principal } }: CallCommand): boolean => method === 'tools/call' && isStandIn(params['name'], principal);
-  const signedIn: ExchangeOutcome = { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } };
+  const isInsteadOf = ({ params: { _meta: meta } }: CallCommand): boolean => isObject(meta) && meta[insteadOfKey] !== undefined;
+  const isForStandIn = (command: CallCommand): boolean => command.method === 'tools/call' && (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
+  const signedIn = (command: CallCommand): ExchangeOutcome => (isInsteadOf(command)
+    ? { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}" now. The tool was not called before that: call it again.` }], isError: true } }
+    : { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } });
   /** A user to whom the server shows too little, although the issuer was asked for it: signing in once more would not change that. */
   const lackOf = (principal: Principal): ExchangeOutcome | undefined => {
     const lacking = credentials?.users?.of(principal).lacking;
@@ -82,7 +85,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
         return lack === undefined ? undefined : Promise.resolve(lack);
       }
       asked(principal);
-      const done = isForStandIn(command) ? signedIn : undefined;
+      const done = isForStandIn(command) ? signedIn(command) : undefined;
       return signIns?.ask(server, wanted, command).then((answer) => (answer.kind === 'wait' || answer.kind === 'question' ? { ...answer, done } : answer));
     },
     isWanted: (principal) => wantedBy(principal) !== undefined,
@@ -91,7 +94,7 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
       // The lists of a user who has signed in are about to be read, if the server gives them.
       const lack = lackOf(command.context.principal);
       if (lack !== undefined) return lack;
-      return wantedBy(command.context.principal) === undefined ? signedIn : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
+      return wantedBy(command.context.principal) === undefined ? signedIn(command) : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
     },
   };
 }

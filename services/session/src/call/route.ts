@@ -2,8 +2,8 @@
  * Decides which servers a request goes to, and in which form. Pure: from the request and the view of its endpoint it makes a plan, as data,
  * which `forward.ts` executes.
  */
-import type { View } from '@omnibus/catalog';
-import { fault, methodRow, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import { signInRoute, type View } from '@omnibus/catalog';
+import { fault, insteadOfKey, methodRow, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
@@ -133,7 +133,7 @@ function taskPlan(view: View, params: JsonObject, { tasks }: RoutedClient): Plan
 function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan {
   const name = params['name'] as string;
   const found = view.toolRoute(name);
-  if (found === undefined) return refuse(unknownEntry(view, 'tools', name));
+  if (found === undefined) return signInPlan(view, name, params) ?? refuse(unknownEntry(view, 'tools', name));
   if (found.isHeld === true) return refuse(heldBack('tool', name, found));
   const { task, ...plain } = toolParams(params, found);
   const mode = port.taskMode();
@@ -147,6 +147,14 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
     params: isTask ? { ...plain, task } : mustBeTask ? { ...plain, task: {} } : plain,
     subject: ['tool', name], tool: found.original, isRepeatable: found.isRepeatable === true, wrapsOutput: found.wrapsOutput === true,
   };
+}
+
+/** A tool of a server that shows its user none before he has signed in: he is asked to. What the tool was to be called with goes nowhere. */
+function signInPlan(view: View, name: string, params: JsonObject): Plan | undefined {
+  const asks = signInRoute(view, 'tools', name);
+  if (asks === undefined) return undefined;
+  const { task: _task, ...plain } = toolParams({ ...params, arguments: {}, _meta: { ...(params['_meta'] as JsonObject | undefined), [insteadOfKey]: name } }, asks.route);
+  return { kind: 'send', server: asks.route.server, params: plain, subject: ['tool', asks.name], tool: asks.route.original, isRepeatable: false, wrapsOutput: false };
 }
 
 function completionPlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {

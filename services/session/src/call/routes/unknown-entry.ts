@@ -2,7 +2,7 @@
  * Answers for names that no known list has. A server whose lists are not known may have it: where the name or the configuration shows that it would
  * be that server's, the client is told what is wrong with the server instead.
  */
-import type { MissingServer, Route, View } from '@omnibus/catalog';
+import { signInRoute, type MissingServer, type Route, type SignInRoute, type View } from '@omnibus/catalog';
 import { fault, printable, type GatewayFault } from '@omnibus/protocol';
 
 /** Missing servers that one answer names at most. */
@@ -12,6 +12,8 @@ const maxNamed = 5;
 export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string): GatewayFault {
   const owner = view.missingOwner(kind, name);
   if (owner !== undefined) return unavailable(kind, owner);
+  const asks = signInRoute(view, kind, name);
+  if (asks !== undefined) return signInFirst(asks);
   // With prefixes the name shows its server, so no other missing server can have it.
   const missing = view.isPrefixed ? [] : view.missing(kind);
   const unknown = `unknown ${kind === 'tools' ? 'tool' : 'prompt'} ${JSON.stringify(printable(name, 100))}`;
@@ -22,6 +24,8 @@ export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string
 export function unknownResource(view: View, uri: string): GatewayFault {
   const owner = view.missingOwner('resources');
   if (owner !== undefined) return unavailable('resources', owner);
+  const asks = signInRoute(view, 'resources');
+  if (asks !== undefined) return signInFirst(asks);
   const missing = neverReached(view);
   return fault('resource.unknown', `no server knows the resource ${JSON.stringify(printable(uri, 200))}${besides('resources', missing)}`, { uri, ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }) });
 }
@@ -29,6 +33,10 @@ export function unknownResource(view: View, uri: string): GatewayFault {
 /** Servers that were never reached, so that it is not known whether they have resources. */
 export function neverReached(view: View): readonly MissingServer[] {
   return view.missing('resources').filter(({ server }) => view.record(server)?.revision === undefined);
+}
+
+function signInFirst({ name, route: { server } }: SignInRoute): GatewayFault {
+  return fault('upstream.sign_in', `The server "${server}" wants its user to sign in first. The tool ${JSON.stringify(name)} says where.`, { server });
 }
 
 function unavailable(kind: string, { server, problem }: MissingServer): GatewayFault {

@@ -1,0 +1,28 @@
+/** The tool that stands for a server which shows a user nothing before he has signed in there. */
+import { signInName, type ListKind } from '@omnibus/protocol';
+import { separator } from './names.ts';
+import { ownerByName } from './profile.ts';
+import type { Route } from './tools.ts';
+import type { View } from './view.ts';
+
+export interface SignInRoute {
+  /** The name of the tool, as clients know it. */
+  readonly name: string;
+  readonly route: Route;
+}
+
+/**
+ * Where a user is told how to sign in for the server that a name shows: a client may name what it has kept from before.
+ * @param publicName of a tool or prompt that no list has; left out for resources, whose addresses show no server.
+ * @returns undefined where the name shows no server, and where that server shows its lists.
+ */
+export function signInRoute(view: View, kind: ListKind, publicName?: string): SignInRoute | undefined {
+  const owner = ownerByName(view.definition, kind, publicName);
+  const record = owner === undefined ? undefined : view.record(owner);
+  if (record?.wantsSignIn !== true || record.lists.tools.length !== 1) return undefined;
+  for (const name of [`${record.server}${separator}${signInName}`, signInName]) {
+    const found = view.toolRoute(name);
+    if (found !== undefined && found.server === owner && found.original === signInName) return { name, route: found };
+  }
+  return undefined;
+}
