@@ -21,6 +21,8 @@ export interface Head {
 
 export class Chain {
   readonly writer: string;
+  /** What stands before the number of a record. */
+  readonly #link: string;
   #seq = 0;
   #hash = genesis;
   /** Where lines are made: what is hashed begins with the hash before. */
@@ -28,6 +30,7 @@ export class Chain {
 
   constructor(writer: string) {
     this.writer = writer;
+    this.#link = `,"omnibus.chain":{"writer":"${writer}","seq":`;
   }
 
   get head(): Head {
@@ -37,7 +40,7 @@ export class Chain {
   /** Adds a record to the chain. @param members of the record as JSON, without the braces. @returns its line, without a line end, which the next one overwrites. */
   seal(members: string): Buffer {
     this.#seq += 1;
-    const body = `{${members},"omnibus.chain":{"writer":"${this.writer}","seq":${this.#seq},"prev":"${this.#hash}"}`;
+    const body = `{${members}${this.#link}${this.#seq},"prev":"${this.#hash}"}`;
     const most = 3 * body.length + hashLength + 43;
     if (this.#made.length < most) this.#made = Buffer.allocUnsafeSlow(most);
     const start = this.#made.write(this.#hash, 0, 'latin1');

@@ -2,9 +2,10 @@
  * The members of a record. Names are those of OpenTelemetry where it has one (semantic conventions, gen-ai/mcp), others begin with `omnibus.`. Every record
  * is one line of JSON with a fixed order of members.
  */
-import { canonical, isRawNumber } from '@omnibus/protocol';
+import { canonical, isRawNumber, type EndpointName } from '@omnibus/protocol';
 import { sha256 } from './sha256.ts';
 import type { AuditEvent, Who } from './event.ts';
+import { headOf, Members } from './members.ts';
 import { cutUri, Recorder, ruleFor, type RecordingRule } from './redaction.ts';
 
 export interface RecordOptions {
@@ -26,8 +27,20 @@ interface Recorders {
 /** Bounds on the characters of a name or text that others chose, and of an address, which is cut before (`cutUri`). */
 const maxText = 256;
 const maxUri = Infinity;
-/** Bound on tools whose rule is remembered. */
+/** Bound on tools whose rule is remembered, and on callers whose members are. */
 const maxKnown = 10_000;
+
+interface Kind {
+  readonly name: string | undefined;
+  readonly method: string | undefined;
+  readonly revision: string | undefined;
+  readonly members: string;
+}
+
+interface KnownCaller extends Omit<Who, 'address'> {
+  readonly endpoint: EndpointName | undefined;
+  readonly members: string;
+}
 
 export class RecordForm {
   readonly #options: RecordOptions;
@@ -37,6 +50,10 @@ export class RecordForm {
   /** The last time, and its member. */
   #at = NaN;
   #timeMember = '';
+  /** The last kind of event, and its members. */
+  #kind: Kind = { name: undefined, method: undefined, revision: undefined, members: '' };
+  /** Members about callers, by the caller's principal. */
+  readonly #callers = new Map<string, KnownCaller>();
 
   constructor(options: RecordOptions) {
     this.#options = options;
@@ -46,32 +63,28 @@ export class RecordForm {
 
   /** The members of a record as JSON, without braces. @param at milliseconds since 1970. */
   membersOf(event: AuditEvent, at: number): string {
-    const { name, who = {}, endpoint, session, trace, method, revision, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
+    const { who, session, trace, method, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
     const members = new Members(this.#time(at));
-    members.text(heads.event, name);
-    members.text(heads.method, method);
-    members.text(heads.revision, revision);
-    members.text(heads.session, session);
+    members.all(this.#kindOf(event));
+    members.text(heads.session, session, maxText);
     if (uri !== undefined) members.text(heads.uri, cutUri(uri), maxUri);
-    if (method === 'tools/call') members.text(heads.operation, 'execute_tool');
-    members.text(method === 'prompts/get' ? heads.prompt : heads.tool, publicName);
-    if (id !== undefined && id !== null) members.text(heads.id, isRawNumber(id) ? id.rawJSON : String(id));
-    members.text(heads.error, outcome === 'tool_error' ? outcome : reason);
+    if (method === 'tools/call') members.all(operation);
+    members.text(method === 'prompts/get' ? heads.prompt : heads.tool, publicName, maxText);
+    if (id !== undefined && id !== null) members.text(heads.id, isRawNumber(id) ? id.rawJSON : String(id), maxText);
+    members.text(heads.error, outcome === 'tool_error' ? outcome : reason, maxText);
     members.number(heads.code, code);
-    members.text(heads.address, who.address);
+    members.text(heads.address, who?.address, maxText);
     if (trace !== undefined) {
       const [, traceId, spanId] = trace.split('-');
-      members.text(heads.trace, traceId);
-      members.text(heads.span, spanId);
+      members.text(heads.trace, traceId, maxText);
+      members.text(heads.span, spanId, maxText);
     }
-    members.text(heads.instance, this.#options.instance);
-    this.#who(members, who);
-    members.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`);
-    members.text(heads.server, server);
-    members.text(heads.target, target);
-    members.text(heads.outcome, outcome);
-    members.text(heads.rule, rule);
-    members.text(heads.policy, policy);
+    members.all(this.#callerOf(event));
+    members.text(heads.server, server, maxText);
+    members.text(heads.target, target, maxText);
+    if (outcome !== undefined) members.safe(heads.outcome, outcome);
+    members.text(heads.rule, rule, maxText);
+    members.text(heads.policy, policy, maxText);
     members.number(heads.duration, durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10);
     this.#values(members, server, target, args, result);
     members.number(heads.responseBytes, responseBytes);
@@ -88,23 +101,45 @@ export class RecordForm {
     return this.#timeMember;
   }
 
-  #who(members: Members, { principal, subject, issuer, actors, tenant, client, key }: Who): void {
-    members.text(heads.principal, principal);
+  /** Records that follow each other are often of one kind. */
+  #kindOf({ name, method, revision }: AuditEvent): string {
+    const known = this.#kind;
+    if (known.name === name && known.method === method && known.revision === revision) return known.members;
+    const members = new Members('');
+    members.text(heads.event, name, maxText);
+    members.text(heads.method, method, maxText);
+    members.text(heads.revision, revision, maxText);
+    this.#kind = { name, method, revision, members: members.json };
+    return this.#kind.members;
+  }
+
+  #callerOf({ who = {}, endpoint }: AuditEvent): string {
+    const known = this.#callers.get(who.principal ?? '');
+    if (known !== undefined && known.endpoint === endpoint && isSame(known, who)) return known.members;
+    const { principal, subject, issuer, actors, tenant, client, key } = who;
+    const members = new Members('');
+    members.text(heads.instance, this.#options.instance, maxText);
+    members.text(heads.principal, principal, maxText);
     const isNamed = this.#options.who === 'names';
     if (isNamed) {
-      members.text(heads.subject, subject);
-      members.text(heads.issuer, issuer);
+      members.text(heads.subject, subject, maxText);
+      members.text(heads.issuer, issuer, maxText);
     }
     if (actors !== undefined && actors.length > 0) members.raw(heads.actors, JSON.stringify(actors.map((actor) => (isNamed ? `${actor.issuer}|${actor.subject}` : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`))));
-    members.text(heads.tenant, tenant);
-    members.text(heads.client, client);
-    members.text(heads.key, key);
+    members.text(heads.tenant, tenant, maxText);
+    members.text(heads.client, client, maxText);
+    members.text(heads.key, key, maxText);
+    members.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, maxText);
+    if (this.#callers.size >= maxKnown) this.#callers.clear();
+    const found = { principal, subject, issuer, actors, tenant, client, key, endpoint, members: members.json };
+    this.#callers.set(principal ?? '', found);
+    return found.members;
   }
 
   #values(members: Members, server: string | undefined, target: string | undefined, args: unknown, result: unknown): void {
     if (args !== undefined) {
       const text = canonical(args);
-      members.text(heads.argumentsDigest, `sha256:${sha256(text)}`);
+      members.safe(heads.argumentsDigest, sha256(text));
       members.number(heads.requestBytes, Buffer.byteLength(text));
     }
     if (this.#recorders.size === 0 || server === undefined || target === undefined) return;
@@ -125,11 +160,6 @@ export class RecordForm {
   }
 }
 
-/** What stands before the value of a member that is not the first. */
-function headOf(name: string): string {
-  return `,"${name}":`;
-}
-
 /** The members in the order in which they are written, made once since making them again takes as long as writing a record. */
 const heads = {
   event: headOf('event.name'),
@@ -137,7 +167,6 @@ const heads = {
   revision: headOf('mcp.protocol.version'),
   session: headOf('mcp.session.id'),
   uri: headOf('mcp.resource.uri'),
-  operation: headOf('gen_ai.operation.name'),
   prompt: headOf('gen_ai.prompt.name'),
   tool: headOf('gen_ai.tool.name'),
   id: headOf('jsonrpc.request.id'),
@@ -161,37 +190,16 @@ const heads = {
   rule: headOf('omnibus.rule'),
   policy: headOf('omnibus.policy'),
   duration: headOf('omnibus.duration_ms'),
-  argumentsDigest: headOf('omnibus.arguments_digest'),
+  argumentsDigest: headOf('omnibus.arguments_digest', 'sha256:'),
   requestBytes: headOf('omnibus.request_bytes'),
   args: headOf('omnibus.arguments'),
   result: headOf('omnibus.result'),
   responseBytes: headOf('omnibus.response_bytes'),
 } as const;
 
-/** Texts that need no escaping in JSON. */
-const plain = /^[\x20\x21\x23-\x5B\x5D-\x7E]*$/;
+const operation = ',"gen_ai.operation.name":"execute_tool"';
 
-/** Writes the members of an object, in the order in which they are added. */
-class Members {
-  json: string;
-
-  /** @param first the first member as JSON. */
-  constructor(first: string) {
-    this.json = first;
-  }
-
-  raw(head: string, json: string): void {
-    this.json += head + json;
-  }
-
-  /** @param most characters that are written; more are cut off. */
-  text(head: string, value: string | undefined, most = maxText): void {
-    if (value === undefined || value === '') return;
-    const text = value.length > most ? `${value.slice(0, most)}…` : value;
-    this.json += plain.test(text) ? `${head}"${text}"` : head + JSON.stringify(text);
-  }
-
-  number(head: string, value: number | undefined): void {
-    if (value !== undefined) this.json += head + String(value);
-  }
+/** Whether members that were written for a caller are those of another event. */
+function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key }: Who): boolean {
+  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.principal === principal;
 }

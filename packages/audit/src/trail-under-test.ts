@@ -69,7 +69,7 @@ export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<Trail
     writer: 'session-under-test', calls: 'all', isStrict: false, confirmMs: 1_000, ring: 1_000, who: 'names', rules: [], sinks,
     software: { software: 'omnibus', version: '1.2.3' },
     observer: {
-      recorded: () => void (counted.recorded += 1),
+      recorded: (records) => void (counted.recorded += records),
       dropped: (records) => void (counted.dropped += records),
       skipped: (_sink, records) => void (counted.skipped += records),
       wrote: () => undefined,

@@ -17,7 +17,8 @@ import { Pump, type Sink, type SinkObserver } from './sink.ts';
 type CallsRecorded = 'all' | 'writes' | 'refused';
 
 export interface TrailObserver extends SinkObserver {
-  recorded(): void;
+  /** Called with the number of records that were added to the chain. */
+  recorded(records: number): void;
   /** Called with the number of records that no sink will ever have. */
   dropped(records: number): void;
   checkpointFailed(error: unknown): void;
@@ -79,6 +80,8 @@ export class AuditTrail implements Audit {
   #missed = 0;
   #missedSince = 0;
   #waiting: Waiting[] = [];
+  /** Records that the observer was not told of. */
+  #sealed = 0;
   #lastCheckpoint = 0;
   #isCheckpointing = false;
   #isClosed = false;
@@ -183,10 +186,13 @@ export class AuditTrail implements Audit {
 
   #seal(event: AuditEvent, at: number): void {
     this.#lines.push(this.#chain.seal(this.#form.membersOf(event, at)));
-    this.#options.observer.recorded();
+    this.#sealed += 1;
   }
 
+  /** There are new lines. */
   #wake(): void {
+    this.#options.observer.recorded(this.#sealed);
+    this.#sealed = 0;
     for (const pump of this.#pumps) pump.wake();
   }
 

@@ -53,7 +53,7 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
     checkpoints: key === undefined || audit.checkpoints === undefined ? undefined : { key, everyMs: audit.checkpoints.every, write: secondPlace(audit.checkpoints, baseFolder) },
     software: { software: 'omnibus', version, role, pid: process.pid, host: hostname() },
     observer: {
-      recorded: () => metrics.audit.records.inc(),
+      recorded: (records) => metrics.audit.records.inc(records),
       dropped: (records) => metrics.audit.dropped('all', records),
       skipped: (sink, records) => metrics.audit.dropped(sink, records),
       wrote: (sink, records) => metrics.audit.written(sink, records),
