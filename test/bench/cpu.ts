@@ -1,17 +1,22 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
-const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
-
-/** Seconds of processor time, user and system, that processes have used so far (Linux, `/proc/<pid>/stat`). */
+/**
+ * Seconds of processor time, user and system, that processes have used so far (Linux, `/proc/<pid>/task/<tid>/schedstat`, which counts nanoseconds: the clock
+ * ticks of `stat` are too coarse for short rounds).
+ */
 export function cpuSeconds(pids: readonly number[]): number {
-  let ticks = 0;
-  for (const pid of pids) {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    ticks += Number(fields[11]) + Number(fields[12]);
+  let nanoseconds = 0;
+  for (const pid of pids) for (const thread of readdirSync(`/proc/${pid}/task`)) nanoseconds += onCpu(`/proc/${pid}/task/${thread}/schedstat`);
+  return nanoseconds / 1e9;
+}
+
+/** A thread that has ended meanwhile counts nothing. */
+function onCpu(path: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8').split(' ')[0]);
+  } catch {
+    return 0;
   }
-  return ticks / ticksPerSecond;
 }
 
 /** Bytes of resident memory of processes. */

@@ -18,7 +18,9 @@ const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
 const warmUpMs = isQuick ? 1_000 : 3_000;
 /** How often the gateways of `callers` are started. */
-const starts = isQuick ? 1 : 3;
+const starts = isQuick ? 1 : 4;
+/** The rounds of `callers`: what they compare differs by a few percent, and the speed of a machine changes by more within a second. */
+const brief = { rounds: isQuick ? 8 : 20, ms: 250 };
 
 interface Sample {
   readonly cpuMicros: number;
@@ -39,18 +41,19 @@ function median(values: readonly number[]): number {
 }
 
 /** Measures several gateways in alternating rounds. @returns the samples of each. */
-async function sample(measured: readonly Measured[], milliseconds = roundMs): Promise<Sample[][]> {
+async function sample(measured: readonly Measured[], { rounds, ms }: { readonly rounds: number; readonly ms: number }): Promise<Sample[][]> {
   const loads = await Promise.all(measured.map(async (each) => {
     const tools = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
     return Load.open({ url: each.url, sessions, tools, headers: each.headers });
   }));
   const samples: Sample[][] = measured.map(() => []);
   for (let round = -1; round < rounds; round += 1) {
-    for (const [index, load] of loads.entries()) {
+    // There and back again, so that nobody always comes after the same one.
+    for (const [index, load] of round % 2 === 0 ? loads.entries() : [...loads.entries()].toReversed()) {
       const { pids, during } = measured[index] as Measured;
       await using _lasting = await during?.();
       const before = cpuSeconds(pids);
-      const result = await load.run(round < 0 ? warmUpMs : milliseconds);
+      const result = await load.run(round < 0 ? warmUpMs : ms);
       if (round >= 0) (samples[index] as Sample[]).push(sampleOf(result, cpuSeconds(pids) - before));
     }
   }
@@ -73,7 +76,7 @@ function rowsOf(scenario: string, measured: readonly Measured[], samples: readon
 }
 
 async function compare(scenario: string, measured: readonly Measured[]): Promise<Row[]> {
-  return rowsOf(scenario, measured, await sample(measured));
+  return rowsOf(scenario, measured, await sample(measured, { rounds, ms: roundMs }));
 }
 
 const rows: Row[] = [];
@@ -104,7 +107,7 @@ if (onlyCallers) {
       await using stack = new AsyncDisposableStack();
       // The costs of authentication and of each rule are compared with anonymous callers.
       const measured = [stack.use(await startOmnibus(shape, mcpServers)), ...await startKnowing(shape, mcpServers, stack)];
-      for (const [index, more] of (await sample(measured, 1_000)).entries()) (samples[index] ??= []).push(...more);
+      for (const [index, more] of (await sample(measured, brief)).entries()) (samples[index] ??= []).push(...more);
       found = rowsOf(scenario, measured, samples);
     }
     rows.push(...found);
@@ -131,4 +134,4 @@ if (!isQuick && !onlyCallers && !onlyTap && chosen === undefined) {
   for (const rival of await startRivals()) measured.push(stack.use(rival));
   rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
 }
-await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined, sessions, rounds, roundMs });
+await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined, sessions, ...(onlyCallers ? { rounds: brief.rounds * starts, roundMs: brief.ms } : { rounds, roundMs }) });
