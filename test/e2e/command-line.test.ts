@@ -61,7 +61,7 @@ it('migrate prints the changed configuration, and writes it with --write', async
 
 it('check accepts a good configuration, and reports everything that is wrong with another', async () => {
   const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
-  expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 servers (a), 0 profiles` });
+  expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 server (a), 0 profiles` });
   const bad = await configFile('lisen: x\nmcpServers:\n  a: { url: nonsense }\n');
   const { status, output } = await omnibus('check', bad);
   expect(status).toBe(78);
@@ -238,7 +238,7 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   expect(output).toMatch(/✗ server unset: .*NOBODY_HAS_SET_THIS.*\n {4}Mend its entry in the configuration/);
   expect(output).toMatch(/✗ server page: .*\n {4}Something answers, and not as an MCP server does/);
   expect(output).toMatch(/✗ bus: no NATS server answers at nats:\/\/127\.0\.0\.1:1.*\n {4}Start NATS/);
-  expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tools/);
+  expect(output).toMatch(/✓ server good: up, revision 2025-11-25: 1 tool,/);
   expect(output).toMatch(/✗ server gone: .*\n {4}Is the server running/);
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
 });

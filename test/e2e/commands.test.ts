@@ -143,7 +143,7 @@ describe('files', () => {
     const file = join(folder, 'omnibus.yaml');
     const before = '# mine\nmcpServers: # all\n  old: { url: "http://127.0.0.1:1/mcp" } # this\nlisten: 127.0.0.1:0\n';
     await writeFile(file, before);
-    expect(await pipe('add', 'use', '--', 'node', fixturePath('using-server'))).toMatchObject({ status: 0, stderr: expect.stringContaining('use is up: 7 tools, 1 prompts, 2 resources') as string });
+    expect(await pipe('add', 'use', '--', 'node', fixturePath('using-server'))).toMatchObject({ status: 0, stderr: expect.stringContaining('use is up: 7 tools, 1 prompt, 2 resources') as string });
     const [down, twice, bad] = [await pipe('add', 'down', 'http://127.0.0.1:1/mcp'), await pipe('add', 'use', 'http://127.0.0.1:1/mcp', '--no-try'), await pipe('add', 'no name', 'x')];
     expect(down).toMatchObject({ status: 3, stderr: expect.stringContaining('down does not work') as string });
     expect(twice).toMatchObject({ status: 64, stderr: expect.stringContaining('has a server use already') as string });

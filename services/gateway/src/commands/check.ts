@@ -1,4 +1,5 @@
 import { accountOf, enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
+import { counted } from '../counted.ts';
 import { answer, answerJson, runCommand } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { accessProblems, accessWarnings } from '../access.ts';
@@ -89,7 +90,7 @@ function warningsOf({ config, baseFolder, problemAt }: Settings, starts: readonl
 
 function print({ file, isGood, client, problems, warnings, notes, servers, profiles, accounts, starts, consent }: Checked): void {
   process.stderr.write(problems.map((each) => `${textOf(each)}\n`).join(''));
-  if (isGood) answer(`${file} is good: ${servers.length} servers (${servers.join(', ') || 'none'}), ${profiles.length} profiles\n`);
+  if (isGood) answer(`${file} is good: ${counted(servers.length, 'server')} (${servers.join(', ') || 'none'}), ${counted(profiles.length, 'profile')}\n`);
   if (isGood && accounts.length > 0) answer(`on whose account servers are called:\n${accounts.map(({ server, account }) => `  ${server}: ${account}\n`).join('')}`);
   if (isGood && consent !== undefined) answer(`it starts on this machine (serve --consent ${consent} starts this and nothing else):\n${starts.map(({ server, line }) => `  ${server}: ${line}\n`).join('')}`);
   if (client !== undefined && isGood) answer(`note: this is a file of ${client}, which works as it is; "omnibus import ${file}" copies its servers into a configuration of Omnibus\n`);

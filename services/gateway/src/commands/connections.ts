@@ -1,5 +1,6 @@
 /** Lists and revokes connections of users to servers: the caller's own at a gateway, or those of all users at an admin port. */
 import { printable, type ConnectionRow } from '@omnibus/protocol';
+import { counted } from '../counted.ts';
 import { alignColumns } from '../table.ts';
 import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
 import { credentials, type TargetOptions } from '../client/open.ts';
@@ -45,7 +46,7 @@ export function removeConnections({ user, issuer, admin, ...options }: Connectio
     if (admin === undefined) throw new CommandProblem('usage', '--admin is missing: what a user has connected is removed by an operator, at the admin port of a process that serves clients');
     const { count, notRevoked } = await asked({ ...options, admin }, 'POST', '/connections', { user, issuer }) as { readonly count: number; readonly notRevoked: number };
     if (options.json === true) answerJson({ user, count, notRevoked });
-    else answer(count === 0 ? `${printable(user)} has connected nothing\n` : `${count} connections of ${printable(user)} are removed${notRevoked === 0 ? ', and taken back by their issuers' : `; the tokens of ${notRevoked} were not taken back by their issuers, and are good there until they end`}\n`);
+    else answer(count === 0 ? `${printable(user)} has connected nothing\n` : `${counted(count, 'connection')} of ${printable(user)} ${count === 1 ? 'is' : 'are'} removed${notRevoked === 0 ? ', and taken back by their issuers' : `; the tokens of ${notRevoked} were not taken back by their issuers, and are good there until they end`}\n`);
     return 'done';
   });
 }

@@ -2,6 +2,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { counted } from '../counted.ts';
 import type { Exit } from '../exit-codes.ts';
 import { once } from 'node:events';
 import type { NatsExamination } from '@omnibus/bus';
@@ -53,7 +54,7 @@ async function examine(options: DoctorOptions): Promise<Exit> {
     if (options.json === true) return;
     answer(`${marks[finding.state]} ${finding.about}: ${printable(finding.text)}\n${finding.advice === undefined ? '' : `    ${finding.advice}\n`}`);
   };
-  found({ about: 'configuration', state: 'good', text: `${file} is good: ${enabledServers(config).size} servers, ${Object.keys(config.profiles).length} profiles` });
+  found({ about: 'configuration', state: 'good', text: `${file} is good: ${counted(enabledServers(config).size, 'server')}, ${counted(Object.keys(config.profiles).length, 'profile')}` });
   // bin/omnibus.js refuses a Node that is too old before this runs.
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;

@@ -4,6 +4,7 @@ import { accountOf, enabledServers, type Config, type ServerConfig } from '@omni
 import { printable, type CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
+import { counted } from '../counted.ts';
 import { hideEnvironment } from '../hide-environment.ts';
 import { adviceFor } from '../server-advice.ts';
 import type { Finding } from './doctor.ts';
@@ -41,7 +42,7 @@ function ofRunning({ server, revision, lists, problem, leftOut = 0, held = [] }:
     ...(held.length === 0 ? [] : [{ text: `${held.length} of what it offers wait to be approved`, advice: `See what changed: omnibus definitions diff ${server}` }]),
   ];
   return [
-    { about, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${lists.tools.length} tools, ${lists.prompts.length} prompts, ${lists.resources.length} resources${account === undefined ? '' : `; account: ${account}`}` },
+    { about, state: 'good', text: `up, revision ${revision ?? 'unknown'}: ${counted(lists.tools.length, 'tool')}, ${counted(lists.prompts.length, 'prompt')}, ${counted(lists.resources.length, 'resource')}${account === undefined ? '' : `; account: ${account}`}` },
     ...warnings.map((each): Finding => ({ about, state: 'warning', ...each })),
   ];
 }

@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { entriesAt, enabledServers, formatOf, formatProblem, loadConfig, removeEntry, setEntry, type LoadedConfig } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
+import { counted } from '../counted.ts';
 import type { Exit } from '../exit-codes.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
@@ -134,7 +135,7 @@ async function tryServer(name: string, file: string, text: string, options: AddS
   if (options.json !== true) notice(`trying ${name} …`);
   const [record] = await findServers({ ...loaded.config, mcpServers: { [name]: server }, profiles: {} }, baseFolder);
   if (record === undefined || record.status === 'up') {
-    if (record !== undefined && options.json !== true) notice(`${name} is up: ${record.lists.tools.length} tools, ${record.lists.prompts.length} prompts, ${record.lists.resources.length} resources`);
+    if (record !== undefined && options.json !== true) notice(`${name} is up: ${counted(record.lists.tools.length, 'tool')}, ${counted(record.lists.prompts.length, 'prompt')}, ${counted(record.lists.resources.length, 'resource')}`);
     return;
   }
   const problem = `${name} does not work: ${record.problem ?? 'it does not answer'}`;
