@@ -51,7 +51,7 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
     if (settings.type !== undefined && settings.type !== 'stdio' && settings.url === undefined) problem(`type "${settings.type}" needs "url"`, 'type');
     const ofTls = settings.tls === undefined ? undefined : serverTlsProblem(settings.url, settings.tls);
     if (ofTls !== undefined) problem(ofTls, 'tls');
-    for (const header of Object.keys(settings.headers)) if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)) problem('this is no name of a header: expected letters, digits and "-", without a colon or blank', 'headers', header);
+    for (const [header, mistake] of headerMistakes(Object.keys(settings.headers))) problem(mistake, 'headers', header);
     const mistake = credentialsProblem(settings) ?? usersProblem(settings, config);
     if (mistake !== undefined) problem(mistake, 'credentials');
     const ofHeader = templatesProblem(settings, config);
@@ -81,6 +81,24 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   }
 }
 
+/** Headers that belong to one connection or message, and are made for each (RFC 9110, 7.6.1 and 8.6). */
+const ofConnection: ReadonlySet<string> = new Set(['connection', 'content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade']);
+
+/** What is wrong with the names of headers, each with the name. */
+function headerMistakes(names: readonly string[]): readonly (readonly [string, string])[] {
+  const before = new Map<string, string>();
+  const mistakes: [string, string][] = [];
+  for (const header of names) {
+    const plain = header.toLowerCase();
+    const twin = before.get(plain);
+    before.set(plain, twin ?? header);
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(header)) mistakes.push([header, 'this is no name of a header: expected letters, digits and "-", without a colon or blank']);
+    else if (ofConnection.has(plain)) mistakes.push([header, 'the gateway makes this header itself, for each connection or message: leave it out']);
+    else if (twin !== undefined) mistakes.push([header, `this is the same header as ${JSON.stringify(twin)}, and only one of them would be sent`]);
+  }
+  return mistakes;
+}
+
 function noServer(name: string, { mcpServers }: Options): string {
   const meant = nearestOf(name, Object.keys(mcpServers));
   return `there is no server "${name}" under mcpServers${meant === undefined ? '' : ` (did you mean "${meant}"?)`}`;
@@ -102,6 +120,7 @@ function credentialsProblem({ url, credentials, headers }: Options['mcpServers']
   if (credentials.kind === 'aws') return undefined;
   const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
+  if (credentials.kind === 'oauth' && credentials.clientId === undefined && shown.length > 0) return '`clientSecret` is the secret of a client that is registered already: set its `clientId` too, or leave both out, so that the gateway registers itself';
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
   if (shown.length > 1) return 'expected either `clientSecret` or `privateKey`';
   return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;

@@ -2,12 +2,14 @@
 import { z } from 'zod';
 
 const trusted = (text: string): boolean => URL.canParse(text) && (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
-const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'expected an https:// address, or one of this machine' });
+const noIssuer = 'expected an https:// address, or one of this machine, without query or fragment';
+const trustedUrl = z.url({ protocol: /^https?$/, error: noIssuer, abort: true }).regex(/^[^\s?#]+$/, { error: noIssuer, abort: true }).refine(trusted, { error: noIssuer, abort: true })
+  .refine((text) => !text.includes('/.well-known/'), { error: 'expected the issuer itself, as its metadata name it (`issuer`), and not the address of its metadata' });
 const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
 
 const issuer = trustedUrl.max(512).optional().describe('The only issuer that is asked, exactly as its metadata says it. Default: the one that the server names (RFC 9728); with `clientSecret`, `privateKey` or `assertionFile` there is none, since these are for one issuer alone.');
 const scopes = z.array(scope).max(50).optional().describe('Scopes that the issuer is asked for. Default: those that the server names.');
-const allowedHosts = z.array(z.string().min(1)).max(100).default([])
+const allowedHosts = z.array(z.string().regex(/^(?:[^\s/:@?#]+|\[[0-9A-Fa-f:.]+\])$/, { error: 'expected a host, such as "login.example.com" or "[::1]", without scheme, port and path' })).max(100).default([])
   .describe('An issuer that the server names is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same, as are the host of the server and that of `issuer`.');
 const clientSecret = z.string().optional().describe('Secret: "${CLIENT_SECRET}" takes it from the environment, "${file:/run/secrets/client}" from a file. It is shown in the way that the issuer names (`client_secret_basic` or `client_secret_post`).');
 
@@ -67,8 +69,10 @@ const aws = z.strictObject({
 
 export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, exchange, enterprise, aws]);
 
+const vaultKey = z.string().regex(/^\s*[\w.-]{1,40}:[A-Za-z0-9+/_-]{43,}={0,2}\s*$/, { error: 'expected NAME:BASE64 of 32 random bytes (openssl rand -base64 32)' });
+
 export const vaultSchema = z.strictObject({
-  keys: z.array(z.string()).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
+  keys: z.array(vaultKey).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
   keychain: z.boolean().default(true).describe('Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/credentials.md). false, and where there is no keychain: in a file beside the vault.'),
   file: z.string().min(1).optional().describe('File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.'),
 });

@@ -1,4 +1,5 @@
 /** On whose behalf a server may be called, as a configuration says it. */
+import { generateKeyPairSync } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { accountOf } from './accounts.ts';
 import { isSecretOption } from './secret-options.ts';
@@ -17,7 +18,7 @@ function problemsOf(credentials: object, more: object = {}, settings: object = {
 it.each([
   ['clientSecret', { kind: 'client', clientId: 'gateway', clientSecret: 's' }],
   ['clientSecret', { kind: 'oauth', clientId: 'gateway', clientSecret: 's' }],
-  ['privateKey', { kind: 'client', clientId: 'gateway', privateKey: 'k' }],
+  ['privateKey', { kind: 'client', clientId: 'gateway', privateKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) }],
   ['assertionFile', { kind: 'client', clientId: 'gateway', assertionFile: 'f' }],
 ])('a %s needs the issuer that it is for', (option, credentials) => {
   expect(problemsOf(credentials)).toContain(`\`${option}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`);
@@ -146,3 +147,50 @@ function problemsIn(headers: object, more: object, settings: object): string {
   const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
   return ('problems' in loaded ? loaded.problems : loaded.faults).map(({ message }) => message).join('; ');
 }
+
+it('a secret that cannot be had, or cannot be one, keeps its server down alone', () => {
+  const load = (credentials: object, headers: object = {}): ReturnType<typeof loadConfig> => loadConfig({
+    file: 'f.json', env: { EMPTY: '', TWO: 'one\ntwo' }, readFile: () => '\n',
+    text: JSON.stringify({ mcpServers: { a: { url: 'https://server.example/mcp', headers, ...(Object.keys(headers).length === 0 ? { credentials } : {}) }, b: { url: 'https://b.example/mcp' } } }),
+  });
+  for (const [secret, problem] of [
+    [{ clientSecret: '${NOWHERE}' }, 'credentials.clientSecret: the environment variable NOWHERE is not set'], [{ clientSecret: '${EMPTY}' }, 'credentials.clientSecret: it is empty'], [{ clientSecret: '' }, 'credentials.clientSecret: it is empty'],
+    [{ clientSecret: '${file:f}' }, 'credentials.clientSecret: it is empty'], [{ privateKey: 'no key' }, 'credentials.privateKey: this is no private key'], [{ privateKey: '${NOWHERE}' }, 'credentials.privateKey: the environment variable NOWHERE is not set'],
+  ] as const) {
+    const loaded = load({ kind: 'client', clientId: 'gateway', issuer, ...secret });
+    expect(loaded).toMatchObject({ config: { mcpServers: { a: { problem: expect.stringContaining(problem) as string } } } });
+    expect(loaded).not.toHaveProperty('config.mcpServers.b.problem');
+  }
+  for (const [value, problem] of [['Bearer ${TWO}', 'headers.X-A: a header has one line'], ['\u{4e16}', 'headers.X-A: a header has characters of Latin-1 alone']] as const) {
+    const loaded = load({}, { 'X-A': value });
+    expect(loaded).toMatchObject({ config: { mcpServers: { a: { problem: expect.stringContaining(problem) as string } } } });
+    expect(JSON.stringify('faults' in loaded ? loaded.faults : loaded)).not.toContain('one\\ntwo');
+  }
+});
+
+it.each<readonly [object, string]>([
+  [{ kind: 'oauth', clientSecret: 's', issuer }, '`clientSecret` is the secret of a client that is registered already'],
+  ...['https://issuer.example?a', 'https://issuer.example#a', 'issuer.example', 'http://issuer.example'].map((wrong) => [{ kind: 'oauth', issuer: wrong }, `expected an https:// address, or one of this machine, without query or fragment, got ${JSON.stringify(wrong)}`] as const),
+  [{ kind: 'oauth', issuer: 'https://issuer.example/.well-known/openid-configuration' }, 'expected the issuer itself'],
+  ...['https://issuer.example', 'localhost:8080', 'a/b', ''].map((host) => [{ kind: 'oauth', allowedHosts: [host] }, 'expected a host, such as'] as const),
+])('%j is refused in words, once', (credentials, problem) => {
+  const said = problemsOf(credentials);
+  expect(said).toContain(problem);
+  expect(said).not.toContain('; ');
+});
+
+it.each([['localhost'], ['[::1]'], ['10.0.0.1'], ['login.example.com']])('the host %s may be allowed', (host) => {
+  expect(problemsOf({ kind: 'oauth', allowedHosts: [host] })).toBe('');
+});
+
+it.each([['Content-Length'], ['transfer-encoding'], ['Connection']])('the header %s is made for each message, and not from the configuration', (header) => {
+  expect(problemsOf({ kind: 'oauth' }, {}, { headers: { [header]: 'x' } })).toBe('the gateway makes this header itself, for each connection or message: leave it out');
+});
+
+it('a header is there once, whatever its case', () => {
+  expect(problemsOf({ kind: 'oauth' }, {}, { headers: { 'x-a': '1', 'X-A': '2' } })).toBe('this is the same header as "x-a", and only one of them would be sent');
+});
+
+it.each([['a:short'], ['no name'], [`:${'A'.repeat(43)}=`]])('the key %s of the vault is refused without being shown', (key) => {
+  expect(problemsOf({ kind: 'oauth' }, { vault: { keys: [key] } })).toBe('expected NAME:BASE64 of 32 random bytes (openssl rand -base64 32)');
+});

@@ -107,7 +107,7 @@ function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) =
   const into = (list: ConfigProblem[]): Report => (path, message) => void list.push(at(path, message));
   const report = into(problems);
   const faults: ConfigProblem[] = [];
-  const servers = new ServerFaults(source, report, into(faults));
+  const servers = new ServerFaults(source, report, into(faults), source.withoutServerSecrets === true || source.withoutExchangeSecrets === true);
   const value = servers.substitute(withoutServerKeys(raw, source, into(notes)));
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);

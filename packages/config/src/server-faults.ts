@@ -1,4 +1,5 @@
 /** Resolves the references (`${…}`) in a configuration. One that cannot be resolved in the options of a server only keeps that server from being connected to. */
+import { createPrivateKey } from 'node:crypto';
 import { parseEnv } from 'node:util';
 import { isMap } from './clients/recognize.ts';
 import { formatPath, type Path } from './problem.ts';
@@ -9,20 +10,51 @@ type Report = (path: Path, message: string) => void;
 
 /** Stand-ins for options whose reference cannot be resolved, so that the rest of the configuration can be checked. The server is not connected to. */
 const standIns: Readonly<Record<string, string>> = { url: 'http://unresolved.invalid/mcp', command: 'unresolved' };
+/** Options by which the gateway authenticates to issuers. */
+const secretsOfClients: ReadonlySet<string> = new Set(['clientSecret', 'privateKey', 'assertionFile']);
 /** Options of a server that may hold any text. */
 const plainTexts = new Set(['args', 'env', 'headers', 'cwd', 'envFile', 'description', 'tls']);
+
+function standInFor([, , option, ...inner]: Path): string | undefined {
+  // The check of `credentials` asks whether a secret is there.
+  if (option === 'credentials' && secretsOfClients.has(String(inner.at(-1)))) return 'unresolved';
+  return Object.hasOwn(standIns, String(option)) ? standIns[String(option)] : plainTexts.has(String(option)) ? '' : undefined;
+}
+
+/** Why a text of a server cannot be what it is meant to be; it is never repeated, since it may be a secret. */
+function mistakeIn([, , option, ...inner]: Path, text: string): string | undefined {
+  if (option === 'headers') {
+    return /(?!\t)\p{Cc}/u.test(text) ? 'a header has one line, and this text has a line break or another control character'
+      : /[\u{100}-\u{10FFFF}]/u.test(text) ? 'a header has characters of Latin-1 alone (RFC 9110, 5.5), and this text has others' : undefined;
+  }
+  const last = String(inner.at(-1));
+  if (option !== 'credentials' || !secretsOfClients.has(last)) return undefined;
+  if (text.trim() === '') return 'it is empty';
+  return last === 'privateKey' && !isPrivateKey(text) ? 'this is no private key: PKCS #8 in PEM is expected ("-----BEGIN PRIVATE KEY-----"; openssl pkcs8 -topk8 -nocrypt makes one of other forms)' : undefined;
+}
+
+function isPrivateKey(text: string): boolean {
+  try {
+    return text.includes('-----BEGIN PRIVATE KEY-----') && createPrivateKey(text).type === 'private';
+  } catch {
+    return false;
+  }
+}
 
 export class ServerFaults {
   readonly #source: ReferenceSource;
   readonly #problem: Report;
   readonly #fault: Report;
+  readonly #areSecretsWithheld: boolean;
   readonly #problems = new Map<string, string>();
 
   /**
    * @param problem called for an unresolved reference outside servers, which makes the whole configuration unusable.
-   * @param fault called for an unresolved reference of one server.
+   * @param fault called for an unresolved reference of one server, and for a text that cannot be what it is meant to be.
+   * @param areSecretsWithheld whether secrets of servers may have been replaced by empty texts.
    */
-  constructor(source: ReferenceSource, problem: Report, fault: Report) {
+  constructor(source: ReferenceSource, problem: Report, fault: Report, areSecretsWithheld = false) {
+    this.#areSecretsWithheld = areSecretsWithheld;
     this.#source = source;
     this.#problem = problem;
     this.#fault = fault;
@@ -54,13 +86,19 @@ export class ServerFaults {
     const [top, name, option] = path;
     // What says how the store is asked cannot come from it.
     const resolved = resolveReferences(text, top === 'secrets' ? { ...this.#source, secret: undefined } : this.#source, top === 'mcpServers');
-    if ('text' in resolved) return resolved.text;
+    if ('text' in resolved) {
+      // An empty text stands for a secret that this process must not hold.
+      const mistake = top === 'mcpServers' && !(this.#areSecretsWithheld && text === '') ? mistakeIn(path, resolved.text) : undefined;
+      if (mistake === undefined) return resolved.text;
+      this.#fail(path, mistake);
+      return text.includes('{principal.') ? resolved.text : standInFor(path);
+    }
     if (top !== 'mcpServers' || typeof name !== 'string' || option === undefined) {
       this.#problem(path, resolved.problem);
       return text;
     }
     if (resolved.isUnasked !== true) this.#fail(path, resolved.problem);
-    return Object.hasOwn(standIns, String(option)) ? standIns[String(option)] : plainTexts.has(String(option)) ? '' : undefined;
+    return standInFor(path);
   }
 
   #withFile(name: string, server: Readonly<Record<string, unknown>>, file: string): unknown {

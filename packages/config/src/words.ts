@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { nearestOf } from './nearest.ts';
 import type { Path } from './problem.ts';
 import { configSchema } from './schema.ts';
+import { isSecretOption } from './secret-options.ts';
 
 type Report = (path: Path, message: string) => void;
 
@@ -84,7 +85,7 @@ const listed = (words: readonly string[]): string => (words.length < 2 ? words.j
 
 /** Whether the option is one whose value is not shown to anybody. */
 function isSecret(path: Path): boolean {
-  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step));
+  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step)) || isSecretOption(path);
 }
 
 /** Removes the user and password of addresses, which a message must not show. */
