@@ -110,7 +110,8 @@ export async function finishSignIn({ fetch, vault }: Pick<SignInOptions, 'fetch'
   if (code === null || query.has('error')) {
     const error = query.get('error') ?? '';
     const known = refusals.has(error) ? ` (${error})` : '';
-    throw await inWords(new CredentialProblem(`the sign-in did not go through at the issuer${known}`), refusalsOfClient.has(error));
+    const problem = error === 'access_denied' ? 'it was declined at the issuer' : 'the sign-in did not go through at the issuer';
+    throw await inWords(new CredentialProblem(`${problem}${known}`), refusalsOfClient.has(error));
   }
   const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource }, prover: proofKey === undefined ? undefined : new Prover(proofKey) })
     .catch(async (error: unknown) => {

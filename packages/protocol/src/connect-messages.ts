@@ -61,8 +61,8 @@ export type ConnectReply =
   | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }
   /** There is no such ticket or sign-in: it was used, has expired, or never existed. */
   | { readonly kind: 'gone' }
-  /** @property problem for the user. */
-  | { readonly kind: 'failed'; readonly problem: string }
+  /** @property problem for the user. @property ticket with which the sign-in can be begun again. */
+  | { readonly kind: 'failed'; readonly problem: string; readonly ticket?: string }
   /** The first connections. @property total number of all. */
   | { readonly kind: 'connections'; readonly connections: readonly ConnectionRow[]; readonly total: number }
   /** @property isRevoked whether the issuer has revoked the tokens; undefined where it has no revocation endpoint. */

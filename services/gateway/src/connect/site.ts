@@ -2,7 +2,7 @@
  * The pages on which a user signs in for a server. The user who opens an address has to be the one it was given to: else an attacker could send
  * it to another user, have that one sign in, and use the access (MCP security best practices; 2025-11-25 client/elicitation, Phishing).
  */
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Site } from '@omnibus/edge';
@@ -35,7 +35,10 @@ export interface ConnectSiteOptions {
 }
 
 const paths = /^\/connect\/(callback|back|client\.json|connections(?:\/[\w-]{1,64})?|[\w-]{22})(?:\?|$)/;
+const overWords = 'It was used before, or is older than ten minutes. If you have signed in with it, you can close this page; otherwise go back to the program that gave it to you, and ask again.';
 const answerMs = 30_000;
+/** Backend workers forget a sign-in after ten minutes, whatever became of it. */
+const cookieSeconds = 600;
 const maxNames = 10_000;
 /** Rate limit of requests to these pages, for each IP address. */
 const rate = { burst: 60, everyMs: 1_000, maxNames };
@@ -77,7 +80,7 @@ export class ConnectSite implements Site {
   async #ticket(request: IncomingMessage, response: ServerResponse, ticket: string): Promise<void> {
     const { base, proofOf } = this.#options;
     const looked = await this.#ask({ kind: 'look', ticket });
-    if (looked.kind !== 'ticket') return send(response, 404, page('This address is over', 'It was used before, or is older than ten minutes. Go back to the program that gave it to you, and ask again.'));
+    if (looked.kind !== 'ticket') return send(response, 404, page('This address is over', overWords));
     const { principal, who } = looked;
     const proof = await proofOf({ ticket, principal, who }, request, response);
     if (typeof proof === 'object') {
@@ -87,12 +90,12 @@ export class ConnectSite implements Site {
     // The ticket is not used up by this: it stays valid for the user it was given to.
     if (proof === 'other') return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
     const { server, host } = looked;
-    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, 'Go on'));
+    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, { label: 'Go on' }));
     if (request.method !== 'POST' || !isOurs(request, base())) return send(response, 405, page('This did not work', 'Open the address in your browser, and use the button there.'));
     const browser = randomBytes(32).toString('base64url');
     const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven: proof === 'proven' });
-    if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, page('This did not work', begun.kind === 'failed' ? `There is no way to sign in to "${server}" now: ${begun.problem}` : 'The address was used before.'));
-    response.writeHead(303, { 'location': begun.address, 'set-cookie': this.#cookie(browser), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+    if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, begun.kind === 'failed' ? page('This did not work', `There is no way to sign in to "${server}" now: ${begun.problem}`) : page('This address is over', overWords));
+    response.writeHead(303, { 'location': begun.address, 'set-cookie': this.#cookie(new URL(begun.address).searchParams, browser), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
     return undefined;
   }
 
@@ -114,26 +117,29 @@ export class ConnectSite implements Site {
   }
 
   async #finish(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
-    const browser = new RegExp(`(?:^|;\\s*)${this.#cookieName}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
+    const browser = new RegExp(`(?:^|;\\s*)${this.#cookieName(url.searchParams)}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
     const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask(await finishOf(browser, url.searchParams));
     if (done.kind === 'done') {
-      response.setHeader('set-cookie', `${this.#cookie('')}; Max-Age=0`);
       if (done.code !== undefined) return send(response, 200, page(`Your code: ${done.code}`, `Say it to the program that gave you the address, when it asks for it: within ten minutes. Nothing can use the server "${done.server}" before that. If somebody sent you the address, tell nobody the code: whoever knows it uses what is yours.`));
       return send(response, 200, page('You are signed in', `Programs of yours can use the server "${done.server}" now. You can close this page and go back.`));
     }
-    return send(response, 400, page('This did not work', done.kind === 'failed' ? `The sign-in was not taken: ${done.problem}` : 'This sign-in is over, or was begun in another browser. Go back to the program that sent you here, and begin again.'));
+    if (done.kind !== 'failed') return send(response, 400, page('This did not work', 'This sign-in is over, or was begun in another browser. If you have signed in on another page, you can close this one; otherwise go back to the program that sent you here, and begin again.'));
+    const again = done.ticket === undefined ? undefined : { label: 'Try again', href: `/connect/${done.ticket}` };
+    return send(response, 400, page('You are not signed in', `The sign-in was not taken: ${done.problem}. ${again === undefined ? 'Go back to the program that sent you here, and begin again.' : 'You can try again, or close this page.'}`, again));
   }
 
   get #isSecure(): boolean {
     return this.#options.base().startsWith('https:');
   }
 
-  get #cookieName(): string {
-    return this.#isSecure ? '__Host-omnibus-connect' : 'omnibus-connect';
+  /** One for each sign-in, by its state: a user may sign in for several servers at the same time, each in a tab. */
+  #cookieName(query: URLSearchParams): string {
+    return `${this.#isSecure ? '__Host-' : ''}omnibus-connect-${hash('sha256', query.get('state') ?? '', 'base64url').slice(0, 16)}`;
   }
 
-  #cookie(value: string): string {
-    return `${this.#cookieName}=${value}; Path=/; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
+  /** It outlives the sign-in, so that its last page can be loaded again. */
+  #cookie(query: URLSearchParams, value: string): string {
+    return `${this.#cookieName(query)}=${value}; Path=/; Max-Age=${cookieSeconds}; HttpOnly; SameSite=Lax${this.#isSecure ? '; Secure' : ''}`;
   }
 
   #ask(command: ConnectCommand): Promise<ConnectReply> {
@@ -176,7 +182,9 @@ function json(response: ServerResponse, status: number, value: object): void {
 
 function send(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, {
-    'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff',
+    'content-type': 'text/html; charset=utf-8', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store', 'x-content-type-options': 'nosniff',
+    // With `no-referrer` browsers send the form with `Origin: null`, as they would from a page of another site (Fetch, append a request `Origin` header).
+    'referrer-policy': 'same-origin',
     // No `form-action`: it would also block the redirect to the issuer.
     'content-security-policy': 'default-src \'none\'; style-src \'unsafe-inline\'; frame-ancestors \'none\'; base-uri \'none\'', 'x-frame-options': 'DENY',
   }).end(text);

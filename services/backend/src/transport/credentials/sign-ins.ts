@@ -1,5 +1,5 @@
 /**
- * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works once, for ten minutes, and for that
+ * Sign-ins of users at servers. A caller whose call a server refuses is given an address with a ticket, which works for one sign-in, for ten minutes, and for that
  * caller only, which the edge checks. There the browser is sent to the issuer, and the tokens are stored in the vault: at once if the browser has proven
  * to be the caller's, otherwise after the caller has entered the code that the page showed (`confirmations.ts`).
  */
@@ -66,6 +66,13 @@ interface Leaving extends Pick<Ticket, 'server' | 'principal' | 'who' | 'session
   readonly begun: Begun;
   /** A digest of the secret in the browser's cookie. */
   readonly browser: string;
+  /** The ticket that the sign-in was begun with; left out by versions that used it up then. */
+  readonly ticket?: string;
+}
+
+/** What a sign-in came to, for a browser that loads the last page again. */
+interface Ended extends Pick<Leaving, 'server' | 'principal' | 'who' | 'browser' | 'until'> {
+  readonly ended: ConnectReply;
 }
 
 const lifeMs = 10 * 60_000;
@@ -189,10 +196,15 @@ export class SignIns {
         case 'forget': return await this.#connections.forget(command);
       }
     } catch (error) {
-      if (!(error instanceof CredentialProblem)) throw error;
-      this.#options.log.warn({ problem: error.message }, 'a sign-in for a server did not go through');
-      return { kind: 'failed', problem: error.message };
+      return this.#failed(error);
     }
+  }
+
+  /** @throws whatever is no problem with credentials. */
+  #failed(error: unknown): Extract<ConnectReply, { kind: 'failed' }> {
+    if (!(error instanceof CredentialProblem)) throw error;
+    this.#options.log.warn({ problem: error.message }, 'a sign-in for a server did not go through');
+    return { kind: 'failed', problem: error.message };
   }
 
   async #ticket(server: ServerName, wanted: Challenge, { principal, who, session }: Pick<ExchangeContext, 'principal' | 'who' | 'session'>): Promise<{ readonly ticket: string; readonly elicitation: string }> {
@@ -216,17 +228,19 @@ export class SignIns {
 
   async #begin({ ticket: text, principal, browser, isProven }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
     const { passing, vault, users: usersOf } = this.#options;
-    const known = (await passing.get<Ticket>(placeOfSecret('ticket', text)))?.value;
-    // A ticket of another user stays valid for that user.
-    if (known?.principal !== principal) return gone;
-    const ticket = await passing.take<Ticket>(placeOfSecret('ticket', text));
+    const place = placeOfSecret('ticket', text);
+    const kept = await passing.get<Ticket>(place);
+    const ticket = kept?.value;
     const users = ticket === undefined ? undefined : usersOf(ticket.server);
-    if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
+    // A ticket of another user stays valid for that user.
+    if (ticket?.principal !== principal || users === undefined || Date.now() >= ticket.until) return gone;
     const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
     const { address, state, begun } = await beginSignIn(users.signIn, `${await this.#options.base()}/connect/callback`, ticket.wanted, before?.scope, this.#away.get(callerAt(ticket)));
     this.#noteAway(ticket, begun);
     const { server, who, session, elicitation } = ticket;
-    await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), until: Date.now() + lifeMs } satisfies Leaving);
+    await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), ticket: text, until: Date.now() + lifeMs } satisfies Leaving);
+    // It works until a sign-in with it has ended well, since users go back and begin again. It is written anew, for the store drops what is old; another tab may do so too.
+    if (await passing.update(place, '', ticket, kept?.revision as number) === undefined && await passing.get(place) === undefined) return gone;
     return { kind: 'leave', address };
   }
 
@@ -238,24 +252,39 @@ export class SignIns {
   }
 
   async #finish({ browser, query: text, sealed }: Extract<ConnectCommand, { kind: 'finish' }>): Promise<ConnectReply> {
-    const { passing, bus, users: usersOf } = this.#options;
+    const { passing, users: usersOf } = this.#options;
     const query = new URLSearchParams(text);
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
-    const known = (await passing.get<Leaving>(place))?.value;
+    const known = (await passing.get<Leaving | Ended>(place))?.value;
     // The browser is not the one that was sent to the issuer: an attacker may have sent it here with an answer for another person.
     if (known === undefined || Date.now() >= known.until || !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))) return gone;
+    if ('ended' in known) return known.ended;
     const leaving = await passing.take<Leaving>(place);
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
     // The server's name now stands for another address, and the sign-in was begun for the previous one.
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
-    const { server, principal, who, session, elicitation, begun, isProven } = leaving;
+    const { server, principal, who, begun, ticket } = leaving;
     this.#away.delete(callerAt(leaving));
     const said = begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
+    const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
+    // Another tab of the same user was faster.
+    if (ticket !== undefined && used === undefined) return gone;
+    const ended = await this.#redeem(users, leaving, said).catch(async (error: unknown): Promise<ConnectReply> => {
+      const failed = this.#failed(error);
+      if (ticket === undefined || used === undefined || Date.now() >= used.until) return failed;
+      await passing.put(placeOfSecret('ticket', ticket), '', used);
+      return { ...failed, ticket };
+    });
+    await passing.put(place, begun.issuer, { server, principal, who, browser: known.browser, until: known.until, ended } satisfies Ended);
+    return ended;
+  }
+
+  async #redeem(users: UserCredentials, { server, principal, who, session, elicitation, begun, isProven }: Leaving, said: URLSearchParams): Promise<ConnectReply> {
     const connection: Connection = { ...await finishSignIn(users.signIn, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
     const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
     if (isProven) await this.#keep(users, server, principal, connection);
-    bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
+    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
     this.#browser.done(server, elicitation);
     return { kind: 'done', server, ...(code === undefined ? {} : { code }) };
   }
