@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { declaredBy, isObject, listKinds, ownerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type ToolEntry } from '@omnibus/protocol';
+import { declaredBy, isObject, listKinds, ownerKey, signInName, type CallerOffer, type CatalogLists, type CatalogRecord, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type ToolEntry } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
@@ -86,9 +86,10 @@ export class OwnerOffers {
     return new Set([...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal)).size;
   }
 
-  /** Whether a user is shown the tool that stands for his sign-in, instead of one of the server. */
+  /** Whether the tool that stands for a user's sign-in is meant by its name: he is shown it, or was, and the server shows him none of that name. */
   showsStandIn(principal: Principal): boolean {
-    return [...this.#known.values()].some(({ caller, content }) => caller.principal === principal && content.wantsSignIn);
+    const isMeant = ({ wantsSignIn, lists: { tools = [] } }: Content): boolean => wantsSignIn || !tools.some(({ name }) => name === signInName);
+    return [...this.#known.values()].some(({ caller, content }) => caller.principal === principal && isMeant(content));
   }
 
   /** @param lists the lists for everybody, to which those of users are differences. @param hasSignIn whether they get the tool `connect`, which is left out for users who have signed in. */

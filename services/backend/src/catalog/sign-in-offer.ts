@@ -1,6 +1,12 @@
 import { noLists, signInName, type CallerOffer, type CatalogRecord, type ServerName, type ToolEntry } from '@omnibus/protocol';
 
 /**
+ * What a server may turn out to have that nobody has met yet. A client of the revisions with sessions is told once what there is (2025-11-25 lifecycle,
+ * Capability Negotiation), and would never ask for resources that came with a sign-in later.
+ */
+const possible = { prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true }, completions: {}, logging: {} };
+
+/**
  * What stands for a server that shows nothing before it knows whom it serves: a call of it is answered with the address where a user signs in, or with the reason
  * why the server cannot be called in his name.
  * @param standIn undefined for a server that shows its lists.
@@ -8,7 +14,8 @@ import { noLists, signInName, type CallerOffer, type CatalogRecord, type ServerN
 export function orSignInOffer(record: CatalogRecord, standIn: ToolEntry | undefined): CatalogRecord {
   if (standIn === undefined || (record.status !== 'down' && record.lists.tools.length > 0)) return record;
   const { problem: _problem, ...rest } = record;
-  return { ...rest, status: 'up', wantsSignIn: true, capabilities: { ...record.capabilities, tools: { listChanged: true } }, lists: { ...noLists, tools: [standIn] } };
+  const capabilities = Object.keys(record.capabilities).length === 0 ? possible : record.capabilities;
+  return { ...rest, status: 'up', wantsSignIn: true, capabilities: { ...capabilities, tools: { listChanged: true } }, lists: { ...noLists, tools: [standIn] } };
 }
 
 /** @param isMadeFromCallers whether nobody signs in for the server, since it is called with tokens made from those of its callers. */

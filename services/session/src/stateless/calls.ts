@@ -183,7 +183,11 @@ export class StatelessCalls {
 
   /** The user has visited the addresses that the server named. Nothing is open at the server, so it is called again. */
   #callAgain(waiter: PendingReply, view: View, method: ExchangeMethod, round: number): void {
-    if (areVisited(waiter.command.request.params?.['inputResponses'])) {
+    const { name, inputResponses } = waiter.command.request.params ?? {};
+    if (areVisited(inputResponses) && method === 'tools/call' && view.toolRoute(String(name)) === undefined) {
+      // A tool that stands for a sign-in is gone after it.
+      answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.` }], isError: false });
+    } else if (areVisited(inputResponses)) {
       this.start(waiter, view, method, round);
     } else if (method === 'tools/call') {
       answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: 'the user did not open the address the server needs visited first' }], isError: true });
