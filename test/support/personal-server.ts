@@ -6,8 +6,11 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { accountPage } from './account-page.ts';
 
 export interface PersonalOptions {
+  /** Whether its issuer asks on a page which account is meant, at another host name than the gateway's, since a browser treats both as different sites. Left out, it asks nothing. */
+  readonly hasPages?: boolean;
   /** Whether it speaks only 2026-07-28. */
   readonly isModern?: boolean;
   /** Whether it, and its issuer, repeat everything that they were sent: a refused request in the error, a call in a result that is an error. */
@@ -65,7 +68,7 @@ export class PersonalServer implements AsyncDisposable {
   }
 
   get origin(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://${this.#options.hasPages === true ? 'localhost' : '127.0.0.1'}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   get url(): string {
@@ -126,7 +129,12 @@ export class PersonalServer implements AsyncDisposable {
         this.revoked.push(new URLSearchParams(body).get('token') ?? '');
         return json(200, {});
       case '/authorize': {
+        if (this.#options.hasPages === true && !url.searchParams.has('answer')) return void response.writeHead(200, { 'content-type': 'text/html' }).end(accountPage(url.searchParams));
         const to = new URL(url.searchParams.get('redirect_uri') ?? '');
+        if (url.searchParams.get('answer') === 'decline') {
+          for (const [name, value] of [['error', 'access_denied'], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
+          return void response.writeHead(302, { location: to.href }).end();
+        }
         const code = this.#secret('code');
         const user = url.searchParams.get('login') ?? 'nobody';
         this.#codes.set(code, user);
@@ -173,10 +181,10 @@ export class PersonalServer implements AsyncDisposable {
       response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${lacking}", resource_metadata="${origin}/meta"`);
       return refuse(403, 'insufficient_scope');
     }
-    this.#answer(given.user, request, message, json, repeated);
+    this.#answer(given.user, request, response, message, json, repeated);
   }
 
-  #answer(user: string, request: IncomingMessage, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
+  #answer(user: string, request: IncomingMessage, response: ServerResponse, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
     const { isModern = false } = this.#options;
     const session = request.headers['mcp-session-id'] as string | undefined;
     if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
@@ -185,15 +193,27 @@ export class PersonalServer implements AsyncDisposable {
     if (method === 'initialize' && !isModern) {
       const made = this.#secret('session');
       this.#sessions.set(made, user);
-      return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'personal', version: '1' } }, { 'mcp-session-id': made });
+      return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {}, logging: {} }, serverInfo: { name: 'personal', version: '1' } }, { 'mcp-session-id': made });
     }
     if (method === 'server/discover' && isModern) return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
     if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object', properties: { mark: { type: 'string', pattern: `${user}|^\\w+$` } } } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    if (method === 'tools/call' && !['whose', `only_${user}`].includes(String(params['name']))) return json(200, { jsonrpc: '2.0', id, error: { code: -32_602, message: `Unknown tool: ${String(params['name'])}` } });
     if (method === 'tools/call') {
       const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
       this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
-      return answer({ content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) });
+      const result = { content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) };
+      const { progressToken } = (params['_meta'] ?? {}) as { readonly progressToken?: unknown };
+      if (progressToken === undefined || isModern) return answer(result);
+      const said = [
+        { method: 'notifications/progress', params: { progressToken, progress: 1, message: `${user} ${mark} progresses` } },
+        { method: 'notifications/message', params: { level: 'error', data: `${user} ${mark} is logged` } },
+        { id, result },
+      ];
+      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(said.map((each) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...each })}\n\n`).join(''));
     }
+    if (method === 'resources/list') return answer({ resources: [{ uri: 'note://mine', name: 'mine' }, { uri: `note://${user}`, name: `the note of ${user}` }] });
+    if (method === 'resources/read' && ['note://mine', `note://${user}`].includes(String(params['uri']))) return answer({ contents: [{ uri: params['uri'], text: `${user} keeps this` }] });
+    if (method === 'logging/setLevel') return answer({});
     if (method === 'ping') return answer({});
     return json(isModern ? 404 : 200, { jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method} here` } });
   }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chromium } from 'playwright-core';
+import { chromium, type Page } from 'playwright-core';
 import { Browser } from './sign-in.ts';
 
 export interface User {
@@ -88,26 +88,35 @@ async function chromiumWalker(executablePath: string): Promise<Walker> {
       page.on('console', (message) => {
         if (message.type() === 'error' && !message.text().includes('favicon')) complaints.push(message.text());
       });
-      await page.goto(address.href);
-      const done = page.locator('#done');
-      const allow = page.getByRole('button', { name: 'Allow' });
-      const password = page.getByLabel('Password');
-      const link = page.getByRole('link', { name: /Sign in at/ });
-      await done.or(allow).or(password).first().waitFor();
-      if (await password.isVisible()) {
-        if (user === undefined) {
-          await link.click();
-        } else {
-          await page.getByLabel('User name').fill(user.name);
-          await password.fill(user.password);
-          await page.getByRole('button', { name: 'Sign in' }).click();
-        }
-        await done.or(allow).first().waitFor();
-      }
-      if (await allow.isVisible()) await allow.click();
-      await done.waitFor();
+      await signInAtGateway(page, address, user);
       await context.close();
     },
     [Symbol.asyncDispose]: () => browser.close(),
   };
+}
+
+/**
+ * Opens the address of a client's sign-in at the gateway, signs in where the page asks for it (without `user`, by the link to an OpenID provider), consents, and
+ * waits for the redirect to the client's address.
+ */
+export async function signInAtGateway(page: Page, address: URL, user: User | undefined): Promise<void> {
+  await page.goto(address.href);
+  const done = page.locator('#done');
+  const allow = page.getByRole('button', { name: 'Allow' });
+  const password = page.getByLabel('Password');
+  await done.or(allow).or(password).first().waitFor();
+  if (await password.isVisible()) {
+    if (user === undefined) await page.getByRole('link', { name: /Sign in at/ }).click();
+    else await typePassword(page, user);
+    await done.or(allow).first().waitFor();
+  }
+  if (await allow.isVisible()) await allow.click();
+  await done.waitFor();
+}
+
+/** Fills in the page of the gateway that asks who somebody is. */
+export async function typePassword(page: Page, { name, password }: User): Promise<void> {
+  await page.getByLabel('User name').fill(name);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
 }

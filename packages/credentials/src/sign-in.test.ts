@@ -109,8 +109,8 @@ it.each([
   else await expect(begin('read')).rejects.toThrow(problem);
 });
 
-it.each(['access_denied', 'invalid_scope', 'server_error'])('a sign-in that the issuer ends with %s says so, and nothing else that is in the answer', async (error) => {
+it.each([['access_denied', 'it was declined'], ['invalid_scope', 'the sign-in did not go through'], ['server_error', 'the sign-in did not go through']])('a sign-in that the issuer ends with %s says so, and nothing else that is in the answer', async (error, words) => {
   const { begin, finish } = ground();
-  await expect(finish(await begin(), `error=${error}&error_description=words`)).rejects.toThrow(new RegExp(`^the sign-in did not go through at the issuer \\(${error}\\)$`));
+  await expect(finish(await begin(), `error=${error}&error_description=words`)).rejects.toThrow(new RegExp(`^${words} at the issuer \\(${error}\\)$`));
   await expect(finish(await begin(), 'error=call+0800-1234')).rejects.toThrow(/^the sign-in did not go through at the issuer$/);
 });

@@ -3,7 +3,7 @@
  * `requestState` of the answer. A waiting call is held by one worker; other workers name it to the edge.
  */
 import type { Blocks } from '@omnibus/bus';
-import type { View } from '@omnibus/catalog';
+import { signInRoute, type View } from '@omnibus/catalog';
 import {
   anonymous, fault, isCustomMethod, isObject, withoutHopMeta,
   type ExchangeMethod, type GatewayFault, type JsonObject, type ModernCommand, type ServerName, type SessionKey, type WorkerId,
@@ -184,7 +184,7 @@ export class StatelessCalls {
   /** The user has visited the addresses that the server named. Nothing is open at the server, so it is called again. */
   #callAgain(waiter: PendingReply, view: View, method: ExchangeMethod, round: number): void {
     const { name, inputResponses } = waiter.command.request.params ?? {};
-    if (areVisited(inputResponses) && method === 'tools/call' && view.toolRoute(String(name)) === undefined) {
+    if (areVisited(inputResponses) && method === 'tools/call' && view.toolRoute(String(name)) === undefined && signInRoute(view, 'tools', String(name)) === undefined) {
       // A tool that stands for a sign-in is gone after it.
       answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.` }], isError: false });
     } else if (areVisited(inputResponses)) {

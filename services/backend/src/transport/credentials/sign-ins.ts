@@ -245,9 +245,8 @@ export class SignIns {
   }
 
   #noteAway(at: Pick<Ticket, 'server' | 'principal'>, { client }: Begun): void {
-    const caller = callerAt(at);
-    this.#away.delete(caller);
-    this.#away.set(caller, client.clientId);
+    this.#away.delete(callerAt(at));
+    this.#away.set(callerAt(at), client.clientId);
     if (this.#away.size > maxReused) this.#away.delete(this.#away.keys().next().value as string);
   }
 
@@ -268,8 +267,7 @@ export class SignIns {
     const said = begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
     const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
-    // Another tab of the same user was faster.
-    if (ticket !== undefined && used === undefined) return gone;
+    if (ticket !== undefined && used === undefined) return gone; // Another tab of the same user was faster.
     const ended = await this.#redeem(users, leaving, said).catch(async (error: unknown): Promise<ConnectReply> => {
       const failed = this.#failed(error);
       if (ticket === undefined || used === undefined || Date.now() >= used.until) return failed;
