@@ -181,10 +181,10 @@ export class PersonalServer implements AsyncDisposable {
       response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${lacking}", resource_metadata="${origin}/meta"`);
       return refuse(403, 'insufficient_scope');
     }
-    this.#answer(given.user, request, response, message, json, repeated);
+    this.#answer(given.user, { request, response }, message, json, repeated);
   }
 
-  #answer(user: string, request: IncomingMessage, response: ServerResponse, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
+  #answer(user: string, { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse }, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
     const { isModern = false } = this.#options;
     const session = request.headers['mcp-session-id'] as string | undefined;
     if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
