@@ -184,7 +184,7 @@ export class PersonalServer implements AsyncDisposable {
     this.#answer(given.user, { request, response }, message, json, repeated);
   }
 
-  #answer(user: string, { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse }, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
+  #answer(user: string, { request, response }: Exchange, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
     const { isModern = false } = this.#options;
     const session = request.headers['mcp-session-id'] as string | undefined;
     if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
@@ -197,25 +197,33 @@ export class PersonalServer implements AsyncDisposable {
     }
     if (method === 'server/discover' && isModern) return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
     if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object', properties: { mark: { type: 'string', pattern: `${user}|^\\w+$` } } } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
-    if (method === 'tools/call' && !['whose', `only_${user}`].includes(String(params['name']))) return json(200, { jsonrpc: '2.0', id, error: { code: -32_602, message: `Unknown tool: ${String(params['name'])}` } });
-    if (method === 'tools/call') {
-      const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
-      this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
-      const result = { content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) };
+    if (method === 'tools/call' && ['whose', `only_${user}`].includes(String(params['name']))) {
+      const messages = this.#called(user, params, repeated);
       const { progressToken } = (params['_meta'] ?? {}) as { readonly progressToken?: unknown };
-      if (progressToken === undefined || isModern) return answer(result);
-      const said = [
-        { method: 'notifications/progress', params: { progressToken, progress: 1, message: `${user} ${mark} progresses` } },
-        { method: 'notifications/message', params: { level: 'error', data: `${user} ${mark} is logged` } },
-        { id, result },
-      ];
+      if (progressToken === undefined || isModern) return answer(messages.result);
+      const said = [{ method: 'notifications/progress', params: { ...messages.progress, progressToken } }, { method: 'notifications/message', params: messages.log }, { id, result: messages.result }];
       return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(said.map((each) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...each })}\n\n`).join(''));
     }
-    if (method === 'resources/list') return answer({ resources: [{ uri: 'note://mine', name: 'mine' }, { uri: `note://${user}`, name: `the note of ${user}` }] });
-    if (method === 'resources/read' && ['note://mine', `note://${user}`].includes(String(params['uri']))) return answer({ contents: [{ uri: params['uri'], text: `${user} keeps this` }] });
-    if (method === 'logging/setLevel') return answer({});
-    if (method === 'ping') return answer({});
+    if (method === 'tools/call') return json(200, { jsonrpc: '2.0', id, error: { code: -32_602, message: `Unknown tool: ${String(params['name'])}` } });
+    const resources = this.#resources(user, method, String(params['uri']));
+    if (resources !== undefined) return answer(resources);
+    if (method === 'logging/setLevel' || method === 'ping') return answer({});
     return json(isModern ? 404 : 200, { jsonrpc: '2.0', id, error: { code: -32_601, message: `no ${method} here` } });
+  }
+
+  /** What comes of a call, and what is said during it. */
+  #called(user: string, params: Readonly<Record<string, unknown>>, repeated: string): Readonly<Record<'result' | 'progress' | 'log', object>> {
+    const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
+    this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
+    return {
+      result: { content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) },
+      progress: { progress: 1, message: `${user} ${mark} progresses` }, log: { level: 'error', data: `${user} ${mark} is logged` },
+    };
+  }
+
+  #resources(user: string, method: string, uri: string): object | undefined {
+    if (method === 'resources/list') return { resources: [{ uri: 'note://mine', name: 'mine' }, { uri: `note://${user}`, name: `the note of ${user}` }] };
+    return method === 'resources/read' && ['note://mine', `note://${user}`].includes(uri) ? { contents: [{ uri, text: `${user} keeps this` }] } : undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -229,4 +237,9 @@ interface Message {
   readonly id?: number;
   readonly method: string;
   readonly params?: Readonly<Record<string, unknown>>;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
 }
