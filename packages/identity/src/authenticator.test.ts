@@ -73,6 +73,17 @@ it('keys of one name in two tenants are two callers', async () => {
   expect(new Set(facts.map(({ principal }) => principal)).size).toBe(3);
 });
 
+it('names that a proxy writes in UTF-8 are the names of the configuration, and other bytes are read as Latin-1', async () => {
+  authenticator = await Authenticator.open({ ...none, proxy: { addresses: ['198.51.100.1'], userHeader: 'x-user', groupsHeader: 'x-groups', tenantHeader: 'x-tenant' }, warn: () => undefined });
+  const known = authenticator;
+  const wire = (text: string): string => Buffer.from(text).toString('latin1');
+  const verdict = (user: string): Verdict | Promise<Verdict> => known.authenticate(
+    { headers: { 'x-user': user, 'x-groups': wire('Prüfer, 営業'), 'x-tenant': wire('Köln') }, rawHeaders: [] }, { url: '/mcp', endpoint: rootEndpoint, peer: '198.51.100.1', address: () => '' },
+  );
+  expect(verdict(wire('Müller'))).toMatchObject({ subject: 'Müller', groups: ['Prüfer', '営業'], tenant: 'Köln' });
+  expect(verdict('Müller')).toMatchObject({ subject: 'Müller' });
+});
+
 it('a proxy that names tenants names one for everybody it lets through', async () => {
   authenticator = await Authenticator.open({ ...none, proxy: { addresses: ['198.51.100.1'], userHeader: 'x-user', tenantHeader: 'x-tenant' }, warn: () => undefined });
   const by = (headers: Readonly<Record<string, string>>): Facts | string => {

@@ -23,6 +23,9 @@ const maxGroups = 200;
 const maxKnown = 10_000;
 // oxlint-disable-next-line no-control-regex -- these characters are what it is about.
 const strange = /[\u0000-\u001F\u007F]/;
+/** Characters that are more than one byte in UTF-8. */
+const beyondAscii = /[\u0080-\u00FF]/;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export class TrustedProxy {
   readonly #trusted = new BlockList();
@@ -46,13 +49,14 @@ export class TrustedProxy {
    */
   verify({ headers, rawHeaders }: Request, address: string | undefined): Verdict | undefined {
     const { userHeader, groupsHeader, tenantHeader } = this.#options;
-    const user = headers[userHeader];
-    if (user === undefined || !this.#isTrusted(address)) return undefined;
+    const sent = headers[userHeader];
+    if (sent === undefined || !this.#isTrusted(address)) return undefined;
     // If the client has sent such a header too, nobody can tell which one is the proxy's.
     const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
+    const user = textOf(sent);
     if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
-    const said = groupsHeader === undefined ? undefined : headers[groupsHeader];
-    const tenant = tenantHeader === undefined ? undefined : headers[tenantHeader];
+    const said = groupsHeader === undefined ? undefined : textOf(headers[groupsHeader]);
+    const tenant = tenantHeader === undefined ? undefined : textOf(headers[tenantHeader]);
     if (tenantHeader !== undefined && (typeof tenant !== 'string' || tenant === '' || strange.test(tenant) || Buffer.byteLength(tenant) > maxUserBytes)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
     // No header contains a line break.
     const key = `${user}\n${String(said)}\n${String(tenant)}`;
@@ -72,5 +76,18 @@ export class TrustedProxy {
   #isTrusted(address: string | undefined): boolean {
     const family = address === undefined ? 0 : isIP(address);
     return family !== 0 && this.#trusted.check(address as string, family === 6 ? 'ipv6' : 'ipv4');
+  }
+}
+
+/**
+ * The text of a header. Node reads each byte as a character of Latin-1, while proxies write names in UTF-8, as they are in tokens and in the configuration:
+ * bytes that are no UTF-8 stay what Node has read (RFC 9110, 5.5).
+ */
+function textOf(value: string | string[] | undefined): string | string[] | undefined {
+  if (typeof value !== 'string' || !beyondAscii.test(value)) return value;
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
   }
 }
