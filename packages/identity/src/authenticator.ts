@@ -214,7 +214,7 @@ export class Authenticator {
     const expected = this.#audiencesOf(endpoint);
     if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
-    if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user has taken back what it was given for') };
+    if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user is not there any more, or has taken back what it was given for') };
     const { scopes = [] } = this.#options.resource ?? {};
     if (facts.isUnscoped === true || scopes.every((scope) => facts.scopes.includes(scope))) return facts;
     return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };

@@ -9,8 +9,8 @@ export interface OwnServer {
   readonly issuer: string;
   /** Left out in a process that does not run the server: there its keys are fetched like those of any other issuer. */
   publicKeys?(): { readonly keys: readonly JsonObject[] };
-  /** @param grant the claim `grant_id` of a token. */
-  isRevoked(grant: string): boolean;
+  /** @param grant the claim `grant_id` of a token. @param subject of the token. */
+  isRevoked(grant: string, subject: string): boolean;
   /** Calls back when keys have changed or a consent was revoked. */
   onChanged(listener: () => void): void;
 }
@@ -34,9 +34,9 @@ export class OwnTokens {
     });
   }
 
-  /** Whether the consent behind a token is still valid. */
-  holds({ issuer, grant }: Facts): boolean {
-    return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant));
+  /** Whether the consent behind a token is still valid, and its user is still there. */
+  holds({ issuer, grant, subject }: Facts): boolean {
+    return issuer !== this.#server.issuer || (grant !== undefined && !this.#server.isRevoked(grant, subject));
   }
 
   #read(): JWTVerifyGetKey | undefined {

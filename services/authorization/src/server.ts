@@ -157,9 +157,13 @@ export class AuthorizationServer {
     return { keys: (this.#keys?.all ?? []).map(({ jwk }) => ({ kty: jwk.kty as string, crv: jwk.crv as string, x: jwk.x as string, y: jwk.y as string, kid: String(jwk['kid']), use: 'sig', alg: 'ES256' })) };
   }
 
-  /** Whether the consent behind a token was revoked. @param grant the claim `grant_id` of the token. */
-  isRevoked(grant: string): boolean {
-    return this.#revocations.has(grant);
+  /**
+   * Whether the consent behind a token was revoked, or its user is no longer in the file: a user can be removed while no process runs that would notice.
+   * @param grant the claim `grant_id` of the token.
+   * @param subject of the token; that of a user of a provider is `ISSUER|SUBJECT`, and no name in the file has that character.
+   */
+  isRevoked(grant: string, subject: string): boolean {
+    return this.#revocations.has(grant) || (!subject.includes('|') && this.#users?.find(subject) === undefined);
   }
 
   /** Calls back when a consent was revoked or the keys have changed. */

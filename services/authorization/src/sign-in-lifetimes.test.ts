@@ -89,7 +89,10 @@ async function signIn(name: string): Promise<SignedIn> {
 }
 
 const refresh = ({ client, tokens }: SignedIn): Promise<Readonly<Record<string, string>>> => post('/token', { client_id: client, grant_type: 'refresh_token', refresh_token: tokens.refresh_token });
-const isRevoked = ({ tokens }: SignedIn): boolean => authorization.isRevoked(decodeJwt(tokens.access_token)['grant_id'] as string);
+const isRevoked = ({ tokens }: SignedIn): boolean => {
+  const { grant_id: granted, sub = '' } = decodeJwt(tokens.access_token);
+  return authorization.isRevoked(granted as string, sub);
+};
 const isSignedIn = async ({ cookies }: SignedIn): Promise<boolean> => (await visit(cookies, '/account')).includes('Signed in as');
 
 it('what they had allowed is revoked at the start, their browsers have to sign in again, and others are not affected', async () => {
@@ -103,6 +106,13 @@ it('what they had allowed is revoked at the start, their browsers have to sign i
   for (const one of [ann, ben]) expect(await refresh(one)).toMatchObject({ error: 'invalid_grant' });
   expect(await refresh(carl)).toHaveProperty('access_token');
   expect([await isSignedIn(ann), await isSignedIn(ben), await isSignedIn(carl)]).toEqual([false, false, true]);
+});
+
+it('the tokens of a user who is no longer in the file are revoked at the start', async () => {
+  const [ann, carl] = [await signIn('ann'), await signIn('carl')];
+  await authorization.close();
+  await open([users.carl]);
+  expect([ann, carl].map(isRevoked)).toEqual([true, false]);
 });
 
 it('a user whose record is of a clock that runs ahead can sign in, and stays signed in', async () => {

@@ -20,7 +20,7 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
     if (!(blockKinds as readonly string[]).includes(kind)) throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
     const forMs = lasts === undefined ? undefined : parseDuration(lasts);
     if (lasts !== undefined && (forMs === undefined || forMs <= 0)) throw new CommandProblem('usage', `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`);
-    const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because });
+    const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because }, 'usage');
     answerEither(options.json, { kind, name, isBlocked: true }, text);
     return 'done';
   });

@@ -15,7 +15,7 @@ async function serve(issuers?: readonly string[]): Promise<string> {
     switch (request.url) {
       case '/mcp': return json(401, {}, { 'www-authenticate': 'Bearer' });
       case '/.well-known/oauth-protected-resource/mcp': return json(200, { resource: `${origin}/mcp`, authorization_servers: issuers ?? [origin] });
-      case '/.well-known/oauth-authorization-server': return json(200, { issuer: origin, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, device_authorization_endpoint: `${origin}/device`, response_types_supported: ['code'] });
+      case '/.well-known/oauth-authorization-server': return json(200, { issuer: origin, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, device_authorization_endpoint: `${origin}/device`, response_types_supported: ['code'], authorization_endpoint: `${origin}/authorize`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true });
       case '/register': return json(201, { client_id: 'one', redirect_uris: [] });
       case '/device': return json(200, { device_code: 'device', user_code: `ABCD${escapes}`, verification_uri: `https://login.example/${escapes}`, expires_in: 60, interval: 0.01 });
       case '/token': return json(400, { error: 'access_denied', error_description: escapes });
@@ -31,6 +31,20 @@ async function serve(issuers?: readonly string[]): Promise<string> {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return `${origin}/mcp`;
 }
+
+it.each([
+  ['of another issuer', { iss: 'https://other.example' }, 'the browser came back from "https://other.example", and not from http://127.0.0.1'],
+  ['of another issuer that refuses', { iss: 'https://other.example', error: 'access_denied' }, 'the browser came back from "https://other.example", and not from http://127.0.0.1'],
+  ['without an issuer, where it always names itself', {}, 'the browser came back without the name of the issuer (iss)'],
+] as const)('an answer %s is not used, and said to be that', async (_what, answer, message) => {
+  const say = (text: string): void => {
+    const asked = new URL(/http\S+$/.exec(text)?.[0] ?? '').searchParams;
+    const back = new URL(asked.get('redirect_uri') ?? '');
+    back.search = new URLSearchParams({ code: 'one', state: asked.get('state') ?? '', ...answer }).toString();
+    void fetch(back);
+  };
+  await expect(signIn({ url: await serve(), usesDevice: false, opensBrowser: false, say })).rejects.toThrow(message);
+});
 
 it('the address and the code that a user is to type are shown without what would control the terminal', async () => {
   const said: string[] = [];

@@ -140,12 +140,24 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
       throw new SignInProblem('nobody has signed in for ten minutes');
     });
     const url = await Promise.race([answer, ended]);
+    checkSender(url.searchParams.get('iss'), configuration, issuer);
     return keptOf(await client.authorizationCodeGrant(configuration, url, { pkceCodeVerifier: verifier, expectedState: state }, { resource }), keptClient(configuration, issuer));
   } finally {
     clearTimeout(timer);
     server.close();
     server.closeIdleConnections();
   }
+}
+
+/**
+ * An answer of another authorization server than the asked one is taken for nothing, whatever else it says (RFC 9207, 2.4).
+ * @throws {SignInProblem}
+ */
+function checkSender(said: string | null, configuration: Configuration, issuer: string): void {
+  if (said === issuer) return;
+  const { authorization_response_iss_parameter_supported: says } = configuration.serverMetadata();
+  if (said !== null) throw new SignInProblem(`the browser came back from ${JSON.stringify(printable(said, 200))}, and not from ${issuer}, where the sign-in began (iss): nothing of it was used. Sign in again; if that repeats, the issuer says a wrong name, or somebody interferes`);
+  if (says === true) throw new SignInProblem(`the browser came back without the name of the issuer (iss), which ${issuer} always gives: nothing of the answer was used. Sign in again`);
 }
 
 /** Whether to sign in by a code that is typed on another device. */
