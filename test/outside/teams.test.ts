@@ -172,6 +172,7 @@ describe.each(shapes)('%s', (shape) => {
     expect((await ann.callTool('common__act-common')).last.result).toBeDefined();
     expect((await asOps('unblock', 'tool', 'common/wait')).status).toBe(0);
     expect(await asOps('unblock', 'tool', 'common/wait')).toMatchObject({ status: 5, output: expect.stringContaining('is not blocked') as string });
+    expect([await asOps('block', 'user', 'bob'), await asOps('unblock', 'person', 'bob')]).toMatchObject([{ status: 64, output: expect.stringContaining('ISSUER|SUBJECT') as string }, { status: 64 }]);
     modern[Symbol.dispose]();
   });
 

@@ -28,7 +28,7 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
 
 export function unblock(kind: string, name: string, options: ActOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const { text } = await askAdmin(options, 'DELETE', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`);
+    const { text } = await askAdmin(options, 'DELETE', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`, undefined, 'usage');
     answerEither(options.json, { kind, name, isBlocked: false }, text);
     return 'done';
   });
