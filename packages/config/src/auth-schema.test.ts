@@ -7,15 +7,35 @@ function problemsOf(proxy: string): readonly string[] {
 }
 
 describe('a proxy that names users', () => {
-  it.each(['0.0.0.0/0', '::/0', '10.0.0.1", "0.0.0.0/0'])('cannot be at every address: %s', (addresses) => {
+  it.each(['0.0.0.0/0', '::/0', '10.0.0.1", "0.0.0.0/0', '128.0.0.0/1', '8000::/1', '::ffff:0:0/96', '0:0:0:0:0:ffff:0:0/97'])('cannot be at every address: %s', (addresses) => {
     expect(problemsOf(`addresses: ["${addresses}"]`)).toEqual([expect.stringContaining('not every address')]);
   });
 
   it('may be in a network', () => {
-    for (const addresses of ['10.0.0.0/8', 'fd00::/8', '10.1.2.3', '10.0.0.0/10']) expect(problemsOf(`addresses: ["${addresses}"]`), addresses).toEqual([]);
+    for (const addresses of ['10.0.0.0/8', 'fc00::/7', '::ffff:10.0.0.1', '::ffff:a00:0/104', 'fd00::/8', '10.1.2.3', '10.0.0.0/10']) expect(problemsOf(`addresses: ["${addresses}"]`), addresses).toEqual([]);
   });
 
-  it.each(['userHeader: Authorization', 'userHeader: x-user, groupsHeader: cookie', 'userHeader: x-user, tenantHeader: Host'])('does not name them in a header with credentials, or one of the protocol: %s', (headers) => {
+  it.each(['userHeader: Authorization', 'userHeader: x-user, groupsHeader: cookie', 'userHeader: x-user, tenantHeader: Host', 'userHeader: X-Forwarded-For'])('does not name them in a header with credentials, or one of the protocol: %s', (headers) => {
     expect(problemsOf(`addresses: [10.1.2.3], ${headers}`)).toEqual([expect.stringContaining('expected a header that the proxy sets')]);
   });
+});
+
+it('a proxy names users, groups and tenants in headers of their own', () => {
+  expect(problemsOf('addresses: [10.1.2.3], userHeader: X-User, groupsHeader: x-user')).toEqual([expect.stringContaining('one of them is named twice')]);
+  expect(problemsOf('addresses: [10.1.2.3], userHeader: X-User, groupsHeader: x-groups, tenantHeader: x-tenant')).toEqual([]);
+});
+
+it.each([
+  ['auth: true', 'auth: expected ways for callers to prove who they are'],
+  ['auth: { apiKeys: { file: k } }', 'auth.apiKeys: unknown option; write keys: { file: keys.yaml }'],
+  ['auth: { none: true }', 'auth.none: unknown option; write auth: none'],
+  ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: https://a.example, audience: b }] }', 'unknown option; write auth: { audience: [...] }, beside `issuers`'],
+  ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: https://a.example/.well-known/openid-configuration }] }', 'expected the issuer, and not the address of its metadata'],
+  ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: "https://a.example/?tenant=b" }] }', 'no "?" and no "#"'],
+  ['auth: { keys: { file: k } }\nprofiles: { p: { tenants: ["acme "] } }', 'without blanks around it'],
+  ['auth: { keys: { file: k } }\nprofiles: { p: { tenants: ["*"] } }', '"*" stands for no other'],
+  ['tenants: { acme: {} }', 'tenants: unknown option; write `tenants` under a server or profile'],
+])('a mistake is refused with what to write instead: %s', (text, message) => {
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: `${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`, env: {}, readFile: () => '' });
+  expect('problems' in loaded ? loaded.problems.map((problem) => `${problem.path ?? ''}: ${problem.message}`).join('\n') : 'none').toContain(message);
 });

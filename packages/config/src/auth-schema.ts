@@ -7,10 +7,15 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
 const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' }).transform((name) => name.toLowerCase());
-/** Whoever is at one of these addresses can be anybody, so they cannot be all there are. */
-const proxyNetwork = network.refine((text) => !/\/0+$/.test(text), { error: 'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody' });
-/** Headers with credentials would end up in logs as the name of a user; the others are of the protocol. */
-const otherHeaders: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization', 'cookie', 'host', 'mcp-session-id']);
+/** The widest networks that belong to somebody have 8 bits of IPv4 (10.0.0.0/8) and 7 of IPv6 (fc00::/7). IPv4 within IPv6 has 96 bits more. */
+function isEverywhere(text: string): boolean {
+  const [address = '', bits] = text.split('/', 2);
+  return bits !== undefined && Number(bits) < (address.includes(':') ? (/^(0*:)*:?ffff:/i.test(address) ? 104 : 7) : 8);
+}
+/** Whoever is at one of these addresses can be anybody, so they cannot be all there are, or half of them. */
+const proxyNetwork = network.refine((text) => !isEverywhere(text), { error: 'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody' });
+/** Headers with credentials would end up in logs as the name of a user; the others are of the protocol, or name machines and programs. */
+const otherHeaders: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization', 'cookie', 'host', 'mcp-session-id', 'x-forwarded-for', 'x-real-ip', 'forwarded', 'user-agent']);
 const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), { error: ({ input }) => `expected a header that the proxy sets, and not ${String(input)}` });
 const claim = (fallback: string) => z.string().min(1).default(fallback);
 const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
@@ -20,10 +25,18 @@ const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'exp
 const required = z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat())).default({})
   .describe('Claims that a token must have, with the accepted values; a claim that is a list must contain one of them: `{ hd: example.com }`. Needed where the issuer serves other organizations too. A dot leads into a claim, as in `realm_access.roles`.');
 
-const tenantName = z.string().min(1).max(255);
+/** The name of a tenant, exactly as issuers, API keys and proxies give it. */
+export const tenantName = z.string().min(1).max(255)
+  .refine((text) => text === text.trim(), { error: 'expected the name of a tenant without blanks around it' })
+  .refine((text) => text !== '*', { error: 'expected the name of a tenant, and "*" stands for no other: leave `tenants` out for what is for everybody' });
+
+/** An issuer is a name, and its metadata are found below it (RFC 8414, 2 and 3; OpenID Connect Discovery, 4). */
+const issuerUrl = trustedUrl.max(512)
+  .refine((text) => !text.includes('/.well-known/'), { error: 'expected the issuer, and not the address of its metadata: what stands before /.well-known/, or the member `issuer` of the document there' })
+  .refine((text) => !/[?#]/.test(text), { error: 'expected an issuer, which has no "?" and no "#"' });
 
 const issuer = z.strictObject({
-  issuer: trustedUrl.max(512).describe('The issuer exactly as its tokens name it, such as "https://login.example.com". Its keys are found through its metadata.'),
+  issuer: issuerUrl.describe('The issuer exactly as its tokens name it, such as "https://login.example.com". Its keys are found through its metadata.'),
   jwksUri: trustedUrl.optional().describe('Address of the issuer\'s keys, for an issuer without metadata.'),
   algorithms: z.array(z.enum(algorithms)).min(1).default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
   tokenType: z.enum(['auto', 'at+jwt']).default('auto').describe('at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.'),
@@ -45,7 +58,7 @@ const proxy = z.strictObject({
   userHeader: proxyHeader.default('x-forwarded-user').describe('The header in which the proxy names the user. The proxy must remove it from requests of clients.'),
   groupsHeader: proxyHeader.optional().describe('The header in which the proxy names the user\'s groups, separated by commas.'),
   tenantHeader: proxyHeader.optional().describe('The header in which the proxy names the tenant. A request without it is refused.'),
-});
+}).refine(({ userHeader, groupsHeader, tenantHeader }) => new Set([userHeader, groupsHeader ?? 0, tenantHeader ?? 1]).size === 3, { error: 'the proxy names users, groups and tenants in headers of their own, and one of them is named twice' });
 
 const lasting = (fallback: string) => z.union([z.string(), z.number()])
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -54,7 +67,7 @@ const lasting = (fallback: string) => z.union([z.string(), z.number()])
 const atMost = (most: string, text: string) => lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
 
 const signIn = z.strictObject({
-  issuer: trustedUrl.max(512).describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
+  issuer: issuerUrl.describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.'),
   clientSecret: z.string().min(1).optional().describe('The secret of that client. Secret.'),
   scopes: z.array(scope).max(50).default(['openid', 'profile']).describe('Scopes that the provider is asked for. With `offline_access`, where the provider has it, the provider is asked at each refresh whether the sign-in still holds; without, a sign-in lasts as long as the token that the provider gave.'),
@@ -97,7 +110,7 @@ const clientCertificates = z.strictObject({
   caFile: z.string().min(1).describe('File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.'),
   required: z.boolean().default(false).describe('true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still prove by a token or key who it is. false: a certificate is one of several ways.'),
   subject: z.enum(['uri', 'commonName']).default('uri').describe('What identifies the caller. uri: the only URI among the subject alternative names, such as a SPIFFE ID. commonName: the common name of the subject.'),
-  uriPrefix: z.string().min(1).optional().describe('Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain.'),
+  uriPrefix: z.string().min(1).optional().describe('Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.'),
   groups: z.enum(['organization', 'organizationalUnit']).optional().describe('The part of the certificate\'s subject that names the caller\'s groups. Default: certificates give no groups.'),
 });
 
@@ -152,4 +165,4 @@ const ways = z.strictObject({
   .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, { error: 'registration with a token needs `registrationToken`', path: ['server', 'registration'] })
   .refine(({ issuers }) => issuers.filter(({ introspection }) => introspection !== undefined).length <= 1, { error: 'an opaque token does not say whose it is, so only one issuer can have introspection', path: ['issuers'] });
 
-export const authSchema = z.union([z.literal('none'), ways]);
+export const authSchema = z.union([z.literal('none'), ways], { error: 'expected ways for callers to prove who they are, such as `auth: { keys: { file: keys.yaml } }`, or "none"' });

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { checkAcross } from './across-options.ts';
 import { accessSchema } from './access-schema.ts';
 import { auditSchema } from './audit-schema.ts';
-import { authSchema } from './auth-schema.ts';
+import { authSchema, tenantName } from './auth-schema.ts';
 import { consoleSchema } from './console-schema.ts';
 import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
@@ -44,8 +44,7 @@ function hostPortProblem(text: string): string | undefined {
 
 const prefixMode = z.enum(['auto', 'always', 'never']);
 
-/** Names of tenants, exactly as issuers, API keys and proxies give them. */
-const tenants = z.array(z.string().min(1).max(255)).min(1).max(1_000).optional();
+const tenants = z.array(tenantName).min(1).max(1_000).optional();
 
 const toolSettings = z.strictObject({
   timeout: optionalDuration.describe('A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.'),

@@ -50,7 +50,18 @@ const known: Readonly<Record<string, string>> = {
   trust: 'an option of clients for their own use, which has no effect here: leave it out',
 };
 
+/** Options of the identity of callers that are looked for elsewhere than they are, by the place where they were written. */
+const elsewhere: Readonly<Record<string, string>> = {
+  'tenants': 'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/identity.md, Tenants)',
+  'issuers': 'write auth: { issuers: [...] }', 'apiKeys': 'write auth: { keys: { file: keys.yaml } }', 'authorization': 'write `auth`', 'authentication': 'write `auth`', 'oauth': 'write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway\'s own',
+  'auth.apiKeys': 'write keys: { file: keys.yaml }', 'auth.jwt': 'write issuers: [{ issuer: https://... }]', 'auth.oidc': 'write issuers: [{ issuer: https://... }]', 'auth.oauth': 'write issuers: [{ issuer: https://... }]', 'auth.issuer': 'write issuers: [{ issuer: https://... }]',
+  'auth.mtls': 'write clientCertificates: { caFile: ca.pem }', 'auth.roles': 'write admin: { roles: ... }', 'auth.tenants': 'write admin: { tenants: ... } for those who look after a tenant, and `tenants` under a server for those who may use it',
+  'auth.none': 'write auth: none', 'auth.anonymous': 'write auth: none', 'auth.issuers.audience': 'write auth: { audience: [...] }, beside `issuers`', 'auth.issuers.scopes': 'write auth: { scopes: [...] }, beside `issuers`',
+};
+
 function foreign(key: string, path: Path): string | undefined {
+  const place = [...path.filter((part) => typeof part === 'string'), key].join('.');
+  if (Object.hasOwn(elsewhere, place)) return `; ${elsewhere[place] as string}`;
   if (!Object.hasOwn(known, key) || (path.length !== 0 && path[0] !== 'mcpServers')) return undefined;
   return `; ${known[key] as string}`;
 }

@@ -45,3 +45,9 @@ it('two common names are nobody\'s, and a name with signs in it is taken as it i
   expect(await verdictOf({ subject: 'commonName' }, { subject: '/CN=ann/CN=bob' })).toMatchObject({ fault: { message: expect.stringContaining('more than one common name') as string } });
   expect(await verdictOf({ subject: 'uri' }, { otherNames: ['URI:https://example.org/a, URI:spiffe://example.org/admin'] })).toMatchObject({ subject: 'https://example.org/a, URI:spiffe://example.org/admin' });
 });
+
+it('a trust domain is a whole name, also where its slash is left out', async () => {
+  const options = { subject: 'uri', uriPrefix: 'spiffe://example.org' } as const;
+  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org.evil.example/ns/a'] })).toMatchObject({ fault: { message: expect.stringContaining('does not begin with spiffe://example.org/') as string } });
+  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org/ns/a'] })).toMatchObject({ subject: 'spiffe://example.org/ns/a' });
+});

@@ -27,6 +27,8 @@ const maxGroups = 64;
 const groupFields = { organization: 'O', organizationalUnit: 'OU' } as const;
 /** One subject alternative name as Node writes it: one with a comma or a quote is a JSON string (RFC 5280, 4.2.1.6). */
 const otherName = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/g;
+/** A URI without a path. */
+const trustDomain = /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/i;
 // oxlint-disable-next-line no-control-regex -- these characters are what it is about.
 const strange = /[\u0000-\u001F\u007F]/;
 
@@ -36,7 +38,8 @@ export class ClientCertificates {
   readonly #known = new WeakMap<Peer, Verdict>();
 
   constructor(options: ClientCertificatesOptions) {
-    this.#options = options;
+    // Without the slash, a trust domain would be the beginning of others: spiffe://example.org of spiffe://example.org.evil.example.
+    this.#options = options.uriPrefix !== undefined && trustDomain.test(options.uriPrefix) ? { ...options, uriPrefix: `${options.uriPrefix}/` } : options;
   }
 
   /** Who the other end is; undefined where it shows no certificate. */

@@ -57,6 +57,11 @@ export class KeySet {
     }
   };
 
+  /** Fetches the keys. @throws {KeysUnavailable} whose message says why that failed. */
+  load(): Promise<void> {
+    return this.#refresh();
+  }
+
   /**
    * The issuer's metadata (RFC 8414; OpenID Connect Discovery 1.0), which must name that issuer.
    * @throws {Error} in words.
@@ -110,5 +115,18 @@ export class KeySet {
       this.#options.failed((error as Error).message);
       throw new KeysUnavailable((error as Error).message, { cause: error });
     }
+  }
+}
+
+/**
+ * Asks an issuer for its metadata and keys, as the gateway does at the first token.
+ * @returns in words, why tokens of the issuer cannot be checked; undefined where they can.
+ */
+export async function issuerProblem(issuer: string, jwksUri: string | undefined): Promise<string | undefined> {
+  try {
+    await new KeySet({ issuer, jwksUri, failed: () => undefined }).load();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
   }
 }

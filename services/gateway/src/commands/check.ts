@@ -5,6 +5,7 @@ import type { Exit } from '../exit-codes.ts';
 import { accessProblems, accessWarnings } from '../access.ts';
 import { busProblem } from '../open-bus.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
+import { identityWarnings } from '../identity-warnings.ts';
 import { missingPrograms } from '../programs.ts';
 import { sharingWarning } from '../sharing.ts';
 import { digestOfAll, startsOf, type Start } from '../starts/starts.ts';
@@ -82,6 +83,7 @@ function warningsOf({ config, baseFolder, problemAt }: Settings, starts: readonl
   const [exposure, sharing] = [exposureWarning(config), sharingWarning(config)];
   return [
     ...(exposure === undefined ? [] : [problemAt(['listen'], exposure)]), ...[...(sharing === undefined ? [] : [sharing]), ...accessWarnings(config)].map((message) => ({ message })),
+    ...identityWarnings(config).map(({ path, message }) => problemAt(path, message)),
     ...(enabledServers(config).size === 0 ? [{ message: 'there are no servers: name some under mcpServers, or run "omnibus import" or "omnibus add"' }] : []),
     ...missingPrograms(config, baseFolder).map(({ server, problem }) => problemAt(['mcpServers', server, 'command'], problem)),
     ...startWarnings(config, starts).map(({ server, warning }) => problemAt(['mcpServers', server, 'command'], warning)),

@@ -14,6 +14,7 @@ import { tlsFilesOf, tlsFilesProblem } from '../tls-files.ts';
 import { busAddress, examineBus } from '../open-bus.ts';
 import { findSealingKeys } from '../sealing-key.ts';
 import { answer, answerJson, runCommand } from '../outcome.ts';
+import { identityFindings } from './identity-findings.ts';
 import { serverFindings } from './server-findings.ts';
 import { needSettings, type Overrides } from './settings.ts';
 
@@ -59,7 +60,7 @@ async function examine(options: DoctorOptions): Promise<Exit> {
   found({ about: 'Node', state: 'good', text: process.versions.node });
   const { role = 'all' } = options;
   for (const finding of await addressFindings(config, role)) found(finding);
-  for (const finding of [...exposureFindings(config), ...await tlsFindings(config, baseFolder)]) found(finding);
+  for (const finding of [...exposureFindings(config), ...await tlsFindings(config, baseFolder), ...await identityFindings(config, baseFolder, role === 'all' || role === 'edge')]) found(finding);
   for (const finding of await busFindings(config, baseFolder, role)) found(finding);
   if (role !== 'backend') for (const finding of sealingFindings(config, baseFolder)) found(finding);
   if (role === 'all' || role === 'backend') for (const finding of await serverFindings(config, baseFolder)) found(finding);

@@ -8,6 +8,7 @@ import { ConfigHistory } from '../admin/api/config-history.ts';
 import { banner, isConnecting, laterLines } from '../banner.ts';
 import { exposureProblem, exposureWarning } from '../exposure.ts';
 import { makeFirstKey } from '../first-key.ts';
+import { identityWarnings } from '../identity-warnings.ts';
 import { sharingWarning } from '../sharing.ts';
 import type { Discovered, KubernetesDiscovery, KubernetesDiscoveryOptions } from '../discovery/kubernetes.ts';
 import { startGateway, type Gateway, type Role } from '../compose.ts';
@@ -115,7 +116,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   sayFindings(settings, log);
   const unseen = changedSince(file, starts);
   if (unseen.length > 0) log.warn({ servers: unseen.map(({ server }) => server) }, 'these servers start something else than what somebody agreed to last; "omnibus check" shows it');
-  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config)].filter((warning) => warning !== undefined);
+  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config), ...identityWarnings(config).map(({ path, message }) => `${path.join('.')}: ${message}`)].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
   const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
   if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, settled, warnings);

@@ -1,0 +1,84 @@
+/** Finds options of `auth`, and tenants, that name somebody who can never come, or something that is not there: nothing fails, and nobody is let in. */
+import { enabledServers, type Config } from '@omnibus/config';
+import { compileSelector } from '@omnibus/policy';
+
+export interface IdentityWarning {
+  /** The place in the configuration. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
+
+export function identityWarnings(config: Config): readonly IdentityWarning[] {
+  const ways = config.auth === undefined || config.auth === 'none' ? undefined : config.auth;
+  return [...(ways === undefined ? [] : [...roleWarnings(config, ways), ...scopeWarnings(config, ways), ...addressWarnings(config, ways)]), ...tenantWarnings(config, ways)];
+}
+
+/** Issuers of the callers that the ways bring; undefined for those that are not known before they come. */
+function issuersOf({ publicUrl }: Config, { issuers, keys, proxy, clientCertificates, kubernetes, server }: Ways): ReadonlySet<string> | undefined {
+  if (kubernetes !== undefined && kubernetes.issuer === undefined) return undefined;
+  return new Set([
+    ...issuers.map(({ issuer }) => issuer), ...(keys === undefined ? [] : ['omnibus:keys']), ...(proxy === undefined ? [] : ['omnibus:proxy']), ...(clientCertificates === undefined ? [] : ['omnibus:certificates']),
+    ...(kubernetes?.issuer === undefined ? [] : [kubernetes.issuer]), ...(server === undefined || publicUrl === undefined ? [] : [publicUrl]),
+  ]);
+}
+
+function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
+  const { admin, keys } = ways;
+  if (admin === undefined) return [];
+  const issuers = issuersOf(config, ways);
+  const lists: readonly (readonly [path: readonly string[], people: readonly string[]])[] = [
+    ...Object.entries(admin.roles).map(([role, people]) => [['auth', 'admin', 'roles', role], people] as const),
+    ...Object.entries(admin.tenants).map(([tenant, people]) => [['auth', 'admin', 'tenants', tenant], people] as const),
+  ];
+  const found = lists.flatMap(([path, people]) => people.flatMap((who, index) => {
+    const message = absence(who, issuers, keys !== undefined);
+    return message === undefined ? [] : [{ path: [...path, index], message }];
+  }));
+  return lists.some(([, people]) => people.length > 0) ? found : [{ path: ['auth', 'admin'], message: 'nobody has a role here, so nobody may use the admin port: name somebody under `roles`, such as admin: [key:ann]' }];
+}
+
+/** Why nobody of a name can come. */
+function absence(who: string, issuers: ReadonlySet<string> | undefined, hasKeys: boolean): string | undefined {
+  if (who.startsWith('key:')) return hasKeys ? undefined : `${JSON.stringify(who)} is nobody: API keys are not accepted (\`auth.keys\`)`;
+  const issuer = who.startsWith('group:') ? undefined : who.slice(0, who.indexOf('|'));
+  if (issuer === undefined || issuers === undefined || issuers.has(issuer)) return undefined;
+  const meant = [...issuers].find((each) => each.replace(/\/$/, '').toLowerCase() === issuer.replace(/\/$/, '').toLowerCase());
+  return `${JSON.stringify(who)} is nobody: no caller is of the issuer ${issuer}${meant === undefined ? ` (known are ${[...issuers].join(', ')})` : `; write ${meant}, as its tokens do`}`;
+}
+
+function scopeWarnings(config: Config, { scopes, stepUp, issuers, server }: Ways): IdentityWarning[] {
+  const names = new Set(['', ...enabledServers(config).keys(), ...Object.keys(config.profiles)]);
+  const mayBeElsewhere = config.discovery.kubernetes.enabled;
+  return [
+    ...(scopes.length > 0 && issuers.length === 0 && server === undefined ? [{ path: ['auth', 'scopes'], message: 'without effect: only tokens of `issuers` and of a `server` have scopes' }] : []),
+    ...stepUp.flatMap(({ scope, for: what, endpoints }, index) => [
+      ...(scopes.includes(scope) ? [{ path: ['auth', 'stepUp', index, 'scope'], message: `without effect: every token has the scope ${scope} (\`auth.scopes\`)` }] : []),
+      ...(mayBeElsewhere ? [] : what.filter((text) => ![...enabledServers(config).keys()].some((name) => compileSelector(text).mayCover(name))).map((text) => ({ path: ['auth', 'stepUp', index, 'for'], message: `${JSON.stringify(text)} matches nothing of any server, so nothing needs the scope ${scope} by it` }))),
+      ...(mayBeElsewhere ? [] : endpoints.filter((name) => !names.has(name)).map((name) => ({ path: ['auth', 'stepUp', index, 'endpoints'], message: `there is no server and no profile ${JSON.stringify(name)}, so nothing needs the scope ${scope} by it` }))),
+    ]),
+  ];
+}
+
+/** Whoever reads tokens on their way can use them (OAuth 2.1, 1.5). */
+function addressWarnings({ publicUrl }: Config, { issuers }: Ways): IdentityWarning[] {
+  const isOpen = publicUrl?.startsWith('http:') === true && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl);
+  return isOpen && issuers.length > 0 ? [{ path: ['publicUrl'], message: 'clients send their tokens to this address in the clear, and many refuse to: give the gateway `tls`, or a proxy that has, and write https://' }] : [];
+}
+
+/** Tenants of which nobody can be: what is theirs alone is there for nobody. */
+function tenantWarnings({ mcpServers, profiles }: Config, ways: Ways | undefined): IdentityWarning[] {
+  // The file of keys, claims and headers name tenants that are not known here.
+  const areUnsaid = ways !== undefined && (ways.keys !== undefined || ways.proxy?.tenantHeader !== undefined || ways.server?.signIn?.tenant !== undefined || ways.issuers.some(({ tenant }) => tenant !== undefined));
+  const said = new Set(ways?.issuers.flatMap(({ ofTenant }) => ofTenant ?? []));
+  const how = 'a tenant comes from a claim (`tenant`) or `ofTenant` of an issuer, from a proxy (`tenantHeader`) or from an API key (`omnibus keys create --tenant`)';
+  const unreached = ([...Object.entries(mcpServers).map((each) => ['mcpServers', ...each] as const), ...Object.entries(profiles).map((each) => ['profiles', ...each] as const)]).flatMap(([part, name, { tenants }]) => (
+    tenants === undefined || areUnsaid || tenants.some((tenant) => said.has(tenant)) ? [] : [{ path: [part, name, 'tenants'], message: `no caller is of ${tenants.map((tenant) => JSON.stringify(tenant)).join(' or ')}, so it is there for nobody: ${how}` }]
+  ));
+  const empty = Object.entries(profiles).flatMap(([name, { tenants, servers }]) => {
+    const others = servers?.filter((server) => tenants !== undefined && mcpServers[server]?.tenants !== undefined && !tenants.some((tenant) => mcpServers[server]?.tenants?.includes(tenant) === true)) ?? [];
+    return others.map((server) => ({ path: ['profiles', name, 'servers', servers?.indexOf(server) ?? 0], message: `nobody sees the server ${server} in this profile: it is for the tenants ${mcpServers[server]?.tenants?.join(', ') ?? ''} only, and the profile for ${tenants?.join(', ') ?? ''}` }));
+  });
+  return [...unreached, ...empty];
+}
