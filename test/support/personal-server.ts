@@ -15,6 +15,8 @@ export interface PersonalOptions {
   readonly isModern?: boolean;
   /** Whether it, and its issuer, repeat everything that they were sent: a refused request in the error, a call in a result that is an error. */
   readonly isTalkative?: boolean;
+  /** Whether it and its issuer take and give only tokens that are bound to a key (DPoP). Proofs are not verified. */
+  readonly wantsProof?: boolean;
   /** A scope without which it refuses its lists (HTTP 403). */
   readonly listScope?: string;
   /** A scope without which it refuses calls (HTTP 403), and which its issuer gives nobody. */
@@ -106,7 +108,7 @@ export class PersonalServer implements AsyncDisposable {
     const [access, refresh] = [this.#secret('access'), this.#secret('refresh')];
     this.#access.set(access, { user, isGood: true });
     this.#refresh.set(refresh, user);
-    return { access_token: access, refresh_token: refresh, token_type: 'Bearer', expires_in: 3_600 };
+    return { access_token: access, refresh_token: refresh, token_type: this.#options.wantsProof === true ? 'DPoP' : 'Bearer', expires_in: 3_600 };
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -115,13 +117,14 @@ export class PersonalServer implements AsyncDisposable {
     const body = Buffer.concat(chunks).toString();
     const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
     const { origin } = this;
+    const { wantsProof = false } = this.#options;
     const url = new URL(request.url ?? '/', origin);
     const repeated = this.#options.isTalkative === true ? `${url.search} ${JSON.stringify(request.headers)} ${body}` : '';
     const refuse = (status: number, error: string): void => json(status, repeated === '' ? { error } : { error, error_description: repeated, error_uri: `${origin}/?${repeated}` });
     switch (url.pathname) {
-      case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'] });
+      case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'], dpop_bound_access_tokens_required: wantsProof });
       case '/.well-known/oauth-authorization-server':
-        return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, revocation_endpoint: `${origin}/revoke`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true });
+        return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, revocation_endpoint: `${origin}/revoke`, code_challenge_methods_supported: ['S256'], ...(wantsProof ? { dpop_signing_alg_values_supported: ['ES256'] } : {}), authorization_response_iss_parameter_supported: true });
       case '/register':
         if (this.isClosed) return refuse(403, 'access_denied');
         return json(201, { client_id: 'registered', client_secret: this.#secret('client'), ...(JSON.parse(body) as object) });
@@ -169,7 +172,8 @@ export class PersonalServer implements AsyncDisposable {
     if (request.method === 'DELETE') return void response.writeHead(200).end();
     if (request.method !== 'POST') return void response.writeHead(405).end();
     this.shown.add(request.headers.authorization ?? '');
-    const given = this.#access.get(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '');
+    const given = this.#access.get((wantsProof ? /^DPoP (.+)$/ : /^Bearer (.+)$/).exec(request.headers.authorization ?? '')?.[1] ?? '');
+    if (wantsProof && given !== undefined && request.headers['dpop'] === undefined) this.violations.push('a token without a proof');
     if (given?.isGood !== true) {
       response.setHeader('www-authenticate', `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`);
       return refuse(401, 'invalid_token');
