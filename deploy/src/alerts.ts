@@ -18,7 +18,7 @@ const failing = 'sum by (job, namespace, server) (rate(omnibus_upstream_calls_to
 
 export const alerts: readonly Alert[] = [
   {
-    name: 'OmnibusServerDown', severity: 'critical', for: '2m', expr: 'max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0',
+    name: 'OmnibusServerDown', severity: 'critical', for: '2m', expr: 'max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep|sign_in"}) == 0',
     summary: 'Server {{ $labels.server }} is down', description: 'No process of the gateway is connected to the server, and its tools have left every list.',
   },
   {

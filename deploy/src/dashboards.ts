@@ -43,8 +43,8 @@ const whole: readonly Dashboard[] = [
     panels: [
       stat('Requests', 'reqps', `sum(${rate('omnibus_client_requests_total')})`, 'Requests of clients a second.'),
       stat('Sessions', 'short', 'sum(omnibus_sessions)', 'Sessions of clients, in all states.'),
-      stat('Servers up', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep"}) == 1)', 'Servers that at least one process is connected to, or would be with the next call.'),
-      stat('Servers down', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep"}) == 0) or vector(0)', 'Servers no process is connected to: their tools are not in any list.'),
+      stat('Servers up', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep|sign_in"}) == 1)', 'Servers that at least one process is connected to, or would be with the next call.'),
+      stat('Servers down', 'short', 'count(max by (job, namespace, server) (omnibus_upstream_state{state=~"ready|asleep|sign_in"}) == 0) or vector(0)', 'Servers no process is connected to: their tools are not in any list.'),
       stat('Failed calls', 'percentunit', `sum(${rate('omnibus_upstream_calls_total', 'result=~"error|fault"')}) / sum(${rate('omnibus_upstream_calls_total')})`, 'Share of the calls that ended in an error of the server or of the gateway. Results with `isError` do not count.'),
       stat('Event streams', 'short', 'sum(omnibus_client_streams)', 'Streams clients listen on.'),
       graph('Requests by method', 'reqps', [['{{method}}', `sum by (method) (${rate('omnibus_client_requests_total')})`]], 'What clients ask for.'),

@@ -167,6 +167,12 @@ describe.each(shapes)('%s,', (shape) => {
     const [status, metrics] = await Promise.all([read('status'), read('metrics')]);
     expect(metrics).toMatch(/omnibus_sign_ins_wanted\{server="old"\} 1/);
     expect((JSON.parse(status) as { readonly servers: readonly object[] }).servers).toContainEqual(expect.objectContaining({ server: 'old', status: 'up', wantsSignIn: 1 }));
+    // A server that talks to nobody without a sign-in is not down.
+    expect(metrics).toMatch(/omnibus_upstream_state\{server="old",state="(?:sign_in|ready)"\} 1/);
+    const { servers: rows } = JSON.parse(await read('api/v1/servers')) as { readonly servers: readonly object[] };
+    expect(rows).toContainEqual(expect.objectContaining({ name: 'old', state: 'up', signIns: 1 }));
+    const { findings } = JSON.parse(await read('api/v1/overview')) as { readonly findings: readonly { readonly id: string }[] };
+    expect(findings.filter(({ id }) => id.startsWith('down'))).toEqual([]);
     const written = [...gateway.processes.map((each) => each.output()), status, metrics].join('\n');
     const secrets = Object.values(servers).flatMap((server) => server.secrets.filter((each) => !each.startsWith('session')));
     expect(secrets.length).toBeGreaterThan(12);

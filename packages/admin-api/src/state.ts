@@ -57,15 +57,16 @@ export type Processes = z.output<typeof processes>;
 
 export const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
 const serverInfo = { era: z.enum(['legacy', 'modern']).optional(), revision: z.string().optional(), lastWords: z.string().optional().describe('The last line on stderr, of a program.') };
+const signIns = counted.optional().describe('Users who came and have yet to sign in before it serves them; left out where nobody has to.');
 export const serverPlace = z.object({
   process: z.string(), state: z.enum(serverStates), problem: z.string().optional(), trouble: z.string().optional().describe('What kind of problem: program, ended, address, credentials, time, speech or configuration.'), since: at.optional(), running: counted, waiting: counted, connections: counted.describe('Besides the first.'),
-  tools: counted, prompts: counted, resources: counted, leftOut: counted, held: counted, ...serverInfo,
+  tools: counted, prompts: counted, resources: counted, leftOut: counted, held: counted, signIns, ...serverInfo,
 });
 export type ServerPlace = z.output<typeof serverPlace>;
 export const serverRow = z.object({
   name: z.string(), description: z.string().optional(), account: z.string().optional().describe('On whose account it is called; left out where it is sent no credentials.'), state: z.enum(serverStates), problem: z.string().optional(), advice: z.string().optional(),
   transport: z.enum(['stdio', 'http', 'sse', 'websocket']), since: at.optional(), tools: counted, prompts: counted, resources: counted,
-  leftOut: counted.describe('Entries that are in no list because they do not fit.'), held: counted.describe('Entries that wait to be approved.'), ...serverInfo,
+  leftOut: counted.describe('Entries that are in no list because they do not fit.'), held: counted.describe('Entries that wait to be approved.'), signIns, ...serverInfo,
   paused: z.object({ by: z.string(), since: at, until: at.optional(), because: z.string().optional() }).optional().describe('Nothing new is sent to it, and what runs there goes on. Its state is `paused` unless it is down besides.'),
   running: counted, waiting: counted, connections: counted, rates: rates.optional(), places: z.array(serverPlace).describe('Processes that are connected to it.'),
 });

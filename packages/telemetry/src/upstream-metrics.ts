@@ -5,8 +5,9 @@ import { Instruments } from './instruments.ts';
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
 const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fault', 'cancelled'];
 
-export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'asleep' | 'stopped';
-const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'asleep', 'stopped'];
+/** `sign_in`: the server is there, and talks to nobody who has not signed in. */
+export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'sign_in' | 'asleep' | 'stopped';
+const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'sign_in', 'asleep', 'stopped'];
 const credentialOutcomes = ['good', 'refused', 'unavailable'] as const;
 type CredentialOutcome = (typeof credentialOutcomes)[number];
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
@@ -60,7 +61,7 @@ export class UpstreamMetrics extends Instruments {
   readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'Values that did not match their schema, by server and by what they were: arguments of tools and prompts, results of tools, answers of clients to questions of the server.', ['server', 'what']);
   readonly #credentials = this.counter('omnibus_credential_requests_total', 'Requests to an issuer for a token for an upstream server, by outcome: a token (good), a refusal, or no answer (unavailable).', ['server', 'outcome']);
   readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).', ['server', 'cause']);
-  readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others.', ['server', 'state']);
+  readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others. sign_in: the server is there, and each user has to sign in first.', ['server', 'state']);
   readonly #paused = this.gauge('omnibus_upstream_paused', '1 while a server is paused (omnibus pause): nothing new is sent to it. 0 for the others.', ['server']);
   readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
   readonly #waiting = this.gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
@@ -121,6 +122,7 @@ export class UpstreamMetrics extends Instruments {
   }
 
   state(server: ServerName, state: UpstreamState): void {
+    if (this.#current.get(server)?.state === state) return;
     for (const other of upstreamStates) this.#states.set({ server, state: other }, other === state ? 1 : 0);
     this.#current.set(server, { state, since: Date.now() });
   }

@@ -19,6 +19,8 @@ export interface ConnectionOptions extends RunOptions {
   readonly isTakenInTurn: () => boolean;
   /** Whether its state is the state of the server in the metrics. */
   readonly isBase: boolean;
+  /** Of the first connection: whether the server talks to nobody without a sign-in. */
+  readonly wantsSignIn?: () => boolean;
   /** What is known of the server's era; all its connections share this object. */
   readonly era: Era;
   /** The input schema of a tool, which may demand that arguments are repeated in headers. */

@@ -82,6 +82,7 @@ export class ConnectionFactory {
       owner: undefined,
       isTakenInTurn: () => false,
       isBase: true,
+      wantsSignIn: () => this.#options.credentials?.users?.wantsSignIn === true,
       capabilities: isolation === 'shared' ? everyCapability : {},
       createTransport: (hears) => this.#transports.create(hears, true, this.#options.credentials?.base),
       isExclusive: command !== undefined,

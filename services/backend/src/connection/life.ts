@@ -66,7 +66,13 @@ export class ConnectionLife {
         cancelSettling: () => this.#settling?.cancel(),
       },
     }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
-    if (options.isBase) this.#actor.subscribe(({ value }) => options.metrics.upstream.state(options.server, value === 'negotiating' ? 'connecting' : value));
+    if (options.isBase) {
+      this.#actor.subscribe(({ value, context: { trouble } }) => {
+        // A server that talks to nobody without a sign-in is tried again and again, and is not down.
+        const isWaiting = value !== 'ready' && value !== 'asleep' && value !== 'stopped' && trouble === 'credentials' && options.wantsSignIn?.() === true;
+        options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : value === 'negotiating' ? 'connecting' : value);
+      });
+    }
   }
 
   /** Whether a request can succeed: the connection is ready, or is being opened and has not failed so far. */

@@ -50,7 +50,7 @@ function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; rea
           <td><a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>{server.name}</a></td>
           <td class="nowrap"><ServerState state={server.state} /> {server.since !== undefined && <span class="dim"><Ago at={server.since} isSince /></span>}</td>
           <td>{server.era ?? '–'}</td>
-          <td class="number">{server.tools}{server.held > 0 && <span class="warn-text" title="entries that wait to be approved"> +{server.held} held</span>}</td>
+          <td class="number">{server.tools}{server.held > 0 && <span class="warn-text" title="entries that wait to be approved"> +{server.held} held</span>}{server.signIns !== undefined && <span class="dim" title="users who have yet to sign in"> {count(server.signIns, 'sign-in')} wanted</span>}</td>
           <td class="number">{server.running} / {server.waiting}</td>
           <td class="number">{server.rates?.p50 === undefined ? '–' : duration(server.rates.p50)}</td>
           <td class="number">{server.rates?.p95 === undefined ? '–' : duration(server.rates.p95)}</td>

@@ -184,9 +184,9 @@ function rowOf(name: string, settings: ServerConfig | undefined, places: readonl
   const state = settings?.disabled === true ? 'disabled' : (best?.state ?? 'unknown');
   const sum = (count: (place: ServerPlace) => number): number => places.reduce((all, place) => all + count(place), 0);
   const problem = state === 'up' || state === 'disabled' ? best?.problem : (best?.problem ?? (state === 'unknown' ? 'no process that connects to it answers' : undefined));
-  const { tools = 0, prompts = 0, resources = 0, leftOut = 0, held = 0, since, era, revision, lastWords } = best ?? {};
+  const { tools = 0, prompts = 0, resources = 0, leftOut = 0, held = 0, since, era, revision, lastWords, signIns } = best ?? {};
   const account = settings === undefined ? undefined : accountOf(settings, config);
-  const known = Object.fromEntries(Object.entries({ description: settings?.description, account, problem, since, era, revision, lastWords, rates }).filter(([, value]) => value !== undefined));
+  const known = Object.fromEntries(Object.entries({ description: settings?.description, account, problem, since, era, revision, lastWords, rates, signIns }).filter(([, value]) => value !== undefined));
   return {
     name, state, transport: transportOf(settings), tools, prompts, resources, leftOut, held, ...known,
     ...(state === 'down' && problem !== undefined ? { advice: adviceFor(best?.trouble as ServerTrouble | undefined, settings?.command) } : {}),

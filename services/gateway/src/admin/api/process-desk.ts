@@ -94,16 +94,17 @@ export class ProcessDesk {
   #servers(): JsonObject | undefined {
     const { backend, metrics } = this.#options;
     const loads = backend()?.loads;
-    const unreadableAt = new Map(this.#options.status().servers?.map(({ server, unreadable }) => [server as string, unreadable]));
+    const said = new Map(this.#options.status().servers?.map((each) => [each.server as string, each]));
     return loads === undefined ? undefined : {
       servers: loads.map(({ record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, held = [] }, running, waiting, connections, lastWords }) => {
         const current = metrics.upstream.stateOf(server as ServerName);
         const state = stateOf(current?.state, status);
-        const unreadable = unreadableAt.get(server);
+        const { unreadable, wantsSignIn } = said.get(server) ?? {};
         const problem = own ?? (unreadable === undefined ? undefined : `connections of ${unreadable} users cannot be decrypted, because a key of the vault is missing: omnibus vault status`);
         return {
           server, state, ...(problem === undefined || state === 'asleep' ? {} : { problem, ...(trouble === undefined ? {} : { trouble }) }), ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }), running, waiting, connections,
           tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length + lists.resourceTemplates.length, leftOut, held: held.length,
+          ...(wantsSignIn === undefined || wantsSignIn === 0 ? {} : { signIns: wantsSignIn }),
           ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }), ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
         };
       }),
@@ -126,7 +127,7 @@ export class ProcessDesk {
 function stateOf(state: UpstreamState | undefined, status: 'up' | 'down'): 'up' | 'down' | 'connecting' | 'asleep' {
   if (state === 'asleep') return 'asleep';
   if (state === 'connecting' || state === 'idle') return 'connecting';
-  return state === 'ready' && status === 'up' ? 'up' : 'down';
+  return (state === 'ready' || state === 'sign_in') && status === 'up' ? 'up' : 'down';
 }
 
 function textOf(value: string | number | undefined): string | undefined {
