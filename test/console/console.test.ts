@@ -117,7 +117,7 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   /** Every view, with a text that appears only when its data are shown. */
   const views = [
     ['overview', 'server gone is down'], ['servers', 'shop'], ['servers/gone', 'cannot connect'], ['servers/shop', 'Program'], ['catalogue', 'shop__order'], ['catalogue/shop__order', 'Places an order'],
-    ['try', 'shop__stock'], ['try/shop__order', 'customer'], ['calls', 'Nothing was called since'], ['calls?outcome=failed', 'has failed'], ['sessions', 'Nobody has a session'], ['topology', 'backend'], ['approvals', 'No call waits to be approved'], ['trust', 'compared with nothing'], ['trust/evil', 'costly schema'], ['policy', 'There are no rules'], ['audit', 'for the roles auditor and admin'], ['configuration', 'mcpServers.shop'], ['nowhere', 'no such view'],
+    ['try', 'shop__stock'], ['try/shop__order', 'customer'], ['calls', 'Nothing was called since'], ['calls?outcome=failed', 'has failed'], ['sessions', 'Nobody has a session'], ['connections', 'Nobody has signed in at a server'], ['topology', 'backend'], ['approvals', 'No call waits to be approved'], ['trust', 'compared with nothing'], ['trust/evil', 'costly schema'], ['policy', 'There are no rules'], ['audit', 'for the roles auditor and admin'], ['configuration', 'mcpServers.shop'], ['nowhere', 'no such view'],
   ] as const;
 
   it('every view shows what it is about, and axe finds nothing, by day and by night', async () => {

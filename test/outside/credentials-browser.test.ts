@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chromiumPath, launch } from '../console/browser.ts';
+import { chromiumPath, launch, openConsole } from '../console/browser.ts';
 import { Balancer } from '../support/balancer.ts';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { PersonalServer } from '../support/personal-server.ts';
@@ -167,6 +167,27 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('%s,', (shape) => {
       await context.close();
     }
     expect(await whose(ben.modern, 'untouched')).toBe('ben-there untouched');
+  });
+
+  it('the console shows what users have connected, and revokes one connection: its user is asked again, and other connections go on', async () => {
+    const seen = await openConsole(browser, await gateway.admin(gateway.edge), {}, '#/connections');
+    const { page } = seen;
+    const row = page.getByRole('row').filter({ hasText: 'ben' }).filter({ hasText: 'notes' });
+    await row.getByText('● connected').waitFor();
+    await page.getByRole('row').filter({ hasText: 'ann' }).getByText('has to sign in again').waitFor();
+    expect(await page.getByRole('row').filter({ hasText: 'ann' }).count()).toBe(2);
+    expect(await seen.findings()).toEqual([]);
+    const before = server.revoked.length;
+    await row.getByRole('button', { name: /Revoke/ }).click();
+    await page.getByRole('button', { name: 'Revoke it' }).click();
+    await page.getByText('The issuer has taken the tokens back.').waitFor();
+    await row.waitFor({ state: 'detached' });
+    expect(server.revoked).toHaveLength(before + 1);
+    const address = await ben.addressOf('notes__whose');
+    for (const person of [ann, ben]) expect(textOf(await person.old.callTool({ name: 'other__whose', arguments: { mark: 'goes on' } }))).toBe(`${accountOf(person)} goes on`);
+    await shows(await ben.signIn(address, 'ben-there'), 'You are signed in');
+    expect([seen.complaints, seen.strangers]).toEqual([[], []]);
+    await seen.close();
   });
 
   it('what a user has connected is ended with the user, at the issuers too, and the other goes on', async () => {

@@ -1,6 +1,7 @@
 /** The operations of the API, one row each; the routes, the OpenAPI document and its test are made from them. */
 import { z } from 'zod';
 import { catalogue, catalogueKinds, configuration, ended, logs, overview, paused, processes, rateHistory, restarted, serverPage, servers, sessionPage, sessions, summary } from './state.ts';
+import { connectionRevoked, connections } from './connections.ts';
 import { auditQuery, auditRecord, auditRecords, recordQuery, verifyQuery } from './audit.ts';
 import { explained, explainQuery, policy, sees, seesQuery } from './policy.ts';
 import { callPage, calls, failures, payloads, replay, stateTopics, watchFilter } from './traffic.ts';
@@ -52,6 +53,8 @@ export const operations = {
   sessions: { method: 'get', path: '/sessions', summary: 'Clients with a session.', answer: sessions, query: page.extend({ client: z.string().max(200).optional(), endpoint: z.string().max(64).optional() }) },
   session: { method: 'get', path: '/sessions/{key}', summary: 'One session.', answer: sessionPage },
   end: { method: 'delete', path: '/sessions/{key}', summary: 'Ends a session, and what is open in it.', answer: ended },
+  connections: { method: 'get', path: '/connections', summary: 'What users have connected to servers by signing in there, without secrets. Asked at a process that serves clients.', answer: connections },
+  revoke: { method: 'delete', path: '/connections/{connection}', summary: 'Revokes a connection, `SERVER|PRINCIPAL`, here and at its issuer. Its user is asked to sign in again.', answer: connectionRevoked },
   configuration: { method: 'get', path: '/configuration', summary: 'What is in force in this process, where it is from, and what was refused.', answer: configuration },
   policy: { method: 'get', path: '/policy', summary: 'The rules in force that say who may do what, and where they are from.', answer: policy, query: page },
   explain: { method: 'get', path: '/policy/explain', summary: 'Whether a caller may use something, which rule decides, and what each other rule says. Nothing is called.', answer: explained, query: explainQuery },

@@ -9,6 +9,7 @@ export const views = [
   { name: 'try', title: 'Try', key: 't', asks: 'What does it do, really?' },
   { name: 'calls', title: 'Calls', key: 'l', asks: 'What happens now, and where did the time go?' },
   { name: 'sessions', title: 'Sessions', key: 'e', asks: 'Who is connected, with what, and where?' },
+  { name: 'connections', title: 'Connections', key: 'n', asks: 'Who has signed in where?' },
   { name: 'topology', title: 'Topology', key: 'p', asks: 'Which processes are there?' },
   { name: 'approvals', title: 'Approvals', key: 'a', asks: 'Which calls wait for somebody to approve them?' },
   { name: 'trust', title: 'Trust', key: 'r', asks: 'What do servers say that nobody has approved?' },

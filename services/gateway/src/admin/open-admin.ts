@@ -47,7 +47,7 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** Undefined in a process without one, and while it starts. */
   readonly edge: () => Edge | undefined;
   /** What the API shows of this process. */
-  readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'denied' | 'sealingKeys' | 'status' | 'baseFolder' | 'blocks'>;
+  readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'denied' | 'sealingKeys' | 'status' | 'baseFolder' | 'blocks' | 'edgeBus'>;
 }
 
 /** The port, and its questions and answers over the bus. */
@@ -63,7 +63,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
   const access = new AdminAccess({ config, authenticator, recovery, metrics, faults, audit });
   const api = openAdminApi({
-    ...shown, config, baseFolder, blocks: () => kept()?.blocks, access, metrics, log, status, sealingKeys, onFault: options.onFault,
+    ...shown, config, baseFolder, edgeBus, blocks: () => kept()?.blocks, access, metrics, log, status, sealingKeys, onFault: options.onFault,
     denied: (request, act, details) => recordAct(audit(), access.of(request), request, act, { outcome: 'denied', details }),
     note: (request, act, details) => {
       log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');

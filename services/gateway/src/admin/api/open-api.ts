@@ -14,6 +14,7 @@ import { AuditBoard } from './audit-board.ts';
 import { AuditDesk } from './audit-desk.ts';
 import { tellVerified } from './audit-verify.ts';
 import { Board } from './board.ts';
+import { connectionHandlers } from './connection-handlers.ts';
 import type { ConfigHistory } from './config-history.ts';
 import { DefinitionsOfAll } from './definition-board.ts';
 import { definitionQuestions } from './definition-desk.ts';
@@ -51,6 +52,8 @@ export interface OpenApiOptions extends Omit<ProcessDeskOptions, 'more'>, Omit<A
   /** Records a refused change in the audit. */
   readonly denied: (request: ApiRequest<'overview'>['request'], act: string, details: ActDetails) => void;
   readonly sealingKeys: SealingKeys | undefined;
+  /** Undefined in a process that serves no clients. */
+  readonly edgeBus: () => Bus | undefined;
 }
 
 export interface Api {
@@ -210,6 +213,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     call: ({ given }) => callBoard().call(given),
     replay: async ({ given, query }) => replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
     failures: () => callBoard().failures(),
+    ...connectionHandlers({ config, edgeBus: options.edgeBus, note }),
     ...trustHandlers({ access, approvals, definitions, note, denied: options.denied }),
     watch,
     openapi: () => Promise.resolve({ ...openApi(version) }),

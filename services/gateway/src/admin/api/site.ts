@@ -36,6 +36,7 @@ const acts: Readonly<Record<OperationName, AdminAct>> = {
   overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', rates: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
   configuration: 'configuration', policy: 'policy', explain: 'policy', sees: 'policy', audit: 'audit', auditRecord: 'audit', auditVerify: 'audit',
   calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', pause: 'blocks.change', resume: 'blocks.change', end: 'sessions.end',
+  connections: 'connections.list', revoke: 'connections.change',
   approvals: 'approvals.list', approval: 'approvals.list', decide: 'approvals.decide', definitions: 'definitions.list', serverDefinitions: 'definitions.list', approve: 'definitions.approve',
 };
 
