@@ -115,6 +115,7 @@ it('of two credentials none counts, and one in the address opens nothing', async
     expect(ask(undefined, rootEndpoint, `/mcp?${name}=${key}`)).toBe('auth.query');
     expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?a=b&${name}=${key}`)).toBe('auth.query');
   }
+  for (const query of [`key=${key}`, `a=1&q=Bearer%20${key}`, 'x=eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2ln', 'X-API-Key=one', 'authorization=Bearer+one']) expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?${query}`), query).toBe('auth.query');
   expect(ask(`Bearer ${key}`, rootEndpoint, '/messages?sessionId=x')).toMatchObject({ subject: 'ann' });
 });
 

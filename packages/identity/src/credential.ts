@@ -28,11 +28,13 @@ export function credentialOf({ headers: { authorization }, rawHeaders }: Request
   return token !== '' && !strange.test(token) ? token : { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
 }
 
-const secretParameters: ReadonlySet<string> = new Set(['access_token', 'token', 'api_key', 'apikey']);
+const secretParameters: ReadonlySet<string> = new Set(['access_token', 'token', 'id_token', 'api_key', 'api-key', 'apikey', 'x-api-key', 'authorization', 'bearer']);
+/** An API key of the gateway, or a signed token, whatever the parameter is called. */
+const secretValue = /^(Bearer )?(omk_[0-9a-f]+_|eyJ[\w-]*\.eyJ[\w-]*\.)/i;
 
 /** A credential in an address ends up in logs and histories, so it is refused (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
 export function queryProblem(url: string): GatewayFault | undefined {
   const start = url.indexOf('?');
   // Names may be percent-encoded.
-  return start >= 0 && [...new URLSearchParams(url.slice(start)).keys()].some((name) => secretParameters.has(name.toLowerCase())) ? fault('auth.query') : undefined;
+  return start >= 0 && [...new URLSearchParams(url.slice(start))].some(([name, value]) => secretParameters.has(name.toLowerCase()) || secretValue.test(value)) ? fault('auth.query') : undefined;
 }

@@ -54,6 +54,7 @@ it('a token of a user without the configured claim is not taken for one of the p
   expect(await problemOf(await signed({ sub: 'ci', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: 'ci@clients', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: undefined, client_id: 'ci' }))).toBe('accepted client:ci');
+  for (const more of [{}, { client_id: 'editor' }]) expect(await problemOf(await signed({ uid: 'client:ci', ...more }))).toContain('begins with "client:"');
 });
 
 it('what an issuer says to be null is not there', async () => {

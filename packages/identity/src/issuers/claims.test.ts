@@ -41,3 +41,8 @@ it('a tenant is named by a claim, or is that of the issuer; the same name in two
   expect(fixed.facts.principal).not.toBe(none.facts.principal);
   expect(of({ tenant: 'org' }, { org: 'x'.repeat(256) })).toContain('too long');
 });
+
+it('a time that is no date any more is the last one that is', () => {
+  const proof = proofOf({ sub: 'ann', exp: Number.MAX_SAFE_INTEGER }, 'https://login.example', { subject: 'sub', groups: 'groups' });
+  expect(typeof proof !== 'string' && new Date(proof.facts.expiresAt as number).toISOString()).toBe('+275760-09-13T00:00:00.000Z');
+});

@@ -30,6 +30,10 @@ const maxClaimBytes = 1_024;
 const maxGroups = 200;
 const maxScopes = 200;
 const maxActors = 4;
+/** What the subjects of programs begin with that got a token for themselves. */
+const ofProgram = 'client:';
+/** The latest time that can be said as a date (ECMA-262, Time Values). */
+const latestMs = 8_640_000_000_000_000;
 /** Tolerance for differing clocks. */
 export const toleranceSeconds = 30;
 
@@ -58,8 +62,11 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const claims = withoutNulls(said);
   // RFC 9068 and OpenID Connect; Okta; version 1 of Entra.
   const client = textOf(claims['client_id']) ?? textOf(claims['azp']) ?? textOf(claims['cid']) ?? textOf(claims['appid']);
-  const subject = textOf(claims[names.subject]) ?? (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client) ? `client:${client}` : undefined);
+  const named = textOf(claims[names.subject]);
+  const subject = named ?? (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client) ? `${ofProgram}${client}` : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
+  // Where users choose the text of the claim, one of them would be the program otherwise.
+  if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`) return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
   if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
   const groups = groupsOf(claims, names.groups);
   if (typeof groups === 'string') return groups;
@@ -87,7 +94,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
     facts: {
       issuer, subject, tenant, actors, groups, ...(told === undefined ? {} : { claims: told }), scopes, client, key: undefined, grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors),
-      expiresAt: exp === undefined ? undefined : (exp + toleranceSeconds) * 1_000,
+      expiresAt: exp === undefined ? undefined : Math.min(latestMs, (exp + toleranceSeconds) * 1_000),
     },
   };
 }
