@@ -3,6 +3,7 @@
  * call, and a call of a tool that needs a further scope.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { digestOf, formatUsers } from '@omnibus/authorization';
@@ -30,15 +31,13 @@ interface OAuthProgram {
   /** Its output: the address that the user has to open, and the answer to its call. */
   readonly address: RegExp;
   readonly said: RegExp;
-  /** Whether it asks its user for further scopes when a call is refused for them (2025-11-25 authorization, Step-Up Authorization Flow). */
-  readonly stepsUp: boolean;
 }
 
 const programs = usable<OAuthProgram>([
-  { name: 'the Python SDK', needs: [pythonSdks], start: (url) => startProcess(pythonSdks.python, [join(root, 'test/direct/python/sign_in.py'), url]), address: /^open (\S+)$/, said: /^said (.+)$/, stepsUp: true },
-  { name: 'the Go SDK', needs: [goClient], start: (url) => startProcess(goClient.signIn, [url]), address: /^open (\S+)$/, said: /^said (.+)$/, stepsUp: true },
+  { name: 'the Python SDK', needs: [pythonSdks], start: (url) => startProcess(pythonSdks.python, [join(root, 'test/direct/python/sign_in.py'), url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
+  { name: 'the Go SDK', needs: [goClient], start: (url) => startProcess(goClient.signIn, [url]), address: /^open (\S+)$/, said: /^said (.+)$/ },
   {
-    name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/, stepsUp: false,
+    name: 'mcp-remote', needs: [mcpRemote], address: /^(?:Browser opened.*|\s*)(http:\/\/127\.0\.0\.1:\d+\/authorize\?\S+)$/, said: /"id":2.*"text":"([^"]+)"/,
     start(url) {
       // The program finds no browser on its PATH, so none is opened.
       const running = startProcess(process.execPath, [mcpRemote.program, url], { MCP_REMOTE_CONFIG_DIR: join(folder, 'mcp-remote'), PATH: join(folder, 'nothing') }, 'pipe');
@@ -79,12 +78,28 @@ it.each(programs)('$name signs in by itself, and calls a tool', { timeout: 120_0
   expect(running.output()).not.toContain('Traceback');
 });
 
-/** The first address asks for what every request needs, the second for what the tool needs besides; no order of scopes means anything (RFC 6749 section 3.3). */
-const [first, second] = [/^open (\S+[?&]scope=(?![^&\s]*paid)\S+)$/, /^open (\S+[?&]scope=(?=[^&\s]*\bmcp\b)[^&\s]*paid(?::|%3A)call\S*)$/];
+/** Resolves when the program listens for the answer to a request for authorization; mcp-remote begins to after it has shown the address. */
+async function untilListening(address: URL): Promise<void> {
+  const { hostname, port } = new URL(address.searchParams.get('redirect_uri') ?? '');
+  const listens = (): Promise<boolean> => new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(true);
+    }).on('error', () => resolve(false));
+  });
+  await expect.poll(listens, { timeout: 60_000 }).toBe(true);
+}
 
-it.each(programs.filter(({ stepsUp }) => stepsUp))('$name asks its user for the scope that a tool needs when it calls the tool, and calls it again', { timeout: 120_000 }, async ({ start, said }) => {
+/** The first address asks for what every request needs, the second for what the tool needs besides; no order of scopes means anything (RFC 6749 section 3.3). */
+const [first, second] = [/(http\S+[?&]scope=(?![^&\s]*paid)\S+)$/, /(http\S+[?&]scope=(?=[^&\s]*\bmcp\b)[^&\s]*paid(?::|%3A)call\S*)$/];
+
+it.each(programs)('$name asks its user for the scope that a tool needs when it calls the tool, and calls it again', { timeout: 120_000 }, async ({ start, said }) => {
   await using walker = fetchWalker();
   await using running = start(`${front.url}/mcp/paid`);
-  for (const address of [first, second]) await walker.visit(new URL((await running.line(address))[1] as string), ann);
+  for (const shown of [first, second]) {
+    const address = new URL((await running.line(shown))[1] as string);
+    await untilListening(address);
+    await walker.visit(address, ann);
+  }
   expect((await running.line(said))[1]).toBeTruthy();
 });

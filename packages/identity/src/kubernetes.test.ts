@@ -32,6 +32,8 @@ class ApiServer {
   readonly known = new Map<string, readonly string[]>();
   mayReview = true;
   isBroken = false;
+  /** It closes the connection of the next request without an answer, as when it is started again. */
+  dropsNext = false;
 
   constructor(tls: { readonly cert: string; readonly key: string }) {
     this.server = createServer({ cert: tls.cert, key: tls.key }, (request, response) => void this.#answer(request, response));
@@ -41,7 +43,10 @@ class ApiServer {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const say = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    if (this.isBroken) say(500, { kind: 'Status', code: 500 });
+    if (this.dropsNext) {
+      this.dropsNext = false;
+      request.socket.destroy();
+    } else if (this.isBroken) say(500, { kind: 'Status', code: 500 });
     else if (request.method !== 'POST' || request.url !== '/apis/authentication.k8s.io/v1/tokenreviews') say(404, { kind: 'Status', code: 404 });
     else if (request.headers.authorization !== `Bearer ${await ownToken}`) say(401, { kind: 'Status', code: 401 });
     else if (!this.mayReview) say(403, { kind: 'Status', code: 403, message: 'tokenreviews.authentication.k8s.io is forbidden' });
@@ -122,6 +127,26 @@ describe('a token of a service account', () => {
     expect(warnings).toHaveLength(1);
     [api.mayReview, api.isBroken] = [true, false];
     api.known.set(bearer, [audience]);
+    expect(await verify(bearer)).toMatchObject({ subject: account.username });
+  });
+
+  it('is asked about again when the API server has closed the connection that was kept from before', async () => {
+    const [first, second] = [await token(), await token({ jti: '2' })];
+    for (const bearer of [first, second]) api.known.set(bearer, [audience]);
+    expect(await verify(first)).toMatchObject({ subject: account.username });
+    api.dropsNext = true;
+    expect(await verify(second)).toMatchObject({ subject: account.username });
+    expect([api.reviews.length, warnings]).toEqual([2, []]);
+  });
+
+  it('is asked about with the token of the gateway and the authority that are in the files now; one that has expired is named', async () => {
+    const replaced = await issuer.token({ sub: 'system:serviceaccount:omnibus:gateway', aud: 'https://kubernetes.default.svc', jti: 'next' });
+    const bearer = await token();
+    api.known.set(bearer, [audience]);
+    ownToken = Promise.resolve(replaced);
+    expect(await verify(bearer)).toMatchObject({ fault: { reason: 'auth.unavailable' } });
+    expect(warnings).toEqual([expect.stringContaining('the token in auth.kubernetes.tokenFile is not accepted')]);
+    await writeFile(tokenFile, replaced);
     expect(await verify(bearer)).toMatchObject({ subject: account.username });
   });
 

@@ -13,6 +13,7 @@ describe('what a client says of itself', () => {
     [['http://127.0.0.1:33418/', 'https://vscode.dev/redirect'], 'native'],
     [['http://app.example/callback'], 'invalid_redirect_uri'], [['http://127.0.0.1.evil.example/'], 'invalid_redirect_uri'], [['http://localhost.evil.example/'], 'invalid_redirect_uri'], [['https://a@evil.example/'], 'invalid_redirect_uri'], [['https://app.example/#'], 'invalid_redirect_uri'],
     [['JavaScript:alert(1)'], 'invalid_redirect_uri'], [['data:text/html,x'], 'invalid_redirect_uri'], [['file:///etc/passwd'], 'invalid_redirect_uri'], [['intent://x'], 'invalid_redirect_uri'], [['https://app.exa\nmple/x'], 'invalid_redirect_uri'], [['https://app.example/ x'], 'invalid_redirect_uri'], [['https:\\\\app.example\\x'], 'invalid_redirect_uri'], [['com.app:/x\r\ny'], 'invalid_redirect_uri'], [['/callback'], 'invalid_redirect_uri'],
+    [['https:app.example'], 'invalid_redirect_uri'], [['https:///app.example'], 'invalid_redirect_uri'], [['http:127.0.0.1/callback'], 'invalid_redirect_uri'], [['tel:1'], 'invalid_redirect_uri'], [['ms-msdt:/x'], 'invalid_redirect_uri'],
   ])('%j makes it %s', (uris, expected) => {
     expect(kindOf(...uris)).toBe(expected);
   });

@@ -12,8 +12,8 @@ const authMethods = ['none', 'client_secret_basic', 'client_secret_post'];
 const loopback = /^(localhost|127\.0\.0\.1|\[::1\])$/;
 /** Characters that no address has (RFC 3986, 2): parsers leave some of them out, or read others in their place. */
 const noUri = /[^\x21-\x7E]|[\\"<>^`{|}]/;
-/** Schemes that a browser would handle itself. */
-const dangerousSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'about:', 'file:', 'ftp:', 'ws:', 'wss:', 'mailto:', 'view-source:', 'filesystem:', 'intent:']);
+/** Schemes that a browser would handle itself, or programs that every machine has and that take no answers. */
+const dangerousSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'about:', 'file:', 'ftp:', 'ws:', 'wss:', 'mailto:', 'view-source:', 'filesystem:', 'intent:', 'chrome:', 'tel:', 'sms:', 'facetime:', 'ms-msdt:', 'ms-search:', 'search-ms:', 'smb:', 'ssh:', 'telnet:', 'ldap:', 'ldaps:', 'jar:']);
 
 export type Described = { readonly metadata: JsonObject } | { readonly problem: string; readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata' };
 
@@ -67,6 +67,8 @@ export function describeClient(said: unknown): Described {
 function kindOf(uri: unknown): { readonly kind: 'web' | 'native' } | { readonly problem: string } {
   if (typeof uri !== 'string' || uri.length > maxUriCharacters || noUri.test(uri) || !URL.canParse(uri)) return { problem: 'a redirect URI is not a valid address' };
   const { protocol, username, password, hash } = new URL(uri);
+  // A browser that is sent to "https:host" stays at this server, and reads the host as a path.
+  if (/^https?:(?!\/\/[^/])/i.test(uri)) return { problem: 'a redirect URI has no host: expected https://HOST/...' };
   if (hash !== '' || uri.includes('#')) return { problem: 'a redirect URI has a fragment' };
   if (username !== '' || password !== '') return { problem: 'a redirect URI names a user' };
   if (protocol === 'https:') return { kind: 'web' };

@@ -23,6 +23,9 @@ export interface TokenReviewOptions {
   readonly tokenFile: string;
 }
 
+/** A connection that was kept from an earlier request is closed by now. */
+class StaleConnection extends Error {}
+
 const path = '/apis/authentication.k8s.io/v1/tokenreviews';
 const answerMs = 5_000;
 const maxBytes = 256 * 1024;
@@ -71,14 +74,26 @@ export class TokenReview {
     return { facts, audiences: proven.map(canonical) };
   }
 
-  /** @throws {Error} in words that contain nothing of the request. */
-  #ask(review: JsonObject): Promise<JsonObject> {
+  /**
+   * Sends a review, which changes nothing: where a connection from before turns out to be closed, as after a restart of the API server, it is sent over a new one.
+   * @throws {Error} in words that contain nothing of the request.
+   */
+  async #ask(review: JsonObject): Promise<JsonObject> {
+    try {
+      return await this.#send(review, true);
+    } catch (error) {
+      if (!(error instanceof StaleConnection)) throw error;
+      return this.#send(review, false);
+    }
+  }
+
+  #send(review: JsonObject, reuses: boolean): Promise<JsonObject> {
     const { apiServer, caFile, tokenFile } = this.#options;
     const url = new URL(path, apiServer);
     const body = JSON.stringify(review);
     return new Promise((resolve, reject) => {
       const options = {
-        method: 'POST', ca: readFileSync(caFile), signal: AbortSignal.timeout(answerMs),
+        method: 'POST', ...(reuses ? {} : { agent: false as const }), ca: readFileSync(caFile), signal: AbortSignal.timeout(answerMs),
         headers: { 'content-type': 'application/json', 'accept': 'application/json', 'content-length': Buffer.byteLength(body), 'authorization': `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` },
       };
       const asked = (url.protocol === 'https:' ? requestSecure : requestPlain)(url, options, (response) => {
@@ -92,12 +107,13 @@ export class TokenReview {
         response.on('error', reject);
         response.on('end', () => {
           const { statusCode = 0 } = response;
-          if (statusCode === 403) reject(new Error('the gateway may not create tokenreviews (bind its service account to system:auth-delegator)'));
+          if (statusCode === 401) reject(new Error('the token in auth.kubernetes.tokenFile is not accepted: it has expired and was not replaced, or its account is gone'));
+          else if (statusCode === 403) reject(new Error('the gateway may not create tokenreviews (bind its service account to system:auth-delegator)'));
           else if (statusCode !== 200 && statusCode !== 201) reject(new Error(`it answered ${statusCode}`));
           else settle(Buffer.concat(chunks), resolve, reject);
         });
       });
-      asked.on('error', reject);
+      asked.on('error', (error) => reject(asked.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET' ? new StaleConnection(error.message) : error));
       asked.end(body);
     });
   }
