@@ -1,6 +1,7 @@
 /** The acts of the admin port that show and decide calls that wait for approvers, for commands of 0.2.0 and where the API is off (`api/approval-board.ts`). */
 import type { Audit } from '@omnibus/audit';
 import { ApprovalBoard, type Bus } from '@omnibus/bus';
+import { printable } from '@omnibus/protocol';
 import { json, type AdminAnswer, type AdminRoute, type Logger, type Metrics } from '@omnibus/telemetry';
 import { z } from 'zod';
 import type { AdminAccess } from './access.ts';
@@ -40,13 +41,9 @@ export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }
       const { id, digest, approve, reason } = read(decision, body);
       const by = access.of(request);
       const named = approve ? 'approvals.approve' : 'approvals.refuse';
-      let refused = false;
-      const decided = await (await open()).decide(id, { state: approve ? 'approved' : 'refused', by: by.name, reason }, (record) => {
-        const problem = refusalOf(by, record, digest);
-        refused = problem !== undefined;
-        return problem;
-      }).catch((error: unknown) => {
-        if (refused) recordAct(audit(), by, request, named, { outcome: 'denied', details: { approval: id } });
+      const decided = await (await open()).decide(id, { state: approve ? 'approved' : 'refused', by: by.name, reason }, (record) => refusalOf(by, record, digest)).catch((error: unknown) => {
+        // One that comes too late is on record too.
+        recordAct(audit(), by, request, named, { outcome: 'denied', details: { approval: id, problem: printable((error as Error).message, 500) } });
         throw error;
       });
       const { server, tool, rule } = decided;

@@ -36,7 +36,8 @@ export function trustHandlers({ access, approvals, definitions, note, denied }: 
         note(request, act, { approval: given, approval_digest: digest, server, tool, rule, reason: body.reason });
         return decided;
       } catch (error) {
-        if (error instanceof ApiProblem && error.reason === 'forbidden') denied(request, act, { approval: given });
+        // A decision that has no effect is on record too: about a call that does not wait any more, or is not the one that was shown.
+        if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict')) denied(request, act, { approval: given, problem: error.message });
         throw error;
       }
     },
