@@ -27,6 +27,7 @@ it.each([
   ['a role is of keys that are not accepted', `${issuer}admin: { roles: { admin: ["key:a"] } } }\n${up}`, 'auth.admin.roles.admin.0', 'API keys are not accepted'],
   ['a role is of an unknown issuer', `${issuer}admin: { roles: { viewer: ["https://b.example|a"] } } }\n${up}`, 'auth.admin.roles.viewer.0', 'known are https://a.example'],
   ['a role has the issuer with a slash', `${issuer}admin: { tenants: { acme: ["https://a.example/|a"] } } }\n${up}`, 'auth.admin.tenants.acme.0', 'write https://a.example, as its tokens do'],
+  ['metrics name servers of other tenants', `auth: { keys: { file: k }, admin: { roles: { admin: ["key:a"] }, tenants: { acme: ["group:ops"] } } }\n${server('[acme]')}`, 'auth.admin.metrics', 'write metrics: viewer'],
   ['a scope is for a server that is not there', `${issuer}scopes: [m], stepUp: [{ scope: s, for: [nope/x] }] }\n${up}`, 'auth.stepUp.0.for', 'matches nothing of any server'],
   ['a scope is for an endpoint that is not there', `${issuer}scopes: [m], stepUp: [{ scope: s, endpoints: [nope] }] }\n${up}`, 'auth.stepUp.0.endpoints', 'no server and no profile "nope"'],
   ['a scope is one that every token has', `${issuer}scopes: [m], stepUp: [{ scope: m, for: [up] }] }\n${up}`, 'auth.stepUp.0.scope', 'without effect'],

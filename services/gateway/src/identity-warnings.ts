@@ -1,5 +1,5 @@
 /** Finds options of `auth`, and tenants, that name somebody who can never come, or something that is not there: nothing fails, and nobody is let in. */
-import { enabledServers, type Config } from '@omnibus/config';
+import { enabledServers, hasTenants, type Config } from '@omnibus/config';
 import { compileSelector } from '@omnibus/policy';
 
 export interface IdentityWarning {
@@ -36,6 +36,8 @@ function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
     const message = absence(who, issuers, keys !== undefined);
     return message === undefined ? [] : [{ path: [...path, index], message }];
   }));
+  // Whoever looks after one tenant reaches the port, where the names of all servers are in the metrics.
+  if (admin.metrics === 'open' && hasTenants(config) && Object.keys(admin.tenants).length > 0) found.push({ path: ['auth', 'admin', 'metrics'], message: '/metrics names the servers of all tenants, and everybody who reaches the admin port may read it, those of `tenants` too: write metrics: viewer' });
   return lists.some(([, people]) => people.length > 0) ? found : [{ path: ['auth', 'admin'], message: 'nobody has a role here, so nobody may use the admin port: name somebody under `roles`, such as admin: [key:ann]' }];
 }
 
