@@ -61,7 +61,7 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('%s,', (shape) => {
     ann.opens = async (address) => {
       const page = await ann.go(address);
       await shows(page, 'Sign in to notes');
-      expect(await page.locator('body').innerText()).toContain(`"notes" at ${new URL(server.url).host}`);
+      expect(await page.locator('body').innerText()).toMatch(new RegExp(`"notes" at ${new URL(server.url).host} for you\\. You are sent to ${new URL(server.origin).host}, where`));
       // Another user has got hold of the address.
       const stolen = await ben.go(address);
       await shows(stolen, 'This address is for somebody else');

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Fetch } from './outbound.ts';
-import { beginSignIn, finishSignIn, type Begun, type SignInOptions } from './sign-in.ts';
+import { beginSignIn, finishSignIn, issuerHost, type Begun, type SignInOptions } from './sign-in.ts';
 import { Envelopes } from './vault/envelope.ts';
 import { FileStore } from './vault/file-store.ts';
 import { KeyRing, parseVaultKeys } from './vault/key-ring.ts';
@@ -47,7 +47,7 @@ class Registrar {
   };
 }
 
-function ground(): { readonly registrar: Registrar; readonly begin: (scope?: string, doubted?: string) => Promise<Begun & { readonly address: URL }>; readonly finish: (begun: Begun, answer?: string) => Promise<unknown> } {
+function ground(): { readonly registrar: Registrar; readonly begin: (scope?: string, doubted?: string) => Promise<Begun & { readonly address: URL }>; readonly finish: (begun: Begun, answer?: string) => Promise<unknown>; readonly host: () => Promise<string | undefined> } {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-sign-in-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))), () => undefined);
@@ -59,9 +59,21 @@ function ground(): { readonly registrar: Registrar; readonly begin: (scope?: str
       const { begun, address } = await beginSignIn(options, redirectUri, { ...nothing, scope }, undefined, doubted);
       return { ...begun, address: new URL(address) };
     },
+    host: () => issuerHost(options, nothing),
     finish: (begun, answer = 'code=c') => finishSignIn(options, begun, new URLSearchParams(answer)),
   };
 }
+
+it('the host of the page on which the issuer has users sign in is known before they are sent there, unless its metadata name none', async () => {
+  const { registrar, host } = ground();
+  registrar.metadata = { authorization_endpoint: 'https://login.issuer.example/authorize' };
+  await expect(host()).resolves.toBe('login.issuer.example');
+  for (const endpoint of ['no address', undefined]) {
+    registrar.metadata = { authorization_endpoint: endpoint };
+    await expect(host()).resolves.toBeUndefined();
+  }
+  expect(registrar.registered).toEqual([]);
+});
 
 it('a registration is used for all sign-ins whose scopes it has, and another one is made for further scopes, with all of them', async () => {
   const { registrar, begin } = ground();

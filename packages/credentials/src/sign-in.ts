@@ -3,6 +3,7 @@
  * how the issuer's answer is redeemed. The state of a sign-in is stored in the vault; the addresses that browsers see contain only what they must.
  */
 import { createHash, randomBytes, type JsonWebKey } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
@@ -85,6 +86,19 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, value);
   const proofKey = (isProofWanted === true || wanted.isProofWanted === true) && canBind(server) ? newProofKey() : undefined;
   return { address: address.href, state, begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri, answerKey } };
+}
+
+/** Milliseconds that a page waits for the name of the issuer's host. */
+const hostMs = 5_000;
+
+/**
+ * The host at which a user signs in, for the page that sends him there.
+ * @param wanted as for `beginSignIn`.
+ * @returns undefined where it cannot be found out now. Never rejects.
+ */
+export async function issuerHost({ fetch, url, issuer }: SignInOptions, wanted: Challenge): Promise<string | undefined> {
+  const found = discover({ fetch, url, issuer, resourceMetadata: wanted.resourceMetadata }).then(({ server: { authorization_endpoint: endpoint } }) => (endpoint === undefined ? undefined : new URL(endpoint).host)).catch(() => undefined);
+  return Promise.race([found, delay(hostMs, undefined, { ref: false })]);
 }
 
 /** Errors in an issuer's answer that may be repeated, since they are words of the specifications (RFC 6749, 4.1.2.1; OpenID Connect Core, 3.1.2.6; RFC 8707, 2). */

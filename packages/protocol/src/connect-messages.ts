@@ -9,8 +9,8 @@ export const signInName = 'connect';
 export const insteadOfKey = 'omnibus.dev/instead-of';
 
 export type ConnectCommand =
-  /** Asks what a ticket is for. */
-  | { readonly kind: 'look'; readonly ticket: string }
+  /** Asks what a ticket is for. @property withIssuer whether its user is about to be shown where the issuer has its users sign in. */
+  | { readonly kind: 'look'; readonly ticket: string; readonly withIssuer?: boolean }
   /**
    * The user of a ticket begins the sign-in.
    * @property browser a secret that the user's browser keeps as a cookie.
@@ -54,8 +54,8 @@ export interface ConnectionRow {
 }
 
 export type ConnectReply =
-  /** @property host of the server. @property who identity of the user whom the ticket was given to, where it was proven. */
-  | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly principal: Principal; readonly who?: Who }
+  /** @property host of the server. @property issuer host of the page on which the issuer has its users sign in; left out where it was not asked for, and where it cannot be found out now. @property who identity of the user whom the ticket was given to, where it was proven. */
+  | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly issuer?: string; readonly principal: Principal; readonly who?: Who }
   | { readonly kind: 'leave'; readonly address: string }
   /** @property code that the caller has to give before the tokens are used. */
   | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }

@@ -62,7 +62,7 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
 });
 
 export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
-  look: { ticket: text },
+  look: { ticket: text, withIssuer: optional(flag) },
   begin: { ticket: text, principal: text, browser: text, isProven: flag },
   finish: { browser: text, query: text, sealed: optional(text) },
   list: { principal: optional(text) },
@@ -71,7 +71,7 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
 });
 const connection = fields<ConnectionRow>({ server: token, host: text, principal: text, owner: optional(text), issuer: text, scope: optional(text), since: number, state: oneOf('connected', 'signed-out', 'unreadable') });
 export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', {
-  ticket: { server: token, host: text, principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text, ticket: optional(text) },
+  ticket: { server: token, host: text, issuer: optional(text), principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text, ticket: optional(text) },
   connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag), wasUnreadable: optional(flag) }, forgotten: { count, notRevoked: count },
 }));
 

@@ -90,7 +90,11 @@ export class ConnectSite implements Site {
     // The ticket is not used up by this: it stays valid for the user it was given to.
     if (proof === 'other') return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
     const { server, host } = looked;
-    if (request.method === 'GET') return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to where that server has its users sign in; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, { label: 'Go on' }));
+    if (request.method === 'GET') {
+      const found = await this.#ask({ kind: 'look', ticket, withIssuer: true });
+      const where = found.kind === 'ticket' && found.issuer !== undefined ? `${found.issuer}, where that server has its users sign in` : 'where that server has its users sign in';
+      return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to ${where}; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, { label: 'Go on' }));
+    }
     if (request.method !== 'POST' || !isOurs(request, base())) return send(response, 405, page('This did not work', 'Open the address in your browser, and use the button there.'));
     const browser = randomBytes(32).toString('base64url');
     const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven: proof === 'proven' });

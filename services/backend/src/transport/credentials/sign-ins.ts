@@ -5,7 +5,7 @@
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
-import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
+import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, issuerHost, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
 import { anonymous, fault, isObject, roundMethods, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { Confirmations } from './confirmations.ts';
@@ -188,7 +188,7 @@ export class SignIns {
   async hear(command: ConnectCommand): Promise<ConnectReply> {
     try {
       switch (command.kind) {
-        case 'look': return await this.#look(command.ticket);
+        case 'look': return await this.#look(command);
         case 'begin': return await this.#begin(command);
         case 'finish': return await this.#finish(command);
         case 'list': return await this.#connections.list(command);
@@ -219,11 +219,12 @@ export class SignIns {
     return made;
   }
 
-  async #look(text: string): Promise<ConnectReply> {
+  async #look({ ticket: text, withIssuer = false }: Extract<ConnectCommand, { kind: 'look' }>): Promise<ConnectReply> {
     const ticket = (await this.#options.passing.get<Ticket>(placeOfSecret('ticket', text)))?.value;
     const users = ticket === undefined ? undefined : this.#options.users(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
-    return { kind: 'ticket', server: ticket.server, host: new URL(users.signIn.url).host, principal: ticket.principal, ...(ticket.who === undefined ? {} : { who: ticket.who }) };
+    const issuer = withIssuer ? await issuerHost(users.signIn, ticket.wanted) : undefined;
+    return { kind: 'ticket', ...(issuer === undefined ? {} : { issuer }), server: ticket.server, host: new URL(users.signIn.url).host, principal: ticket.principal, ...(ticket.who === undefined ? {} : { who: ticket.who }) };
   }
 
   async #begin({ ticket: text, principal, browser, isProven }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
