@@ -47,7 +47,14 @@ class Registrar {
   };
 }
 
-function ground(): { readonly registrar: Registrar; readonly begin: (scope?: string, doubted?: string) => Promise<Begun & { readonly address: URL }>; readonly finish: (begun: Begun, answer?: string) => Promise<unknown>; readonly host: () => Promise<string | undefined> } {
+interface Ground {
+  readonly registrar: Registrar;
+  readonly begin: (scope?: string, doubted?: string) => Promise<Begun & { readonly address: URL }>;
+  readonly finish: (begun: Begun, answer?: string) => Promise<unknown>;
+  readonly host: () => Promise<string | undefined>;
+}
+
+function ground(): Ground {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-sign-in-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))), () => undefined);

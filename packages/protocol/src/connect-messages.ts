@@ -54,7 +54,11 @@ export interface ConnectionRow {
 }
 
 export type ConnectReply =
-  /** @property host of the server. @property issuer host of the page on which the issuer has its users sign in; left out where it was not asked for, and where it cannot be found out now. @property who identity of the user whom the ticket was given to, where it was proven. */
+  /**
+   * @property host of the server.
+   * @property issuer host of the page on which the issuer has its users sign in; left out where it was not asked for, and where it cannot be found out now.
+   * @property who identity of the user whom the ticket was given to, where it was proven.
+   */
   | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly issuer?: string; readonly principal: Principal; readonly who?: Who }
   | { readonly kind: 'leave'; readonly address: string }
   /** @property code that the caller has to give before the tokens are used. */
