@@ -11,6 +11,8 @@ import { addressOf, guardedLookup } from '@omnibus/lifecycle';
 /** `allowedHosts`: hosts, as written in a `url`, that may be connected to whatever they resolve to. */
 export interface AddressRule {
   readonly allowedHosts: readonly string[];
+  /** The option with these hosts, for messages; left out for that of servers from a cluster. */
+  readonly option?: string;
 }
 
 const forbidden = new BlockList();
@@ -48,13 +50,13 @@ export function forbiddenHost(hostname: string, { allowedHosts }: AddressRule): 
 export const addressRefused = 'OMNIBUS_ADDRESS_REFUSED';
 
 /** A `lookup` for sockets that fails where any address of the name is forbidden. */
-export function lookupUnder({ allowedHosts }: AddressRule): LookupFunction {
+export function lookupUnder({ allowedHosts, option }: AddressRule): LookupFunction {
   return guardedLookup((hostname, address) => {
     const problem = allowedHosts.includes(hostname) ? undefined : forbiddenAddress(address);
-    return problem === undefined ? undefined : refusal(`${hostname}: ${problem}`);
+    return problem === undefined ? undefined : refusal(`${hostname}: ${problem}`, { option });
   });
 }
 
-export function refusal(problem: string): Error {
-  return Object.assign(new Error(`the address is not allowed: ${problem}; see discovery.kubernetes.allowedHosts`), { code: addressRefused });
+export function refusal(problem: string, { option = 'discovery.kubernetes.allowedHosts' }: { readonly option?: string | undefined }): Error {
+  return Object.assign(new Error(`the address is not allowed: ${problem}; see ${option}`), { code: addressRefused });
 }

@@ -67,7 +67,7 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConne
   return (options, callback) => {
     const problem = rule === undefined ? undefined : forbiddenHost(options.hostname, rule);
     if (problem !== undefined) {
-      callback(refusal(problem), null);
+      callback(refusal(problem, rule ?? {}), null);
       return;
     }
     if (tls === undefined || options.protocol !== 'https:' || hostAndPort(options.hostname, options.port) !== tls.host) {

@@ -44,7 +44,7 @@ export class WebSocketTransport implements Transport {
   async open(): Promise<void> {
     const { url, addresses, credentials } = this.#options;
     const problem = addresses === undefined ? undefined : forbiddenHost(new URL(url).hostname, addresses);
-    if (problem !== undefined) throw refusal(problem);
+    if (problem !== undefined) throw refusal(problem, addresses ?? {});
     await this.#connect(await credentials?.ask());
   }
 

@@ -12,7 +12,7 @@ const answerMs = 10_000;
 export function issuersOf(own: readonly (string | undefined)[], allowedHosts: readonly string[]): AddressRule {
   const hosts = own.flatMap((address) => (address === undefined ? [] : [new URL(address).hostname]));
   // A server on this machine may have its issuer on this machine.
-  return { allowedHosts: [...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])])] };
+  return { allowedHosts: [...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])])], option: '`allowedHosts` of the server\'s `credentials`' };
 }
 
 /** @param dispatcher checks the addresses that it connects to. */
