@@ -118,10 +118,11 @@ function credentialsProblem({ url, credentials, headers }: Options['mcpServers']
   if (!/^(https|wss):/.test(url) && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname)) return 'credentials are sent over TLS alone: the `url` has to be https://, unless it is of this machine';
   if (Object.keys(headers).some((header) => header.toLowerCase() === 'authorization')) return '`credentials` does not go with a header `Authorization` in `headers`, which says already in whose name the server is called';
   if (credentials.kind === 'aws') return undefined;
-  const { clientSecret, privateKey, assertionFile } = { privateKey: undefined, assertionFile: undefined, ...credentials };
+  const { clientSecret, privateKey, assertionFile } = { assertionFile: undefined, ...credentials };
   const shown = Object.entries({ clientSecret, privateKey, assertionFile }).filter(([, value]) => value !== undefined).map(([option]) => option);
-  if (credentials.kind === 'oauth' && credentials.clientId === undefined && shown.length > 0) return '`clientSecret` is the secret of a client that is registered already: set its `clientId` too, or leave both out, so that the gateway registers itself';
+  if (credentials.kind === 'oauth' && credentials.clientId === undefined && shown.length > 0) return `\`${shown[0] as string}\` is the secret of a client that is registered already: set its \`clientId\` too, or leave both out, so that the gateway registers itself`;
   if (credentials.kind === 'client' && shown.length !== 1) return 'expected one of `clientSecret`, `privateKey` and `assertionFile`';
+  if (credentials.clientAuthentication !== undefined && clientSecret === undefined) return '`clientAuthentication` says how `clientSecret` is shown, and there is none';
   if (shown.length > 1) return 'expected either `clientSecret` or `privateKey`';
   return shown.length === 0 || credentials.issuer !== undefined ? undefined : `\`${shown[0] as string}\` needs \`issuer\`, the one that it is for: without it, it is shown to whichever issuer the server names`;
 }

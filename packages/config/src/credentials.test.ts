@@ -179,6 +179,14 @@ it.each<readonly [object, string]>([
   expect(said).not.toContain('; ');
 });
 
+it.each([
+  [{ kind: 'oauth', clientId: 'gateway', issuer, clientSecret: 's', clientAuthentication: 'client_secret_post' }, ''],
+  [{ kind: 'oauth', clientId: 'gateway', issuer, clientAuthentication: 'client_secret_post' }, '`clientAuthentication` says how `clientSecret` is shown, and there is none'],
+  [{ kind: 'oauth', clientId: 'gateway', issuer, privateKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) }, ''],
+])('a client authenticates as it is registered: %#', (credentials, problem) => {
+  expect(problemsOf(credentials)).toBe(problem);
+});
+
 it.each([['localhost'], ['[::1]'], ['10.0.0.1'], ['login.example.com']])('the host %s may be allowed', (host) => {
   expect(problemsOf({ kind: 'oauth', allowedHosts: [host] })).toBe('');
 });

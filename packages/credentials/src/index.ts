@@ -8,6 +8,7 @@ export { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 export { NoCredentials } from './no-credentials.ts';
 export { Prover } from './proof-of-possession.ts';
 export { sealToken, TokenReceiver } from './sealed-token.ts';
+export type { ClientIdentity } from './token-request.ts';
 export { UserTokens } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';
 export { FileLock } from './vault/file-lock.ts';

@@ -3,7 +3,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import { issuerMetadata } from './discovery.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import { forgetRegistration } from './registration.ts';
-import { isOfClient, TokenRefused, type ClientIdentity } from './token-request.ts';
+import { isOfClient, notAccepted, TokenRefused, type ClientIdentity } from './token-request.ts';
 import type { Vault } from './vault/vault.ts';
 
 interface Attempt {
@@ -30,7 +30,7 @@ export async function failureOf(error: unknown, { vault, issuer, client, isConfi
   if (!isOfClient(error)) return { problem, isOver: true };
   // A client that somebody else has registered is refused until the configuration is mended, or its document can be read; the tokens are good afterwards.
   if (isConfigured || URL.canParse(client.clientId)) {
-    return { problem: new CredentialProblem(`${problem.message}: it does not accept the gateway as its client "${client.clientId}"; see \`clientId\` and \`clientSecret\` of the server's \`credentials\``, { cause: problem }), isOver: false };
+    return { problem: notAccepted(error, client), isOver: false };
   }
   await forgetRegistration(vault, issuer, client);
   return { problem, isOver: true };

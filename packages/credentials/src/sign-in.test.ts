@@ -1,11 +1,12 @@
 /** How the gateway identifies itself to issuers at sign-ins, and what becomes of a registration that an issuer does not know any more. */
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Fetch } from './outbound.ts';
 import { beginSignIn, finishSignIn, issuerHost, type Begun, type SignInOptions } from './sign-in.ts';
+import type { ClientIdentity } from './token-request.ts';
 import { Envelopes } from './vault/envelope.ts';
 import { FileStore } from './vault/file-store.ts';
 import { KeyRing, parseVaultKeys } from './vault/key-ring.ts';
@@ -18,17 +19,22 @@ const nothing = { resourceMetadata: undefined, scope: undefined, error: undefine
 class Registrar {
   readonly registered: string[] = [];
   readonly forms: URLSearchParams[] = [];
+  readonly headers: Readonly<Record<string, string>>[] = [];
   /** Members of its metadata in place of the usual ones. */
   metadata: object = {};
   /** Further members of its answer to a registration. */
   given: object = {};
   #known = new Set<string>();
 
+  know(clientId: string): void {
+    this.#known.add(clientId);
+  }
+
   forget(): void {
     this.#known = new Set();
   }
 
-  readonly fetch: Fetch = (address, { body = '' } = {}) => {
+  readonly fetch: Fetch = (address, { body = '', headers = {} } = {}) => {
     const json = (status: number, value: object): Promise<Response> => Promise.resolve(new Response(JSON.stringify(value), { status }));
     if (address.includes('oauth-protected-resource')) return json(200, { resource: url, authorization_servers: [issuer] });
     if (address.endsWith('/.well-known/oauth-authorization-server')) {
@@ -43,7 +49,9 @@ class Registrar {
     }
     const form = new URLSearchParams(body);
     this.forms.push(form);
-    return this.#known.has(form.get('client_id') ?? '') ? json(200, { access_token: 'access', token_type: 'Bearer' }) : json(401, { error: 'invalid_client' });
+    this.headers.push(headers);
+    const [basic = ''] = Buffer.from((headers['authorization'] ?? '').replace('Basic ', ''), 'base64').toString().split(':');
+    return this.#known.has(form.get('client_id') ?? basic) ? json(200, { access_token: 'access', token_type: 'Bearer' }) : json(401, { error: 'invalid_client' });
   };
 }
 
@@ -54,12 +62,12 @@ interface Ground {
   readonly host: () => Promise<string | undefined>;
 }
 
-function ground(): Ground {
+function ground(client?: ClientIdentity): Ground {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-sign-in-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const vault = new Vault(new FileStore(join(folder, 'vault.json')), new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))), () => undefined);
   const registrar = new Registrar();
-  const options: SignInOptions = { fetch: registrar.fetch, vault, url, issuer: undefined, clientId: undefined, clientSecret: undefined, clientDocument: undefined, scope: undefined, namesResource: true };
+  const options: SignInOptions = { fetch: registrar.fetch, vault, url, issuer: client === undefined ? undefined : issuer, client, clientDocument: undefined, scope: undefined, namesResource: true };
   return {
     registrar,
     async begin(scope, doubted) {
@@ -67,7 +75,7 @@ function ground(): Ground {
       return { ...begun, address: new URL(address) };
     },
     host: () => issuerHost(options, nothing),
-    finish: (begun, answer = 'code=c') => finishSignIn(options, begun, new URLSearchParams(answer)),
+    finish: (begun, answer = 'code=code-0123456789') => finishSignIn(options, begun, new URLSearchParams(answer)),
   };
 }
 
@@ -97,7 +105,7 @@ it('a registration whose secret has expired is replaced', async () => {
   expect([(await begin()).client.clientId, (await begin()).client.clientId]).toEqual(['client-2', 'client-2']);
 });
 
-it.each(['code=c', 'error=unauthorized_client', 'error=invalid_client'])('a registration that the issuer does not know any more (%s) is replaced with the next sign-in', async (answer) => {
+it.each(['code=code-0123456789', 'error=unauthorized_client', 'error=invalid_client'])('a registration that the issuer does not know any more (%s) is replaced with the next sign-in', async (answer) => {
   const { registrar, begin, finish } = ground();
   const begun = await begin();
   registrar.forget();
@@ -132,4 +140,23 @@ it.each([['access_denied', 'it was declined'], ['invalid_scope', 'the sign-in di
   const { begin, finish } = ground();
   await expect(finish(await begin(), `error=${error}&error_description=words`)).rejects.toThrow(new RegExp(`^${words} at the issuer \\(${error}\\)$`));
   await expect(finish(await begin(), 'error=call+0800-1234')).rejects.toThrow(/^the sign-in did not go through at the issuer$/);
+});
+
+it.each([
+  [{ clientSecret: 'secret' }, ['authorization']], [{ clientSecret: 'secret', method: 'client_secret_post' }, ['client_secret']], [{ clientSecret: 'secret', method: 'client_secret_basic' }, ['authorization']],
+  [{ privateKey: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string }, ['client_assertion']], [{}, []],
+])('a client of the configuration authenticates as that says: %#', async (shown, expected) => {
+  const { registrar, begin, finish } = ground({ clientId: 'gateway', ...shown });
+  registrar.metadata = { token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] };
+  registrar.know('gateway');
+  const begun = await begin();
+  expect(JSON.stringify(begun)).not.toContain('PRIVATE KEY');
+  await expect(finish(begun)).resolves.toMatchObject({ tokens: { accessToken: 'access' } });
+  const form = registrar.forms.at(-1);
+  expect([...registrar.headers.at(-1)?.['authorization'] === undefined ? [] : ['authorization'], ...['client_secret', 'client_assertion'].filter((name) => form?.has(name) === true)]).toEqual(expected);
+});
+
+it('a client of the configuration that the issuer does not accept is a matter of the configuration', async () => {
+  const { begin, finish } = ground({ clientId: 'unknown', clientSecret: 'secret' });
+  await expect(finish(await begin())).rejects.toThrow(/invalid_client: it does not accept the gateway as its client "unknown"; see `clientId`, `clientSecret` and `clientAuthentication`/);
 });

@@ -12,7 +12,7 @@ import { forgetRegistration, registeredAt, type WantedRegistration } from './reg
 import { scopeUnion } from './scopes.ts';
 import { newState } from './sealed-answer.ts';
 import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
-import { isOfClient, requestTokens, revokeToken, TokenRefused, type ClientIdentity, type Tokens } from './token-request.ts';
+import { asConfigured, isOfClient, notAccepted, requestTokens, revokeToken, TokenRefused, type ClientIdentity, type Tokens } from './token-request.ts';
 import type { Kept, Vault } from './vault/vault.ts';
 
 export interface SignInOptions {
@@ -21,9 +21,8 @@ export interface SignInOptions {
   /** The address of the MCP server. */
   readonly url: string;
   readonly issuer: string | undefined;
-  /** The client id under which the operator has registered the gateway at the issuer. */
-  readonly clientId: string | undefined;
-  readonly clientSecret: string | undefined;
+  /** As which client the operator has registered the gateway at the issuer. */
+  readonly client: ClientIdentity | undefined;
   /** Address of the gateway's client metadata document, for issuers that accept such an address as client id. */
   readonly clientDocument: string | undefined;
   readonly scope: string | undefined;
@@ -112,7 +111,7 @@ const refusalsOfClient: ReadonlySet<string> = new Set(['unauthorized_client', 'i
  * @param query with which the issuer has sent the user back.
  * @throws {CredentialProblem} whose message repeats no text from the query, which anybody can have written (RFC 9207).
  */
-export async function finishSignIn({ fetch, vault }: Pick<SignInOptions, 'fetch' | 'vault'>, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
+export async function finishSignIn({ fetch, vault, client: configured }: Pick<SignInOptions, 'fetch' | 'vault' | 'client'>, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
   const { url, issuer, server, client, resource, proofKey, scope } = begun;
   /** A registration that the issuer does not know any more is of no use to anybody. */
   const inWords = async (problem: CredentialProblem, isClientRefused: boolean): Promise<CredentialProblem> => (isClientRefused && await forgetRegistration(vault, issuer, client)
@@ -127,9 +126,9 @@ export async function finishSignIn({ fetch, vault }: Pick<SignInOptions, 'fetch'
     const problem = error === 'access_denied' ? 'it was declined at the issuer' : 'the sign-in did not go through at the issuer';
     throw await inWords(new CredentialProblem(`${problem}${known}`), refusalsOfClient.has(error));
   }
-  const tokens = await requestTokens({ fetch, server, client, grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource }, prover: proofKey === undefined ? undefined : new Prover(proofKey) })
+  const tokens = await requestTokens({ fetch, server, client: asConfigured(configured, client), grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource }, prover: proofKey === undefined ? undefined : new Prover(proofKey) })
     .catch(async (error: unknown) => {
-      throw error instanceof TokenRefused ? await inWords(error, isOfClient(error)) : error;
+      throw !(error instanceof TokenRefused) ? error : isOfClient(error) && configured !== undefined ? notAccepted(error, client) : await inWords(error, isOfClient(error));
     });
   return { url, issuer, server, client, resource, proofKey, scope, tokens, since: Date.now() };
 }
@@ -138,9 +137,9 @@ export async function finishSignIn({ fetch, vault }: Pick<SignInOptions, 'fetch'
  * Asks the issuer to revoke a user's refresh token, with which new tokens could be got, or his access token if he has no other.
  * @returns whether it did; undefined when it has no revocation endpoint, or there is no token. Never rejects.
  */
-export async function revokeAtIssuer(fetch: Fetch, { server, client, tokens }: Connection): Promise<boolean | undefined> {
+export async function revokeAtIssuer({ fetch, client: configured }: Pick<SignInOptions, 'fetch' | 'client'>, { server, client, tokens }: Connection): Promise<boolean | undefined> {
   if (tokens === undefined) return undefined;
-  return revokeToken({ fetch, server, client }, tokens.refreshToken ?? tokens.accessToken).catch(() => false);
+  return revokeToken({ fetch, server, client: asConfigured(configured, client) }, tokens.refreshToken ?? tokens.accessToken).catch(() => false);
 }
 
 /** @returns the connection; undefined if it is to a server at another address. */
@@ -149,11 +148,13 @@ export function connectionAt(kept: Kept<Connection> | undefined, url: string): K
 }
 
 /** The gateway's identity at an issuer: the configured client id, the address of its metadata document, or a registration (MCP authorization, in this order). */
-async function clientAt({ fetch, vault, clientId, clientSecret, clientDocument, issuer: pinned }: SignInOptions, server: AuthorizationServer, wanted: WantedRegistration): Promise<ClientIdentity> {
+async function clientAt({ fetch, vault, client, clientDocument, issuer: pinned }: SignInOptions, server: AuthorizationServer, wanted: WantedRegistration): Promise<ClientIdentity> {
   const { issuer } = server;
-  if (clientId !== undefined) {
+  if (client !== undefined) {
     if (pinned !== undefined && pinned.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`the gateway is registered at ${pinned}, and not at ${issuer}`);
-    return { clientId, clientSecret };
+    // A private key stays where the configuration has it.
+    const { privateKey: _key, ...kept } = client;
+    return kept;
   }
   if (server.client_id_metadata_document_supported === true && clientDocument !== undefined) return { clientId: clientDocument, method: 'none' };
   return registeredAt({ fetch, vault }, server, wanted);

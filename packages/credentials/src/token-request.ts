@@ -60,6 +60,16 @@ export function isOfClient({ code }: TokenRefused): boolean {
   return code === 'invalid_client' || code === 'unauthorized_client' || code === 'HTTP 401';
 }
 
+/** The client of the configuration as it is now, where a client that was noted with tokens is that one. */
+export function asConfigured(configured: ClientIdentity | undefined, noted: ClientIdentity): ClientIdentity {
+  return configured?.clientId === noted.clientId ? configured : noted;
+}
+
+/** What the operator has to mend. */
+export function notAccepted(refused: TokenRefused, { clientId }: ClientIdentity): CredentialProblem {
+  return new CredentialProblem(`${refused.message}: it does not accept the gateway as its client "${clientId}"; see \`clientId\`, \`clientSecret\` and \`clientAuthentication\` of the server's \`credentials\``, { cause: refused });
+}
+
 /** @throws {CredentialProblem} */
 export async function requestTokens({ fetch, server, client, grant, parameters, prover, issues }: TokenRequest): Promise<Tokens> {
   const { issuer, token_endpoint: endpoint } = server;

@@ -16,7 +16,7 @@ import type { HeaderSource, SentHeaders } from './source.ts';
 import { Prover } from './proof-of-possession.ts';
 import { failureOf, movedEndpoint } from './refresh-failure.ts';
 import { storeRefreshed } from './refreshed.ts';
-import { NoIssuerThere, requestTokens, type ClientIdentity } from './token-request.ts';
+import { asConfigured, NoIssuerThere, requestTokens, type ClientIdentity } from './token-request.ts';
 import { authorizationOf, isGood, marginOf } from './usable.ts';
 import type { Place } from './vault/envelope.ts';
 import type { Kept, Vault } from './vault/vault.ts';
@@ -245,7 +245,7 @@ export class UserTokens implements HeaderSource {
       }
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
       if (leased === undefined) continue;
-      const identity = this.#clientOf(client);
+      const identity = asConfigured(this.#options.client, client);
       try {
         const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
@@ -280,12 +280,6 @@ export class UserTokens implements HeaderSource {
     }
     this.#held = { headers: nobody, until: Infinity };
     return nobody;
-  }
-
-  /** The gateway's identity at the issuer: as the configuration says it now, if it is the client that the user has signed in with. */
-  #clientOf(known: ClientIdentity): ClientIdentity {
-    const { client } = this.#options;
-    return client?.clientId === known.clientId ? client : known;
   }
 
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */

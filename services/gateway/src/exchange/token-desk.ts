@@ -3,7 +3,7 @@
  * sign-in, at issuers that the configuration names. Requests for one caller and server are made one at a time, and their tokens kept for as long as they and the caller's own are good.
  */
 import { hash } from 'node:crypto';
-import { byIdentityAssertion, byTokenExchange, CredentialProblem, sealToken, WorkloadTokens, type Challenge, type Grant } from '@omnibus/credentials';
+import { byIdentityAssertion, byTokenExchange, CredentialProblem, sealToken, WorkloadTokens, type Challenge, type ClientIdentity, type Grant } from '@omnibus/credentials';
 import { enabledServers, isForTenant, type Config, type ServerConfig } from '@omnibus/config';
 import type { Agents, issuersOf, outbound } from '@omnibus/backend/issuers';
 import type { CallerTokenAsk, CallerTokenReply, ServerName } from '@omnibus/protocol';
@@ -105,12 +105,13 @@ export class TokenDesk {
     if (issuer === undefined || clientId === undefined) throw new CredentialProblem('the configuration does not say at which identity provider its users sign in');
     // The secret of the sign-in is for that provider alone.
     const isOfSignIn = issuer === signIn?.issuer && clientId === signIn.clientId;
-    return { issuer, client: { clientId, clientSecret: identityProvider?.clientSecret ?? (isOfSignIn ? signIn.clientSecret : undefined), privateKey: identityProvider?.privateKey, algorithm: identityProvider?.algorithm } };
+    const { clientSecret = isOfSignIn ? signIn.clientSecret : undefined, privateKey, algorithm, clientAuthentication: method } = identityProvider ?? {};
+    return { issuer, client: { clientId, clientSecret, privateKey, algorithm, method } };
   }
 }
 
-function clientOf({ clientId, clientSecret, privateKey, algorithm }: OfCallers): { readonly clientId: string; readonly clientSecret: string | undefined; readonly privateKey: string | undefined; readonly algorithm: string | undefined } {
-  return { clientId, clientSecret, privateKey, algorithm };
+function clientOf({ clientId, clientSecret, privateKey, algorithm, clientAuthentication: method }: OfCallers): ClientIdentity {
+  return { clientId, clientSecret, privateKey, algorithm, method };
 }
 
 /** As the backend worker names a token that was refused (`caller-accounts.ts`). */

@@ -82,7 +82,7 @@ export class Connections {
     await changed(server, principal);
     const signIn = users(server)?.signIn;
     // The issuer of a server that was removed is not asked, since the configuration that says how to reach it is gone.
-    const isRevoked = signIn === undefined ? undefined : await revokeAtIssuer(signIn.fetch, kept);
+    const isRevoked = signIn === undefined ? undefined : await revokeAtIssuer(signIn, kept);
     log.info({ server, principal, issuer: kept.issuer, isRevoked }, 'what a user has connected is ended');
     return { kind: 'revoked', ...(isRevoked === undefined ? {} : { isRevoked }) };
   }
@@ -131,7 +131,7 @@ export class Connections {
     const { passing, users } = this.#options;
     const entry = await passing.take<Unfinished>(place);
     const signIn = entry?.connection === undefined ? undefined : users(place.server as ServerName)?.signIn;
-    if (entry?.connection !== undefined && signIn !== undefined) await revokeAtIssuer(signIn.fetch, entry.connection);
+    if (entry?.connection !== undefined && signIn !== undefined) await revokeAtIssuer(signIn, entry.connection);
   }
 
   async #places(): Promise<readonly Place[]> {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
+import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type ClientIdentity, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
 import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
@@ -88,12 +88,13 @@ export class UserCredentials implements UserAccounts {
   /** Whether calls wait for a sign-in. */
   readonly doWait: boolean;
 
-  constructor(options: CredentialsOptions, { beforeSignIn, issuer, clientId, clientSecret, clientMetadataUrl, scopes, allowedHosts, resource }: OAuth, url: string, vault: Vault) {
+  constructor(options: CredentialsOptions, credentials: OAuth, url: string, vault: Vault) {
     this.#options = options;
     this.#vault = vault;
     this.#asked = asking(options);
+    const { beforeSignIn, issuer, clientId, clientMetadataUrl, scopes, allowedHosts, resource } = credentials;
     this.doWait = beforeSignIn === 'wait';
-    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, clientId, clientSecret, clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' '), namesResource: resource };
+    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, client: clientId === undefined ? undefined : clientOf({ ...credentials, clientId }), clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' '), namesResource: resource };
     this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }
 
@@ -118,8 +119,8 @@ export class UserCredentials implements UserAccounts {
       this.#users.set(principal, known);
       return known;
     }
-    const { fetch, url, issuer, clientId, clientSecret } = this.signIn;
-    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, client: clientId === undefined ? undefined : { clientId, clientSecret }, asked: this.#asked });
+    const { fetch, url, issuer, client } = this.signIn;
+    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, client, asked: this.#asked });
     if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
     this.#users.set(principal, made);
     return made;
@@ -131,11 +132,18 @@ export class UserCredentials implements UserAccounts {
   }
 }
 
+type Named = Pick<ClientIdentity, 'clientId' | 'clientSecret' | 'privateKey' | 'algorithm'> & { readonly clientAuthentication?: string | undefined };
+
+/** As which client the gateway asks an issuer, by the options of the configuration. */
+function clientOf({ clientId, clientSecret, privateKey, algorithm, clientAuthentication: method }: Named): ClientIdentity {
+  return { clientId, clientSecret, privateKey, algorithm, method };
+}
+
 function workload(options: CredentialsOptions, credentials: Extract<Credentials, { kind: 'client' }>, url: string): WorkloadTokens {
-  const { clientId, clientSecret, privateKey, algorithm, assertionFile, issuer, scopes, allowedHosts, resource } = credentials;
+  const { assertionFile, issuer, scopes, allowedHosts, resource } = credentials;
   return new WorkloadTokens({
     fetch: fetchFor(options, url, issuer, allowedHosts), url, issuer, namesResource: resource,
-    client: { clientId, clientSecret, privateKey, algorithm },
+    client: clientOf(credentials),
     assertion: assertionFile === undefined ? undefined : () => readAssertion(resolve(options.baseFolder, assertionFile)),
     scope: scopes?.join(' '),
     asked: asking(options),
@@ -146,12 +154,12 @@ type Enterprise = Extract<Credentials, { kind: 'enterprise' }>;
 
 /** Tokens in the name of the one user of this machine, whose ID token a program of his identity provider keeps in a file. */
 function ofOneUser(options: CredentialsOptions, { issuer: provider, idTokenFile, ...ofProvider }: NonNullable<Enterprise['identityProvider']> & { readonly idTokenFile: string }, credentials: Enterprise, url: string): WorkloadTokens {
-  const { clientId, clientSecret, privateKey, algorithm, issuer, scopes, allowedHosts, resource } = credentials;
-  const client = { clientId, clientSecret, privateKey, algorithm };
+  const { issuer, scopes, allowedHosts, resource } = credentials;
+  const client = clientOf(credentials);
   const file = resolve(options.baseFolder, idTokenFile);
   return new WorkloadTokens({
     fetch: fetchFor(options, url, issuer, allowedHosts, provider), url, issuer, client, namesResource: resource, scope: scopes?.join(' '), asked: asking(options),
-    grant: byIdentityAssertion({ provider: { issuer: provider, client: ofProvider }, client, idToken: async () => readAssertion(file) }),
+    grant: byIdentityAssertion({ provider: { issuer: provider, client: clientOf(ofProvider) }, client, idToken: async () => readAssertion(file) }),
   });
 }
 
