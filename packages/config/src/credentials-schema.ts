@@ -74,8 +74,10 @@ export const credentialsSchema = z.discriminatedUnion('kind', [client, oauth, ex
 
 const vaultKey = z.string().regex(/^\s*[\w.-]{1,40}:[A-Za-z0-9+/_-]{43,}={0,2}\s*$/, { error: 'expected NAME:BASE64 of 32 random bytes (openssl rand -base64 32)' });
 
+const nameOfKey = (key: string): string => key.trim().split(':', 1)[0] as string;
+
 export const vaultSchema = z.strictObject({
-  keys: z.array(vaultKey).max(20).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
+  keys: z.array(vaultKey).max(20).refine((keys) => new Set(keys.map(nameOfKey)).size === keys.length, { error: 'two keys have the same name' }).default([]).describe('Keys that encrypt the vault, each NAME:BASE64 of 32 random bytes (`openssl rand -base64 32`): "2026a:${VAULT_KEY}". All of them decrypt, and one encrypts: a new one is put first, and `omnibus vault rotate` changes to it. A running gateway takes changed keys. Default: a gateway of one process makes a key and keeps it beside the file of the vault; several processes need one, the same for all backend workers. Secret.'),
   keychain: z.boolean().default(true).describe('Whether a gateway that only the user of this machine can reach keeps the key that it makes itself in the keychain of that user (docs/credentials.md). false, and where there is no keychain: in a file beside the vault.'),
   file: z.string().min(1).optional().describe('File in which a gateway of one process keeps the vault. Default: vault.json in the folder of your settings. Several processes keep the vault on the bus.'),
 });

@@ -199,6 +199,10 @@ it('a header is there once, whatever its case', () => {
   expect(problemsOf({ kind: 'oauth' }, {}, { headers: { 'x-a': '1', 'X-A': '2' } })).toBe('this is the same header as "x-a", and only one of them would be sent');
 });
 
+it('two keys of the vault have two names', () => {
+  expect(problemsOf({ kind: 'oauth' }, { vault: { keys: [`a:${'A'.repeat(43)}=`, `a:${'B'.repeat(43)}=`] } })).toBe('two keys have the same name');
+});
+
 it.each([['a:short'], ['no name'], [`:${'A'.repeat(43)}=`]])('the key %s of the vault is refused without being shown', (key) => {
   expect(problemsOf({ kind: 'oauth' }, { vault: { keys: [key] } })).toBe('expected NAME:BASE64 of 32 random bytes (openssl rand -base64 32)');
 });

@@ -1,12 +1,12 @@
 /** The credentials of connections to a server, according to its configuration: the same for all callers, or those of each user. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { byIdentityAssertion, CredentialProblem, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type ClientIdentity, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
+import { byIdentityAssertion, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type ClientIdentity, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
 import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
 import { ServerTls } from '../server-tls.ts';
+import { readAssertion } from './assertion-file.ts';
 import { AwsSignatures } from './aws.ts';
 import { CallerAccounts, type AskEdge } from './caller-accounts.ts';
 import { issuersOf, outbound } from './outbound.ts';
@@ -176,12 +176,4 @@ function asking({ server, metrics, log }: CredentialsOptions): (outcome: 'good' 
     else if (problem === undefined && said !== undefined) log.info('there are credentials for the server again');
     said = problem;
   };
-}
-
-function readAssertion(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').trim();
-  } catch (error) {
-    throw new CredentialProblem(`the assertion in ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, { isPassing: true, cause: error });
-  }
 }
