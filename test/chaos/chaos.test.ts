@@ -1,14 +1,18 @@
 /**
  * Clients of every kind work while one fault follows the other: processes of every role are killed, stopped, cut off and given wrong clocks, nodes of the
- * NATS cluster fail, its store is full, a backend reaches no server, the configuration changes. Hostile servers run beside the correct ones all the time,
- * and rules, limits, approvals and the audit are on (`evidence.ts`). The schedule is determined by a seed, which is printed: `OMNIBUS_CHAOS_SEED` and
- * `OMNIBUS_CHAOS_SECONDS` choose another. The logs of the processes are written to the folder `OMNIBUS_CHAOS_LOGS`.
+ * NATS cluster fail, its store is full, a backend reaches no server, the configuration changes. Two users work at a server that wants each of them to sign in
+ * (`members.ts`); their tokens expire and are revoked, and their issuer fails. Hostile servers run beside the correct ones all the time, and rules, limits,
+ * approvals and the audit are on (`evidence.ts`). The schedule is determined by a seed, which is printed: `OMNIBUS_CHAOS_SEED` and `OMNIBUS_CHAOS_SECONDS`
+ * choose another. The logs of the processes are written to the folder `OMNIBUS_CHAOS_LOGS`.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
+import { Keys } from '../support/keys.ts';
+import { PersonalServer } from '../support/personal-server.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
@@ -16,6 +20,7 @@ import { approving, asked, counter, sdkClient, streamer, worker, type Run } from
 import { evidenceOf, governed } from './evidence.ts';
 import { faults } from './faults.ts';
 import { Fleet } from './fleet.ts';
+import { issuerFaults, members, membersOf, type Membership } from './members.ts';
 import { randomNumbers, shuffled } from './random.ts';
 import { consenting, listener } from './session-clients.ts';
 import { Tally } from './tally.ts';
@@ -47,24 +52,32 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
     },
   });
   await using era = await EraServer.start('2025-11-25');
+  await using personal = await PersonalServer.start();
+  await using keys = await Keys.make('team', ...members);
+  const headers = keys.headersOf('team');
+  const membership: Membership = { server: personal, headersOf: (user) => keys.headersOf(user), signIns: new Map(), codes: new Map() };
+  const allFaults = [...faults, ...issuerFaults(membership)];
   const tally = new Tally();
   const random = randomNumbers(seed);
   const struck: string[] = [];
   {
-    await using fleet = await Fleet.start({
-      timeouts: { call: '10s', drain: '3s' }, ...governed(records),
-      mcpServers: { up: { url: upstream.url, definitions: 'pin' }, era: { url: era.url, definitions: 'pin' }, files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker) },
-    });
-    const probe = await RawClient.open(fleet.url);
+    await using fleet = await Fleet.start((publicUrl) => ({
+      timeouts: { call: '10s', drain: '3s' }, ...governed(records), publicUrl, auth: keys.auth, vault: { keys: [`a:${randomBytes(32).toString('base64')}`] },
+      mcpServers: {
+        up: { url: upstream.url, definitions: 'pin' }, era: { url: era.url, definitions: 'pin' }, mine: { url: personal.url, restart: { minDelay: '50ms', maxDelay: '500ms' }, credentials: { kind: 'oauth' } },
+        files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker),
+      },
+    }));
+    const probe = await RawClient.open(fleet.url, undefined, headers);
     await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
     probe[Symbol.dispose]();
 
     const over = new AbortController();
-    const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => random() * 20, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
-    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener, approving].map((work, index) => work(run, `${work.name}${index}`));
+    const run: Run = { url: fleet.url, headers, tally, over: over.signal, pauseMs: () => random() * 20, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
+    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener, approving, ...membersOf(membership)].map((work, index) => work(run, `${work.name}${index}`));
     const endsAt = performance.now() + seconds * 1_000;
     for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
-      for (const fault of shuffled(faults, random)) {
+      for (const fault of shuffled(allFaults, random)) {
         if (round > 0 && performance.now() >= endsAt) break;
         struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
         tally.fault();
@@ -75,6 +88,10 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
     await Promise.all(clients);
     if (logFolder !== undefined) await fleet.writeLogs(logFolder);
   }
+  for (const [tag, count] of personal.executed) {
+    executions.set(tag, count);
+    atUp.add(tag);
+  }
   for (const { method, params } of era.seen) if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
 
   const orphans = await untilNone(marker);
@@ -84,15 +101,19 @@ it('no session is lost, no answer wrong or missing, nothing done twice, no child
   const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
   process.stdout.write(`\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n`
     + `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n`
+    + `signed in at the server with data of each user: ${[...membership.signIns].map(([user, count]) => `${user} ${count} times`).join(', ')}; ${personal.refreshes} refreshes; requests with what is another's ${personal.violations.length};\n`
     + `audit: ${atUp.size} calls executed, ${evidence.unrecorded.length} not on record; ${tally.seen.size} seen to succeed, ${evidence.endless.length} without a record of their end, of at most ${evidence.mayLack} that ${evidence.open} killed processes may lack\n`
     + `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
   expect({ lost: tally.lost, wrong: tally.wrong, twice, unanswered: tally.unanswered, orphans }).toEqual({ lost: [], wrong: [], twice: [], unanswered: [], orphans: [] });
+  expect(personal.violations).toEqual([]);
+  expect([...membership.signIns.keys()].toSorted()).toEqual([...members]);
+  expect(personal.refreshes).toBeGreaterThan(0);
   expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
   expect(evidence.open).toBeGreaterThan(0);
   expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
   expect(tally.approved).toBeGreaterThan(0);
   expect(tally.answered).toBeGreaterThan(1_000);
-  expect(struck.length).toBeGreaterThanOrEqual(faults.length);
+  expect(struck.length).toBeGreaterThanOrEqual(allFaults.length);
 });
 
 /** Hostile servers beside those that are used. */

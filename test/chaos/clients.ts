@@ -16,6 +16,8 @@ const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDela
 
 export interface Run {
   readonly url: string;
+  /** Sent with every request: who the client is. Left out where the gateway asks nobody. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly tally: Tally;
   /** Milliseconds between two calls, determined by the seed. */
   readonly pauseMs: () => number;
@@ -45,7 +47,7 @@ export function broken({ tally }: Run, tag: string, since: number, error: unknow
 
 /** A session that reads and changes in turn. */
 export const worker: Worker = async (run, name) => {
-  const client = await opened(run, () => RawClient.open(run.url));
+  const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const since = performance.now();
@@ -67,7 +69,7 @@ export const sdkClient: Worker = async (run, name) => {
   const client = await opened(run, async () => {
     const fresh = new Client({ name, version: '1' });
     fresh.onerror = (error) => troubles.push(String(error).slice(0, 200));
-    await fresh.connect(new StreamableHTTPClientTransport(new URL(run.url), { reconnectionOptions }));
+    await fresh.connect(new StreamableHTTPClientTransport(new URL(run.url), { reconnectionOptions, requestInit: { headers: run.headers ?? {} } }));
     return fresh;
   });
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -93,7 +95,7 @@ export const sdkClient: Worker = async (run, name) => {
 
 /** Long calls with progress, on a stream that the client resumes whenever it breaks. */
 export const streamer: Worker = async (run, name) => {
-  const { session } = await opened(run, () => RawClient.open(run.url));
+  const { session } = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const heard: Message[] = [];
@@ -103,7 +105,7 @@ export const streamer: Worker = async (run, name) => {
     const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'up__long', arguments: { tag }, _meta: { progressToken: tag } } };
     for (let round = 0; round < maxReturns && performance.now() < giveUpAt; round += 1) {
       try {
-        const reader = await EventReader.open(run.url, session as string, lastEventId === undefined ? { body, limitMs: answerMs } : { lastEventId, limitMs: answerMs });
+        const reader = await EventReader.open(run.url, session as string, { ...(lastEventId === undefined ? { body } : { lastEventId }), limitMs: answerMs, credentials: run.headers });
         if (reader.status === 404) run.tally.lost.push(tag);
         if (reader.status >= 500 && lastEventId !== undefined) {
           await pause(run);
@@ -141,7 +143,7 @@ function judgeStream(run: Run, name: string, tag: string, heard: readonly Messag
 
 /** A client of the newest revision whose calls ask something and are continued by another request. */
 export const asked: Worker = async (run, name) => {
-  const client = new ModernClient(run.url);
+  const client = new ModernClient(run.url, undefined, run.headers);
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const call = { name: 'era__form', arguments: { say: tag } };
@@ -173,7 +175,7 @@ export const asked: Worker = async (run, name) => {
 
 /** A client of the newest revision whose calls need the approval of their user: the exact call is shown, and executed once. */
 export const approving: Worker = async (run, name) => {
-  const client = new ModernClient(run.url);
+  const client = new ModernClient(run.url, undefined, run.headers);
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const call = { name: 'up__careful', arguments: { tag } };
@@ -197,7 +199,7 @@ export const approving: Worker = async (run, name) => {
 
 /** A session whose program counts: the count must continue as long as it is the same program. */
 export const counter: Worker = async (run, name) => {
-  const client = await opened(run, () => RawClient.open(run.url));
+  const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   let known: readonly [pid: number, count: number] = [0, 0];
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
@@ -224,7 +226,7 @@ export const counter: Worker = async (run, name) => {
 export const visitor: Worker = async (run, name) => {
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
-    using client = await RawClient.open(run.url);
+    using client = await RawClient.open(run.url, undefined, run.headers);
     await client.listen();
     await client.toolNames();
     const { status, last } = await client.callTool('up__act', { tag });

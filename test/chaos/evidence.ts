@@ -15,7 +15,7 @@ export function governed(records: string): Readonly<Record<string, unknown>> {
     },
     // Far above actual use, so that no call is refused: the test is whether counting continues when processes end.
     limits: { rules: [{ id: 'all', what: ['up', 'era'], per: 'server', rate: '100000/s', concurrency: 10_000, quota: '100000000/day', onUnknown: 'allow' }] },
-    audit: { strict: true, sinks: [{ kind: 'file', folder: records }], record: [{ tool: 'up/*', arguments: { keep: ['/tag'] } }] },
+    audit: { strict: true, sinks: [{ kind: 'file', folder: records }], record: [{ tool: 'up/*', arguments: { keep: ['/tag'] } }, { tool: 'mine/*', arguments: { keep: ['/tag'] } }] },
   };
 }
 

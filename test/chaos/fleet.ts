@@ -47,31 +47,38 @@ export class Fleet {
   program: string;
   #config: FleetConfig;
   #reloads = 1;
-  #balancer: Link | undefined;
+  readonly #balancer: Link;
   #connections = 0;
   readonly #started: [role: Role, process: RunningProcess][] = [];
 
-  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, program: string) {
+  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, program: string, balancer: Link) {
     this.program = program;
+    this.#balancer = balancer;
     this.#config = config;
     this.cluster = cluster;
     this.#configFile = configFile;
   }
 
-  static async start(config: FleetConfig, { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
-    const fleet = new Fleet(config, await nats, await writeConfig(config), program);
+  /** @param configured the configuration, or what makes it of the address that clients know. */
+  static async start(configured: FleetConfig | ((publicUrl: string) => FleetConfig), { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
+    let fleet: Fleet | undefined;
+    const balancer = await Link.open(() => fleet?.nextEdge());
+    const config = typeof configured === 'function' ? configured(`http://127.0.0.1:${balancer.port}`) : configured;
+    fleet = new Fleet(config, await nats, await writeConfig(config), program, balancer);
     for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
-    fleet.#balancer = await Link.open(() => {
-      const edges = fleet.#parts.edge;
-      fleet.#connections += 1;
-      return edges[fleet.#connections % edges.length]?.port;
-    });
     return fleet;
+  }
+
+  /** The port of the edge that serves the next connection. */
+  nextEdge(): number | undefined {
+    const edges = this.#parts.edge;
+    this.#connections += 1;
+    return edges[this.#connections % edges.length]?.port;
   }
 
   /** The address for clients, independent of the current edges. */
   get url(): string {
-    return `http://127.0.0.1:${this.#balancer?.port}/mcp`;
+    return `http://127.0.0.1:${this.#balancer.port}/mcp`;
   }
 
   /** Every running process of the gateway. */
@@ -142,7 +149,7 @@ export class Fleet {
     const process = startProcess('node', [
       '--import', fixturePath('jumping-clock'), this.program, 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
-    ], role === 'session' ? sealing : {});
+    ], role === 'backend' ? {} : sealing);
     this.#started.push([role, process]);
     const tooLong = setTimeout(() => process.kill('SIGKILL'), startMs);
     await process.line(/"msg":"ready"/);
@@ -152,7 +159,7 @@ export class Fleet {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#balancer?.[Symbol.dispose]();
+    this.#balancer[Symbol.dispose]();
     const parts = roles.flatMap((role) => this.#parts[role]);
     await Promise.all(this.#started.map(([, process]) => process[Symbol.asyncDispose]()));
     for (const { link } of parts) link[Symbol.dispose]();

@@ -8,7 +8,7 @@ import { answerMs, broken, opened, pause, type Run, type Worker } from './client
  * answer to the current question.
  */
 export const consenting: Worker = async (run, name) => {
-  const client = await opened(run, () => openAskable(run.url));
+  const client = await opened(run, () => openAskable(run));
   let stale: unknown;
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
@@ -17,7 +17,7 @@ export const consenting: Worker = async (run, name) => {
     let last: Message | undefined;
     try {
       const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'era__form', arguments: { say: tag } } };
-      const reader = await EventReader.open(run.url, client.session as string, { body, limitMs: answerMs });
+      const reader = await EventReader.open(run.url, client.session as string, { body, limitMs: answerMs, credentials: run.headers });
       if (reader.status === 404) run.tally.lost.push(tag);
       const asked = reader.events.untilSome(({ message }) => message?.method === 'elicitation/create').then(async ({ message }) => {
         if (message?.params?.['message'] !== tag) run.tally.wrong.push(`${tag}: asked ${JSON.stringify(message)}`);
@@ -42,8 +42,8 @@ export const consenting: Worker = async (run, name) => {
   }
 };
 
-async function openAskable(url: string): Promise<RawClient> {
-  const client = new RawClient(url);
+async function openAskable({ url, headers }: Run): Promise<RawClient> {
+  const client = new RawClient(url, headers);
   const { session, status } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'askable', version: '1' } } });
   if (status !== 200 || session === null) throw new Error(`initialize was answered ${status}`);
   client.session = session;
@@ -53,7 +53,7 @@ async function openAskable(url: string): Promise<RawClient> {
 
 /** A session that listens on a GET stream, resumes it when it breaks, and must receive notifications only of the resource that it subscribed to. */
 export const listener: Worker = async (run, name) => {
-  const client = await opened(run, () => RawClient.open(run.url));
+  const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   const uri = `up://${name}`;
   const heard = { count: 0 };
   const subscribe = (): Promise<unknown> => client.post({ jsonrpc: '2.0', id: `${name}-subscribe`, method: 'resources/subscribe', params: { uri } }, {}, AbortSignal.timeout(answerMs));
@@ -74,11 +74,11 @@ export const listener: Worker = async (run, name) => {
   await standing;
 };
 
-async function stand(run: Run, { session }: RawClient, uri: string, heard: { count: number }): Promise<void> {
+async function stand(run: Run, { session, headers }: RawClient, uri: string, heard: { count: number }): Promise<void> {
   let lastEventId: string | undefined;
   const over = new Promise<void>((resolve) => run.over.addEventListener('abort', () => resolve()));
   while (!run.over.aborted) {
-    const reader = await EventReader.open(run.url, session as string, lastEventId === undefined ? {} : { lastEventId }).catch(() => undefined);
+    const reader = await EventReader.open(run.url, session as string, { ...(lastEventId === undefined ? {} : { lastEventId }), credentials: headers }).catch(() => undefined);
     if (reader?.status === 404) run.tally.lost.push(`GET of ${uri}`);
     if (reader?.status !== 200) {
       await pause(run);

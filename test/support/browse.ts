@@ -9,8 +9,12 @@ export interface Page {
 
 const maxRedirects = 10;
 
-/** Opens the address of a sign-in, presses the button there, and follows all redirects. @param change may change an address on the way. */
-export async function signInAt(address: string, change: (to: string) => string = (to) => to): Promise<Page> {
+/**
+ * Opens the address of a sign-in, presses the button there, and follows all redirects.
+ * @param change may change an address on the way.
+ * @param reload whether a page on the way back that could not be loaded, or says that nobody can answer, is loaded again; left out, it never is.
+ */
+export async function signInAt(address: string, change: (to: string) => string = (to) => to, reload: () => Promise<boolean> = () => Promise.resolve(false)): Promise<Page> {
   const cookies = new Map<string, string>();
   const open = async (url: string, method: string): Promise<Response> => {
     const jar = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
@@ -21,6 +25,16 @@ export async function signInAt(address: string, change: (to: string) => string =
     }
     return response;
   };
+  const shown = async (at: string): Promise<Response> => {
+    for (;;) {
+      const response = await open(at, 'GET').catch((error: unknown) => error as Error);
+      if (!(response instanceof Error) && response.status < 500) return response;
+      if (!(await reload())) {
+        if (response instanceof Error) throw response;
+        return response;
+      }
+    }
+  };
   const first = await open(address, 'GET');
   if (first.status !== 200) return { status: first.status, text: await first.text(), address };
   await first.text();
@@ -28,7 +42,7 @@ export async function signInAt(address: string, change: (to: string) => string =
   for (let count = 0; count < maxRedirects && response.status >= 300 && response.status < 400; count += 1) {
     at = change(new URL(response.headers.get('location') ?? '', at).href);
     await response.body?.cancel();
-    response = await open(at, 'GET');
+    response = await shown(at);
   }
   return { status: response.status, text: await response.text(), address: at };
 }

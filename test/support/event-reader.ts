@@ -14,7 +14,7 @@ interface ReadOptions {
   readonly lastEventId?: string;
   readonly limitMs?: number;
   /** Headers that identify the caller. */
-  readonly credentials?: Readonly<Record<string, string>>;
+  readonly credentials?: Readonly<Record<string, string>> | undefined;
 }
 
 export class EventReader {

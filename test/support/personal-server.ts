@@ -53,6 +53,8 @@ export class PersonalServer implements AsyncDisposable {
   readonly revoked: string[] = [];
   /** Whether its issuer refuses every registration and every request for tokens. */
   isClosed = false;
+  /** Whether its issuer cannot answer requests for tokens at the moment. */
+  isDown = false;
   /** Number of uses of refresh tokens. */
   refreshes = 0;
   /** Runs before a refresh token is answered. */
@@ -156,6 +158,7 @@ export class PersonalServer implements AsyncDisposable {
         const isRefresh = form.get('grant_type') === 'refresh_token';
         this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
         if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
+        if (this.isDown) return refuse(503, 'temporarily_unavailable');
         if (isRefresh) {
           this.refreshes += 1;
           await this.meanwhile();
