@@ -1,6 +1,6 @@
 /** Calls that a server has refused because it does not know on whose behalf they are made. */
 import { insufficientScope, type Challenge } from '@omnibus/credentials';
-import { fault, insteadOfKey, isObject, printable, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import { fault, insteadOfKey, isObject, printable, signInName, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
 
 /** Where users are told to sign in. */
 export interface SignInDesk {
@@ -60,7 +60,8 @@ interface SignInOptions {
 
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
-  const isInsteadOf = ({ params: { _meta: meta } }: CallCommand): boolean => isObject(meta) && meta[insteadOfKey] !== undefined;
+  // A client may send this key too: with a call of anything else it means nothing.
+  const isInsteadOf = ({ params: { name, _meta: meta } }: CallCommand): boolean => name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
   const isForStandIn = (command: CallCommand): boolean => command.method === 'tools/call' && (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
   const signedIn = (command: CallCommand): ExchangeOutcome => (isInsteadOf(command)
     ? { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}" now. The tool was not called before that: call it again.` }], isError: true } }
