@@ -109,7 +109,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     }
     const mediaType = String(headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
     const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
-    this.#response = { status, mediaType, errorBody: '', ...(challenge?.error === insufficientScope ? { lacking: challenge } : {}) };
+    this.#response = challenge?.error === insufficientScope ? { status, mediaType, errorBody: '', lacking: challenge } : { status, mediaType, errorBody: '' };
     const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
     this.#observer.started(status, headers);
     if (this.#isOver) return;
