@@ -2,6 +2,7 @@
  * The chain of one writer. Each record is a line of JSON that ends with its hash: the SHA-256 of the previous hash and of the line without that last
  * member. The hash is of the exact bytes of the line, so a changed line is a different record.
  */
+import { Members } from './members.ts';
 import { sha256 } from './sha256.ts';
 
 /** The hash before the first record of a chain. */
@@ -10,7 +11,12 @@ export const genesis = '';
 /** The last member of a line. */
 const hashEnd = /,"hash":"([A-Za-z0-9_-]{43})"\}$/;
 const hashLength = ',"hash":""}'.length + 43;
-const closing = '}'.charCodeAt(0);
+const opening = Buffer.from('{');
+const prevHead = Buffer.from(',"prev":"');
+/** Ends the link, which is a text and an object, and the record. */
+const ending = Buffer.from('"}}');
+const hashHead = Buffer.from(',"hash":"');
+const hashTail = Buffer.from('"}');
 
 /** The present end of a chain. */
 export interface Head {
@@ -22,32 +28,40 @@ export interface Head {
 export class Chain {
   readonly writer: string;
   /** What stands before the number of a record. */
-  readonly #link: string;
+  readonly #link: Uint8Array;
   #seq = 0;
   #hash = genesis;
-  /** Where lines are made: what is hashed begins with the hash before. */
-  #made = Buffer.allocUnsafeSlow(4_096);
+  /** Where records are made. What is hashed begins with the hash before. */
+  readonly #made = new Members();
 
   constructor(writer: string) {
     this.writer = writer;
-    this.#link = `,"omnibus.chain":{"writer":"${writer}","seq":`;
+    this.#link = Buffer.from(`,"omnibus.chain":{"writer":"${writer}","seq":`);
   }
 
   get head(): Head {
     return { writer: this.writer, seq: this.#seq, hash: this.#hash };
   }
 
-  /** Adds a record to the chain. @param members of the record as JSON, without the braces. @returns its line, without a line end, which the next one overwrites. */
-  seal(members: string): Buffer {
+  /** Adds a record to the chain. @param write writes its members. @returns its line, without a line end, which the next one overwrites. */
+  seal(write: (members: Members) => void): Buffer {
+    const [made, prev] = [this.#made, this.#hash];
+    made.clear();
+    made.ascii(prev);
+    made.bytes(opening);
+    write(made);
+    made.bytes(this.#link);
+    made.integer(this.#seq + 1);
+    made.bytes(prevHead);
+    made.ascii(prev);
+    made.bytes(ending);
+    this.#hash = sha256(made.written());
     this.#seq += 1;
-    const body = `{${members}${this.#link}${this.#seq},"prev":"${this.#hash}"}`;
-    const most = 3 * body.length + hashLength + 43;
-    if (this.#made.length < most) this.#made = Buffer.allocUnsafeSlow(most);
-    const start = this.#made.write(this.#hash, 0, 'latin1');
-    const end = start + this.#made.write(body, start);
-    this.#made[end] = closing;
-    this.#hash = sha256(this.#made.subarray(0, end + 1));
-    return this.#made.subarray(start, end + this.#made.write(`,"hash":"${this.#hash}"}`, end, 'latin1'));
+    made.clear(made.length - 1);
+    made.bytes(hashHead);
+    made.ascii(this.#hash);
+    made.bytes(hashTail);
+    return made.written(prev.length);
   }
 }
 

@@ -58,8 +58,6 @@ export interface AuditEvent {
   readonly code?: number | undefined;
   readonly rule?: string | undefined;
   readonly policy?: string | undefined;
-  /** Milliseconds since 1970. Default: now. */
-  readonly at?: number;
   readonly durationMs?: number | undefined;
   readonly responseBytes?: number | undefined;
   /** Further members for this kind of event, recorded under `omnibus.`. */
@@ -70,6 +68,8 @@ export interface AuditEvent {
 export interface Audit {
   /** Whether requests that are not read-only are sent only after their record is stored. */
   readonly isStrict: boolean;
+  /** Whether parts of results are recorded, so that others need not be kept for it. */
+  readonly wantsResults: boolean;
   /** Whether events of a class are recorded, so that others need not be made. */
   wants(weight: Weight): boolean;
   /** Records an event. Never throws, and never waits. */

@@ -11,6 +11,7 @@ it('gives back what was put in, whatever is added, read and released in between'
     const lines = new Lines(16, 1_000_000);
     const model: string[] = [];
     let first = 0;
+    const memory = Buffer.alloc(1_000);
     for (const each of steps) {
       if ('push' in each) {
         if (lines.isFull) continue;
@@ -23,7 +24,8 @@ it('gives back what was put in, whatever is added, read and released in between'
       }
       expect([lines.first, lines.next, lines.size]).toEqual([first, model.length, model.length - first]);
       const read = lines.from(first, 100, Infinity);
-      expect([read.length, read.texts(), read.bytes().toString()]).toEqual([model.length - first, model.slice(first), model.slice(first).map((text) => `${text}\n`).join('')]);
+      const text = model.slice(first).map((line) => `${line}\n`).join('');
+      expect([read.length, read.texts(), read.bytes().toString(), read.bytes(memory).toString()]).toEqual([model.length - first, model.slice(first), text, text]);
     }
   }), { numRuns: 200 });
 });

@@ -8,8 +8,11 @@ export interface Batch {
   /** The number of lines. */
   readonly length: number;
   texts(): readonly string[];
-  /** The lines, each with a line end. They are the reader's own. */
-  bytes(): Buffer;
+  /**
+   * The lines, each with a line end. They are the reader's own.
+   * @param memory is written to if they fit: new memory for each batch, outside of the heap, costs the garbage collector as much as writing the batch to a file.
+   */
+  bytes(memory?: Buffer): Buffer;
 }
 
 export function batchOf(texts: readonly string[]): Batch {
@@ -93,10 +96,11 @@ export class Lines {
   from(number: number, maxLines: number, maxBytes: number): Batch {
     let [end, bytes] = [number, 0];
     for (; end < this.#next && end - number < maxLines; end += 1) {
-      bytes += this.#length(end % this.#maxLines) + 1;
-      if (end > number && bytes > maxBytes) break;
+      const length = this.#length(end % this.#maxLines) + 1;
+      if (end > number && bytes + length > maxBytes) break;
+      bytes += length;
     }
-    return { length: end - number, texts: () => this.#texts(number, end), bytes: () => this.#copied(number, end) };
+    return { length: end - number, texts: () => this.#texts(number, end), bytes: (memory) => this.#copied(number, end, bytes, memory) };
   }
 
   #texts(first: number, end: number): readonly string[] {
@@ -106,16 +110,17 @@ export class Lines {
     });
   }
 
-  #copied(first: number, end: number): Buffer {
-    const parts: Buffer[] = [];
+  #copied(first: number, end: number, bytes: number, memory: Buffer | undefined): Buffer {
+    const copied = memory !== undefined && bytes <= memory.length ? memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes);
+    let at = 0;
     for (let from = first; from < end;) {
       const segment = this.#segments[from % this.#maxLines] as Segment;
       let last = from;
       while (last + 1 < end && this.#segments[(last + 1) % this.#maxLines] === segment) last += 1;
-      parts.push(segment.bytes.subarray(this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1));
+      at += segment.bytes.copy(copied, at, this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1);
       from = last + 1;
     }
-    return Buffer.concat(parts);
+    return copied;
   }
 
   /** Removes the lines before a number. */

@@ -27,33 +27,38 @@ interface Recorders {
 /** Bounds on the characters of a name or text that others chose, and of an address, which is cut before (`cutUri`). */
 const maxText = 256;
 const maxUri = Infinity;
-/** Bound on tools whose rule is remembered, and on callers whose members are. */
+/** Bound on tools and on callers whose members are remembered, and on tools whose rule is. */
 const maxKnown = 10_000;
 
-interface Kind {
-  readonly name: string | undefined;
-  readonly method: string | undefined;
-  readonly revision: string | undefined;
-  readonly members: string;
+/** Members that many records share, as they are written. */
+interface Known {
+  readonly members: Uint8Array;
 }
 
-interface KnownCaller extends Omit<Who, 'address'> {
+interface Kind extends Known, Pick<AuditEvent, 'name' | 'method' | 'revision'> {}
+
+type Place = Pick<AuditEvent, 'method' | 'publicName' | 'server' | 'target'>;
+
+interface KnownCaller extends Known, Who {
   readonly endpoint: EndpointName | undefined;
-  readonly members: string;
 }
 
 export class RecordForm {
   readonly #options: RecordOptions;
   readonly #recorders: ReadonlyMap<RecordingRule, Recorders>;
   /** Rules by server and tool. */
-  readonly #known = new Map<string, Recorders | undefined>();
+  readonly #rules = new Map<string, Recorders | undefined>();
   /** The last time, and its member. */
   #at = NaN;
-  #timeMember = '';
-  /** The last kind of event, and its members. */
-  #kind: Kind = { name: undefined, method: undefined, revision: undefined, members: '' };
-  /** Members about callers, by the caller's principal. */
+  #time: Uint8Array = new Uint8Array();
+  /** The last kind of event: records that follow each other are often of one. */
+  #kind: Kind | undefined;
+  /** By the tool's name for clients. */
+  readonly #places = new Map<string, Place & Known>();
+  /** By the caller's principal. */
   readonly #callers = new Map<string, KnownCaller>();
+  /** Where members are written that are remembered. */
+  readonly #made = new Members();
 
   constructor(options: RecordOptions) {
     this.#options = options;
@@ -61,77 +66,87 @@ export class RecordForm {
     this.#recorders = new Map(rules.map((rule) => [rule, { args: new Recorder(rule.arguments, key), results: new Recorder(rule.results, key) }]));
   }
 
-  /** The members of a record as JSON, without braces. @param at milliseconds since 1970. */
-  membersOf(event: AuditEvent, at: number): string {
-    const { who, session, trace, method, id, server, target, publicName, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
-    const members = new Members(this.#time(at));
-    members.all(this.#kindOf(event));
+  /** Writes a record's members. @param at milliseconds since 1970. */
+  write(members: Members, event: AuditEvent, at: number): void {
+    const { session, trace, id, server, target, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
+    members.bytes(at === this.#at ? this.#time : this.#timeOf(at));
+    members.bytes(this.#kindOf(event));
     members.text(heads.session, session, maxText);
     if (uri !== undefined) members.text(heads.uri, cutUri(uri), maxUri);
-    if (method === 'tools/call') members.all(operation);
-    members.text(method === 'prompts/get' ? heads.prompt : heads.tool, publicName, maxText);
-    if (id !== undefined && id !== null) members.text(heads.id, isRawNumber(id) ? id.rawJSON : String(id), maxText);
+    this.#place(members, event);
+    if (typeof id === 'number') members.safe(heads.id, String(id));
+    else if (id !== undefined && id !== null) members.text(heads.id, isRawNumber(id) ? id.rawJSON : id, maxText);
     members.text(heads.error, outcome === 'tool_error' ? outcome : reason, maxText);
     members.number(heads.code, code);
-    members.text(heads.address, who?.address, maxText);
     if (trace !== undefined) {
       const [, traceId, spanId] = trace.split('-');
       members.text(heads.trace, traceId, maxText);
       members.text(heads.span, spanId, maxText);
     }
-    members.all(this.#callerOf(event));
-    members.text(heads.server, server, maxText);
-    members.text(heads.target, target, maxText);
+    members.bytes(this.#callerOf(event));
     if (outcome !== undefined) members.safe(heads.outcome, outcome);
     members.text(heads.rule, rule, maxText);
     members.text(heads.policy, policy, maxText);
-    members.number(heads.duration, durationMs === undefined ? undefined : Math.round(durationMs * 10) / 10);
+    members.tenths(heads.duration, durationMs);
     this.#values(members, server, target, args, result);
     members.number(heads.responseBytes, responseBytes);
     if (more !== undefined) for (const [each, value] of Object.entries(more)) if (value !== undefined) members.raw(headOf(`omnibus.${each}`), JSON.stringify(value));
-    return members.json;
   }
 
   /** Records of a batch often have the same millisecond. */
-  #time(at: number): string {
-    if (at !== this.#at) {
-      this.#at = at;
-      this.#timeMember = `"time":"${new Date(at).toISOString()}"`;
-    }
-    return this.#timeMember;
+  #timeOf(at: number): Uint8Array {
+    this.#at = at;
+    this.#time = Buffer.from(`"time":"${new Date(at).toISOString()}"`);
+    return this.#time;
   }
 
-  /** Records that follow each other are often of one kind. */
-  #kindOf({ name, method, revision }: AuditEvent): string {
+  #kindOf({ name, method, revision }: AuditEvent): Uint8Array {
     const known = this.#kind;
-    if (known.name === name && known.method === method && known.revision === revision) return known.members;
-    const members = new Members('');
-    members.text(heads.event, name, maxText);
-    members.text(heads.method, method, maxText);
-    members.text(heads.revision, revision, maxText);
-    this.#kind = { name, method, revision, members: members.json };
+    if (known !== undefined && known.name === name && known.method === method && known.revision === revision) return known.members;
+    const made = this.#made;
+    made.clear();
+    made.text(heads.event, name, maxText);
+    made.text(heads.method, method, maxText);
+    made.text(heads.revision, revision, maxText);
+    this.#kind = { name, method, revision, members: made.copy() };
     return this.#kind.members;
   }
 
-  #callerOf({ who = {}, endpoint }: AuditEvent): string {
+  /** Writes what is asked for, and at which server. It is remembered for what a server was asked for, and not for names that clients invent. */
+  #place(members: Members, event: AuditEvent): void {
+    const { method, publicName, server, target } = event;
+    if (publicName === undefined || server === undefined || target === undefined) return placed(members, event);
+    const known = this.#places.get(publicName);
+    if (known !== undefined && known.server === server && known.target === target && known.method === method) return members.bytes(known.members);
+    const made = this.#made;
+    made.clear();
+    placed(made, event);
+    if (this.#places.size >= maxKnown) this.#places.clear();
+    this.#places.set(publicName, { method, publicName, server, target, members: made.copy() });
+    members.bytes(made.written());
+  }
+
+  #callerOf({ who = {}, endpoint }: AuditEvent): Uint8Array {
     const known = this.#callers.get(who.principal ?? '');
     if (known !== undefined && known.endpoint === endpoint && isSame(known, who)) return known.members;
-    const { principal, subject, issuer, actors, tenant, client, key } = who;
-    const members = new Members('');
-    members.text(heads.instance, this.#options.instance, maxText);
-    members.text(heads.principal, principal, maxText);
+    const { principal, subject, issuer, actors, tenant, client, key, address } = who;
+    const made = this.#made;
+    made.clear();
+    made.text(heads.address, address, maxText);
+    made.text(heads.instance, this.#options.instance, maxText);
+    made.text(heads.principal, principal, maxText);
     const isNamed = this.#options.who === 'names';
     if (isNamed) {
-      members.text(heads.subject, subject, maxText);
-      members.text(heads.issuer, issuer, maxText);
+      made.text(heads.subject, subject, maxText);
+      made.text(heads.issuer, issuer, maxText);
     }
-    if (actors !== undefined && actors.length > 0) members.raw(heads.actors, JSON.stringify(actors.map((actor) => (isNamed ? `${actor.issuer}|${actor.subject}` : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`))));
-    members.text(heads.tenant, tenant, maxText);
-    members.text(heads.client, client, maxText);
-    members.text(heads.key, key, maxText);
-    members.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, maxText);
+    if (actors !== undefined && actors.length > 0) made.raw(heads.actors, JSON.stringify(actors.map((actor) => (isNamed ? `${actor.issuer}|${actor.subject}` : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`))));
+    made.text(heads.tenant, tenant, maxText);
+    made.text(heads.client, client, maxText);
+    made.text(heads.key, key, maxText);
+    made.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, maxText);
     if (this.#callers.size >= maxKnown) this.#callers.clear();
-    const found = { principal, subject, issuer, actors, tenant, client, key, endpoint, members: members.json };
+    const found = { ...who, endpoint, members: made.copy() };
     this.#callers.set(principal ?? '', found);
     return found.members;
   }
@@ -151,11 +166,11 @@ export class RecordForm {
   }
 
   #recordersFor(name: string): Recorders | undefined {
-    if (this.#known.has(name)) return this.#known.get(name);
+    if (this.#rules.has(name)) return this.#rules.get(name);
     const rule = ruleFor(this.#options.rules, name);
     const found = rule === undefined ? undefined : this.#recorders.get(rule);
-    if (this.#known.size >= maxKnown) this.#known.clear();
-    this.#known.set(name, found);
+    if (this.#rules.size >= maxKnown) this.#rules.clear();
+    this.#rules.set(name, found);
     return found;
   }
 }
@@ -197,9 +212,17 @@ const heads = {
   responseBytes: headOf('omnibus.response_bytes'),
 } as const;
 
-const operation = ',"gen_ai.operation.name":"execute_tool"';
+const operation = Buffer.from(',"gen_ai.operation.name":"execute_tool"');
+
+function placed(members: Members, { method, publicName, server, target }: Place): void {
+  if (method === 'tools/call') members.bytes(operation);
+  members.text(method === 'prompts/get' ? heads.prompt : heads.tool, publicName, maxText);
+  members.text(heads.server, server, maxText);
+  members.text(heads.target, target, maxText);
+}
 
 /** Whether members that were written for a caller are those of another event. */
-function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key }: Who): boolean {
-  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.principal === principal;
+function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key, address }: Who): boolean {
+  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.address === address
+    && known.principal === principal;
 }

@@ -27,8 +27,8 @@ export interface SinkObserver {
   recovered(sink: string): void;
 }
 
-/** Written lines are synced when there are so many of them or the first has waited so long, since a sync costs more than the writes of many lines. */
-const unsynced = { lines: 1_000, ms: 250 };
+/** Written lines are synced when the first has waited so long, in milliseconds, since a sync costs more than the writes of many lines. */
+const unsyncedMs = 250;
 /** Pause between two attempts; it doubles. */
 const retryMs = { first: 250, longest: 30_000 };
 
@@ -130,10 +130,9 @@ export class Pump {
   }
 
   #syncSoon(): void {
-    const lines = this.#written - this.#safe;
-    if (this.#isSyncing || this.#isBack || lines <= 0) return;
-    if (lines >= unsynced.lines || this.#lines.isFilling || this.#wanted > this.#safe) this.#sync();
-    else this.#pause ??= setTimeout(() => this.#sync(), unsynced.ms).unref();
+    if (this.#isSyncing || this.#isBack || this.#written <= this.#safe) return;
+    if (this.#lines.isFilling || this.#wanted > this.#safe) this.#sync();
+    else this.#pause ??= setTimeout(() => this.#sync(), unsyncedMs).unref();
   }
 
   /** Runs one sync at a time; lines written meanwhile are synced by the next. */

@@ -1,5 +1,6 @@
 /** An audit whose sinks a test holds in its hands. */
 import { Verifier, type VerifyResult } from './verify/verify.ts';
+import type { Chain } from './chain.ts';
 import type { AuditEvent } from './event.ts';
 import type { Batch } from './lines.ts';
 import type { Sink } from './sink.ts';
@@ -95,4 +96,9 @@ export function verify(lines: readonly string[]): VerifyResult {
 
 export function kindsOf({ findings }: VerifyResult): readonly string[] {
   return [...new Set(findings.map(({ kind }) => kind))].toSorted();
+}
+
+/** Adds a record to a chain. @param members as JSON, without braces. @returns its line. */
+export function sealed(chain: Chain, members: string): string {
+  return chain.seal((made) => made.bytes(Buffer.from(members))).toString();
 }

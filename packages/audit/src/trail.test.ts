@@ -115,21 +115,25 @@ it('records what it was asked to record of calls, and all of the rest', async ()
   }
 });
 
-it('syncs many lines at once, and what somebody waits for at once', async () => {
+it('syncs what was written for a while, what somebody waits for at once, and at once too where a fourth of the ring waits', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const sink = new SyncedSinkUnderTest();
   const { trail } = trailUnderTest([{ sink, isOptional: false }], { ring: 10_000 });
-  for (let number = 0; number < 300; number += 1) trail.record(callOf(number));
-  await vi.advanceTimersByTimeAsync(0);
-  expect([sink.lines.length, sink.synced]).toEqual([301, []]);
+  const recordMany = async (records: number): Promise<void> => {
+    for (let number = 0; number < records; number += 1) trail.record(callOf(number));
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  await recordMany(400);
+  expect([sink.lines.length, sink.synced]).toEqual([401, []]);
   await vi.advanceTimersByTimeAsync(250);
-  expect(sink.synced).toEqual([301]);
-  expect(await trail.confirm(callOf(300))).toBe(true);
-  expect(sink.synced).toEqual([301, 302]);
-  for (let number = 0; number < 1_000; number += 1) trail.record(callOf(number));
-  await vi.advanceTimersByTimeAsync(0);
-  expect(sink.synced).toEqual([301, 302, 1_302]);
+  expect(sink.synced).toEqual([401]);
+  expect(await trail.confirm(callOf(400))).toBe(true);
+  expect(sink.synced).toEqual([401, 402]);
+  await recordMany(2_400);
+  expect(sink.synced).toEqual([401, 402]);
+  await recordMany(2_400);
+  expect(trail.behind[0]?.records).toBeLessThan(2_500);
   await trail.close();
 });
 
@@ -142,4 +146,15 @@ it('syncs early where the ring is small, so that nothing is dropped', async () =
   }
   await trail.close();
   expect([counted.dropped, kindsOf(verify(sink.lines)), sink.synced.at(-1)]).toEqual([0, [], 2_002]);
+});
+
+it('keeps no large arguments until its batch is full', async () => {
+  const sink = new SinkUnderTest();
+  const { trail } = trailUnderTest([{ sink, isOptional: false }]);
+  trail.record(callOf(1));
+  expect(trail.head.seq).toBe(1);
+  trail.record(callOf(2, { args: { text: 'x'.repeat(100_000) } }));
+  expect(trail.head.seq).toBe(3);
+  await trail.close();
+  expect(verify(sink.lines).findings).toEqual([]);
 });

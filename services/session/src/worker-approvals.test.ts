@@ -25,7 +25,7 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
   worker = await WorkerUnderTest.start(servers, given, audit);
   await worker.put('bank', {
     revision: latestLegacyRevision, capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },

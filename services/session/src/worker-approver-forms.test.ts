@@ -22,7 +22,7 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
   worker = await WorkerUnderTest.start(servers, given, audit);
   await worker.put('bank', { revision: latestLegacyRevision, capabilities: { tools: {} }, lists: { ...noLists, tools: ['wire', 'quick'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
 }

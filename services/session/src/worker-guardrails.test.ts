@@ -17,7 +17,7 @@ let noted: AuditEvent[];
 
 async function start(guardrails: readonly object[], more: object = {}): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
   worker = await WorkerUnderTest.start(servers, { auth: { keys: { file: 'keys.yaml' } }, guardrails, ...more }, audit);
   for (const server of servers) {
     await worker.put(server, {

@@ -21,7 +21,7 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
   worker = await WorkerUnderTest.start(servers, given, audit);
   for (const server of servers) {
     await worker.put(server, {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { Chain } from '../chain.ts';
+import { sealed } from '../trail-under-test.ts';
 import { linesOfFile, lanesOfFolder, type PlacedLine } from './files.ts';
 import { searchBack, type SearchResult } from './search.ts';
 
@@ -22,7 +23,7 @@ async function folder(): Promise<string> {
   const lines: string[][] = [[], [], []];
   for (let minute = 0; minute < 60; minute += 1) {
     const writer = minute >= 50 ? 2 : minute % 2;
-    lines[writer]?.push((chains[writer] as Chain).seal(`"time":"${at(minute)}","event.name":"mcp.call","omnibus.server":"${minute % 3 === 0 ? 'shop' : 'mail'}","user.id":"ann${'n'.repeat(minute * 50)}"`).toString());
+    lines[writer]?.push(sealed(chains[writer] as Chain, `"time":"${at(minute)}","event.name":"mcp.call","omnibus.server":"${minute % 3 === 0 ? 'shop' : 'mail'}","user.id":"ann${'n'.repeat(minute * 50)}"`));
   }
   const [a = [], b = [], c = []] = lines;
   await writeFile(join(made, 'a-000001.jsonl'), `${a.slice(0, 10).join('\n')}\n`);

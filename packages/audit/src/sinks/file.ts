@@ -38,6 +38,8 @@ export class FileSink implements Sink {
   #openedAt = 0;
   #lookedAt = 0;
   #unsynced: FileHandle[] = [];
+  /** Where the lines of a write are; one write comes after the other. */
+  #memory: Buffer | undefined;
 
   constructor(options: FileSinkOptions) {
     this.name = options.name;
@@ -45,7 +47,8 @@ export class FileSink implements Sink {
   }
 
   async write(lines: Batch): Promise<void> {
-    const bytes = lines.bytes();
+    this.#memory ??= Buffer.allocUnsafeSlow(this.batch.bytes);
+    const bytes = lines.bytes(this.#memory);
     const handle = await this.#file();
     try {
       for (let written = 0; written < bytes.length;) written += (await handle.write(bytes, written, bytes.length - written, this.#size + written)).bytesWritten;

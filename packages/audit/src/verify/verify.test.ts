@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Chain } from '../chain.ts';
 import { readCheckpointKey, type Checkpoint } from '../checkpoint.ts';
-import { kindsOf, verify } from '../trail-under-test.ts';
+import { kindsOf, sealed, verify } from '../trail-under-test.ts';
 import { sha256 } from '../sha256.ts';
 import { Verifier, type VerifyResult } from './verify.ts';
 
 /** Lines of a writer that ended. */
 function linesOf(writer: string, records: number, tool = 'act'): string[] {
   const chain = new Chain(writer);
-  return Array.from({ length: records }, (_, index) => chain.seal(`"time":"2026-11-22T00:00:00.000Z","event.name":"${index === records - 1 ? 'audit.closed' : 'mcp.call'}","omnibus.tool":"${tool}-${index}"`).toString());
+  return Array.from({ length: records }, (_, index) => sealed(chain, `"time":"2026-11-22T00:00:00.000Z","event.name":"${index === records - 1 ? 'audit.closed' : 'mcp.call'}","omnibus.tool":"${tool}-${index}"`));
 }
 
 const headOf = (lines: readonly string[], seq: number): string => (JSON.parse(lines[seq - 1] as string) as { readonly hash: string }).hash;
@@ -75,8 +75,8 @@ it('finds a cut tail, a chain that was written anew and a writer that is gone by
 it('takes it for what it is when old records were removed and that is on record', () => {
   const old = linesOf('old', 10);
   const chain = new Chain('new');
-  const retired = chain.seal(`"time":"2026-11-22T00:00:00.000Z","event.name":"audit.retired","omnibus.writer":"old","omnibus.seq":4,"omnibus.hash":"${headOf(old, 4)}"`).toString();
-  const closed = chain.seal('"event.name":"audit.closed"').toString();
+  const retired = sealed(chain, `"time":"2026-11-22T00:00:00.000Z","event.name":"audit.retired","omnibus.writer":"old","omnibus.seq":4,"omnibus.hash":"${headOf(old, 4)}"`);
+  const closed = sealed(chain, '"event.name":"audit.closed"');
   expect(verify([...old.slice(4), retired, closed]).findings).toEqual([expect.objectContaining({ weight: 'gap', kind: 'retired' })]);
   expect(kindsOf(verify([...old.slice(6), retired, closed]))).toEqual(['missing']);
 });

@@ -19,7 +19,7 @@ it('who has tried to recover the port without the key has done nothing, is count
   const faults = new Faults({ log, metrics });
   const config = (): typeof loaded.config => loaded.config;
   const recorded: AuditEvent[] = [];
-  const audit = (): Audit => ({ isStrict: false, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
+  const audit = (): Audit => ({ isStrict: false, wantsResults: true, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
   const access = new AdminAccess({ config, authenticator: () => undefined, recovery, metrics, faults, audit });
   const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, audit, reload: () => Promise.resolve({ problems: [], later: [] }), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
   const statusOf = async (proofKey: Buffer): Promise<number> => {

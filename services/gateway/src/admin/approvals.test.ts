@@ -20,7 +20,7 @@ it('at the admin port', async () => {
   const [recorded, now] = [[] as AuditEvent[], Date.now()];
   const board = await ApprovalBoard.open(bus);
   await board.post({ id: 'one', state: 'waiting', worker: 'w', at: now - 2_000, until: now - 1_000, rule: 'large', server: 'bank', tool: 'refund', arguments: '{}', digest: 'd', principal: 'p', who: [] } as unknown as ApprovalRecord);
-  const audit: Audit = { isStrict: false, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) };
   const route = approvalsRoutes({ access, bus: () => bus, holdsCalls: () => true, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), audit: () => audit }).find(({ method }) => method === 'POST');
   expect(await route?.run({ request, rest: undefined, body: JSON.stringify({ id: 'one', digest: 'd', approve: true }) })).toMatchObject({ status: 422, text: expect.stringContaining('does not wait any more') as string });
   expect(recorded).toMatchObject([{ name: 'admin.approvals.approve', outcome: 'denied', more: { approval: 'one', problem: expect.stringContaining('does not wait any more') as string } }]);

@@ -11,7 +11,7 @@ it('who blocks somebody or something, and who takes it back, is on record', asyn
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const blocks = await Blocks.open(bus);
   const recorded: AuditEvent[] = [];
-  const audit = (): Audit => ({ isStrict: false, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
+  const audit = (): Audit => ({ isStrict: false, wantsResults: true, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
   const access = { of: () => ({ name: 'test|ann', roles: ['operator'], facts: undefined }) } as unknown as AdminAccess;
   const routes = meteringRoutes({ access, kept: () => ({ bus, blocks }), hasServer: (name) => name === 'bank', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), audit });
   const run = (method: string, rest: string | undefined, body: object): unknown =>

@@ -7,6 +7,7 @@ import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 class Recording implements Audit {
   readonly events: AuditEvent[] = [];
   readonly confirmed: AuditEvent[] = [];
+  readonly wantsResults = true;
   isSafe = true;
   readonly isStrict: boolean;
 

@@ -42,7 +42,6 @@ export interface Begun {
   readonly event: OpenEvent;
   /** The screen of its messages, which knows what guardrails have decided. */
   readonly screen: Screen | undefined;
-  readonly at: number;
   readonly since: number;
 }
 
@@ -106,7 +105,7 @@ export class CallRecords {
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
     event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
-    return { event, screen: requested.permission?.screen, at: Date.now(), since: performance.now() };
+    return { event, screen: requested.permission?.screen, since: performance.now() };
   }
 
   /** Whether a request has to wait until its record is safe. */
@@ -115,25 +114,19 @@ export class CallRecords {
   }
 
   /** Writes a record that the request has started, and waits until it is safe. @returns false when that failed: the request must not be sent. */
-  async confirm({ event, at }: Begun): Promise<boolean> {
-    const isSafe = await this.#options.audit.confirm({ ...event, at, outcome: 'started' });
+  async confirm({ event }: Begun): Promise<boolean> {
+    const isSafe = await this.#options.audit.confirm({ ...event, outcome: 'started' });
     if (!isSafe) this.#options.unsafe();
     return isSafe;
   }
 
   /** Records the end of a request. @param characters length of the answer to the client as JSON. */
   ended({ event, screen, since }: Begun, of: ExchangeOutcome | 'cancelled', characters?: number): void {
-    const { outcome, result, code, reason, rule, more } = outcomeOf(of);
     event.durationMs = performance.now() - since;
-    event.outcome = outcome;
-    event.result = result;
-    event.code = code;
-    event.reason = reason;
-    if (rule !== undefined) event.rule = rule;
     event.responseBytes = characters;
-    if (more !== undefined) event.more = { ...event.more, ...more };
-    const guardrails = noted(screen).more;
-    if (guardrails !== undefined) event.more = { ...event.more, ...guardrails };
+    conclude(event, of);
+    if (of !== 'cancelled' && of.kind === 'result' && this.#options.audit.wantsResults) event.result = of.result;
+    if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: screen.notes };
     this.#options.audit.record(event);
   }
 
@@ -263,19 +256,29 @@ function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {
   return isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined;
 }
 
-function outcomeOf(outcome: ExchangeOutcome | 'cancelled'): Partial<AuditEvent> {
-  if (outcome === 'cancelled') return { outcome };
-  switch (outcome.kind) {
+/** Notes the outcome of a request in its event. */
+function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
+  if (of === 'cancelled') {
+    event.outcome = of;
+    return;
+  }
+  switch (of.kind) {
     case 'result': {
-      const { isError, resultType, inputRequests } = outcome.result;
-      const asked = resultType === 'input_required' ? { more: { result_type: resultType, questions: questionsOf(inputRequests) } } : {};
-      return { outcome: isError === true ? 'tool_error' : 'ok', result: outcome.result, ...asked };
+      const { isError, resultType, inputRequests } = of.result;
+      event.outcome = isError === true ? 'tool_error' : 'ok';
+      if (resultType === 'input_required') event.more = { ...event.more, result_type: resultType, questions: questionsOf(inputRequests) };
+      return;
     }
     case 'error':
-      return { outcome: 'fault', code: outcome.error.code };
+      event.outcome = 'fault';
+      event.code = of.error.code;
+      return;
     case 'fault': {
-      const { reason, data } = outcome.fault;
-      return { outcome: isUnknown(reason) ? 'unknown' : 'fault', reason, ...ruleOf(data) };
+      const { reason, data } = of.fault;
+      event.outcome = isUnknown(reason) ? 'unknown' : 'fault';
+      event.reason = reason;
+      const { rule } = ruleOf(data);
+      if (rule !== undefined) event.rule = rule;
     }
   }
 }
