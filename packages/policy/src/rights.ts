@@ -38,6 +38,8 @@ interface Matched {
 interface Known {
   readonly annotations: unknown;
   readonly halves: readonly Matched[];
+  /** The decision, where it depends on no circumstances. */
+  fixed: Decision | undefined;
 }
 
 /** Bound on tools and prompts whose matching rules are cached for one set of rights: more than callers use again and again. */
@@ -48,7 +50,9 @@ export class Rights {
   readonly name: string;
   readonly #halves: readonly (readonly Rule[])[];
   readonly #default: Default;
-  readonly #known = new Map<string, Known>();
+  /** By server and name, of tools and of prompts. */
+  readonly #known = { tool: new Map<string, Map<string, Known>>(), prompt: new Map<string, Map<string, Known>>() };
+  #knownCount = 0;
 
   /** @param halves the rules about the user, and, of an agent, those about agents. */
   constructor(name: string, halves: readonly (readonly Rule[])[], fallback: Default) {
@@ -85,8 +89,15 @@ export class Rights {
   }
 
   decide(target: Target, circumstances: Circumstances): Decision {
+    const known = this.#find(target);
+    if (known.fixed !== undefined) return known.fixed;
+    const decision = this.#decide(known.halves, circumstances);
+    if (known.halves.every(isUnconditional)) known.fixed = decision;
+    return decision;
+  }
+
+  #decide(halves: readonly Matched[], circumstances: Circumstances): Decision {
     let decision: Decision | undefined;
-    const halves = this.#matched(target);
     for (const matched of halves) {
       const next = this.#decideHalf(matched, circumstances);
       if (decision === undefined || isStricter(next, decision)) decision = next;
@@ -113,21 +124,34 @@ export class Rights {
     return hiddenBy === undefined && (this.#default === 'allow' || allows.length > 0);
   }
 
-  /** Cached for tools and prompts, whose names come from servers in bounded lists; URIs come from clients, and are not cached. */
   #matched(target: Target): readonly Matched[] {
-    const { kind, server, name, annotations } = target;
-    const key = `${server}/${name}`;
-    const isKept = kind === 'tool' || kind === 'prompt';
-    const keptAs = kind === 'tool' ? key : `${kind}:${key}`;
-    const known = isKept ? this.#known.get(keptAs) : undefined;
-    if (known !== undefined && known.annotations === annotations) return known.halves;
-    const halves = this.#halves.map((rules) => match(rules, target, key));
-    if (isKept) {
-      if (this.#known.size >= maxKnown) this.#known.clear();
-      this.#known.set(keptAs, { annotations, halves });
-    }
-    return halves;
+    return this.#find(target).halves;
   }
+
+  /** Cached for tools and prompts, whose names come from servers in bounded lists; URIs come from clients, and are not cached. */
+  #find(target: Target): Known {
+    const { kind, server, name, annotations } = target;
+    const cache = kind === 'tool' || kind === 'prompt' ? this.#known[kind] : undefined;
+    const ofServer = cache?.get(server);
+    const known = ofServer?.get(name);
+    if (known !== undefined && known.annotations === annotations) return known;
+    const key = `${server}/${name}`;
+    const found: Known = { annotations, halves: this.#halves.map((rules) => match(rules, target, key)), fixed: undefined };
+    if (cache === undefined) return found;
+    if (this.#knownCount >= maxKnown) {
+      this.#known.tool.clear();
+      this.#known.prompt.clear();
+      this.#knownCount = 0;
+    }
+    if (known === undefined) this.#knownCount += 1;
+    cache.set(server, (cache.get(server) ?? new Map<string, Known>()).set(name, found));
+    return found;
+  }
+}
+
+/** Whether no rule about a target depends on circumstances. A rule that asks does, since some methods are not asked about. */
+function isUnconditional({ denies, asks, redacts, allows }: Matched): boolean {
+  return asks.length === 0 && redacts.length === 0 && [...denies, ...allows].every(({ condition }) => condition === undefined);
 }
 
 function match(rules: readonly Rule[], target: Target, key: string): Matched {

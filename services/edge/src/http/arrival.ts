@@ -162,9 +162,17 @@ export class Arrival {
   }
 }
 
+/** In a gateway of one process, the last caller that some facts are about, so that requests at one endpoint with the same credential have the same caller. */
+const callers = new WeakMap<Facts, Caller>();
+
 export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs | undefined): Caller {
   const { principal } = facts;
-  return proofs === undefined ? { principal, endpoint, facts } : { principal, endpoint, proof: proofs.of(facts) };
+  if (proofs !== undefined) return { principal, endpoint, proof: proofs.of(facts) };
+  const known = callers.get(facts);
+  if (known?.endpoint === endpoint) return known;
+  const caller = { principal, endpoint, facts };
+  callers.set(facts, caller);
+  return caller;
 }
 
 /** The caller, with its network address if a rule depends on that. */

@@ -63,6 +63,12 @@ interface Rules {
   readonly name: string;
 }
 
+interface KnownAccess extends Pick<Caller, 'endpoint' | 'principal'> {
+  /** The rules by which it is. */
+  readonly rules: Rules | undefined;
+  readonly access: Access | undefined;
+}
+
 interface AccessRulesOptions {
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'refusedByRule' | 'guarded'>;
@@ -79,6 +85,8 @@ const keyRule = 'API key';
 export class AccessRules {
   readonly #options: AccessRulesOptions;
   #rules: Rules | undefined;
+  /** What the last caller with some facts may do. */
+  readonly #known = new WeakMap<Facts, KnownAccess>();
   /** One sight for each set of rights, so that callers with equal rights share the object. */
   #sights = new WeakMap<Rights, Sight>();
   readonly #lines: FewLines;
@@ -105,10 +113,20 @@ export class AccessRules {
   readonly of = (caller: Caller): Access | undefined => {
     const facts = Proofs.factsOf(caller, this.#options.proofs);
     if (facts === undefined && caller.isLimited === true) return withoutFacts;
+    // Addresses differ from request to request.
+    if (facts === undefined || caller.address !== undefined) return this.#made(caller, facts);
+    const known = this.#known.get(facts);
+    if (known !== undefined && known.rules === this.#rules && known.endpoint === caller.endpoint && known.principal === caller.principal) return known.access;
+    const access = this.#made(caller, facts);
+    this.#known.set(facts, { rules: this.#rules, endpoint: caller.endpoint, principal: caller.principal, access });
+    return access;
+  };
+
+  #made(caller: Caller, facts: Facts | undefined): Access | undefined {
     const ruled = this.#byRules(caller, facts);
     const { limits } = this.#options;
     return limits === undefined || facts === undefined ? ruled : limits.narrow(ruled, facts, caller.endpoint, (wanted) => this.#tell({ effect: 'deny', rule: keyRule, isVisible: false }, false, wanted, caller));
-  };
+  }
 
   #byRules(caller: Caller, facts: Facts | undefined): Access | undefined {
     const rules = this.#rules;
@@ -168,12 +186,13 @@ export class AccessRules {
 
   #decide(rules: Rules & { readonly policy?: Policy | undefined }, rights: Rights, wanted: Wanted, asking: Asking): Permission {
     const { policy, isRecording, believed } = rules;
-    const { redaction, ...decision } = rights.decide(targetOf(wanted, believed), circumstancesOf(wanted, asking));
+    const decision = rights.decide(targetOf(wanted, believed), circumstancesOf(wanted, asking));
+    const { effect, rule, because, terms, isVisible, redaction } = decision;
     if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, asking.caller);
     if (isRecording && redaction !== undefined) this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
     const isRefused = decision.effect === 'deny' && !isRecording;
     const screen = isRefused ? undefined : this.#screen(rules, wanted, asking, isRecording ? undefined : redaction);
-    return { ...decision, isRecorded: isRecording, policy: policy?.version, ...(screen === undefined ? {} : { screen }) };
+    return { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version, screen };
   }
 
   #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {

@@ -38,6 +38,8 @@ export class SessionSight {
   /** Notes the caller of a new request, whose token may contain other claims. @returns the lists that differ for the caller now. */
   asks(caller: Caller): readonly ChangeKind[] {
     const { asking } = this.#client;
+    // With the same facts and under the same rules it sees the same.
+    if (caller === asking) return [];
     const before = this.#client.access();
     this.#client.asking = caller;
     if (before?.sight === undefined || before.sight === this.#client.access()?.sight || lacksFacts(before)) return [];

@@ -4,11 +4,22 @@ import type { KeptPages, View } from '@omnibus/catalog';
 /** Bound on the number of kept views, however small their lists are. */
 const maxViews = 1_000;
 
+/** A kept view. Whoever has found it once looks it up here again, which costs less than its key. */
+export interface CallerView {
+  readonly view: View;
+  /** The view of everybody that it is a part of. */
+  readonly base: View;
+  /** False once it was dropped to make room: then it has to be asked for by its key. */
+  isKept: boolean;
+  /** Number of its last use, counted over all views. */
+  used: number;
+}
+
 export class CallerViews {
   readonly #maxLength: () => number;
-  /** The least recently used view comes first. */
-  readonly #kept = new Map<string, { readonly base: View; readonly view: View }>();
+  readonly #kept = new Map<string, CallerView>();
   readonly #pages: KeptPages = { length: 0 };
+  #uses = 0;
 
   /** @param maxLength the bound on characters of all prepared lists. */
   constructor(maxLength: () => number) {
@@ -20,29 +31,42 @@ export class CallerViews {
     return this.#pages.length;
   }
 
+  /** Notes that a view is in use, so that others are dropped before it. */
+  use(kept: CallerView): View {
+    this.#uses += 1;
+    kept.used = this.#uses;
+    return kept.view;
+  }
+
   /** Finds a view, or makes and keeps it. @param key names the place, what the client declared, and what its caller may see. @param make makes the view where none of this base is kept. */
-  get(key: string, base: View, make: () => View): View {
+  get(key: string, base: View, make: () => View): CallerView {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#kept.delete(key);
     if (kept?.base === base) {
-      this.#kept.set(key, kept);
-      return kept.view;
+      this.use(kept);
+      return kept;
     }
-    kept?.view.dropPages();
-    const view = make();
-    view.keepPages(this.#pages);
-    this.#kept.set(key, { base, view });
+    if (kept !== undefined) this.#drop(key, kept);
+    const made: CallerView = { view: make(), base, isKept: true, used: 0 };
+    made.view.keepPages(this.#pages);
+    this.use(made);
+    this.#kept.set(key, made);
     this.#makeRoom();
-    return view;
+    return made;
   }
 
   #makeRoom(): void {
     const most = this.#maxLength();
-    for (const [key, { view }] of this.#kept) {
+    if (this.#kept.size <= maxViews && this.#pages.length <= most) return;
+    for (const [key, kept] of [...this.#kept].toSorted(([, one], [, other]) => one.used - other.used)) {
       if (this.#kept.size <= maxViews && this.#pages.length <= most) return;
-      // Something may still hold the view as the last one that a caller saw, so its pages are dropped; they are made again when they are asked for.
-      view.dropPages();
-      this.#kept.delete(key);
+      this.#drop(key, kept);
     }
+  }
+
+  /** Something may still hold the view as the last one that a caller saw, so its pages are dropped; they are made again when they are asked for. */
+  #drop(key: string, kept: CallerView): void {
+    kept.isKept = false;
+    kept.view.dropPages();
+    this.#kept.delete(key);
   }
 }

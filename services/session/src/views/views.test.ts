@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EndpointDefinition, Sight, View } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type WorkerId } from '@omnibus/protocol';
+import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type EndpointName, type WorkerId } from '@omnibus/protocol';
 import { Views } from './views.ts';
 
 const server = parseServerName('up');
@@ -15,6 +15,10 @@ function record(status: 'up' | 'down'): CatalogRecord {
   return { server, status, capabilities: { tools: {} }, lists: { ...noLists, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, announcements: noAnnouncements };
 }
 
+/** An endpoint of another server. */
+const elsewhere = 'elsewhere' as EndpointName;
+const otherServer = parseServerName('other');
+
 function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   let now = 0;
   const wheel = new DeadlineWheel({ tickMs: 1, now: () => now, onFault: (error) => expect.fail(String(error)) });
@@ -23,7 +27,7 @@ function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
   const removed: string[] = [];
-  const views = new Views(new Map([[rootEndpoint, definition]]), {
+  const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), {
     wheel, ...nobodyIsKnown, sightsInUse: () => sightsInUse, isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
     announce: (_endpoint, changesFor) => {
       told.push(changesFor());
@@ -178,7 +182,7 @@ describe('what a worker wrote that is gone', () => {
     const lost = new Set<WorkerId>([worker]);
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
     const [left, there] = [newWorkerId('backend'), newWorkerId('backend')];
     for (const [at, more] of [[worker, {}], [other, {}], [left, { hasLeft: true }], [there, {}]] as const) {
       views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record('up'), ...more }, revision: 1 });
@@ -194,7 +198,7 @@ describe('what a worker wrote that is gone', () => {
   it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map([[rootEndpoint, definition]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
     const write = (key: string): void => views.catalogChanged({ kind: 'put', key, value: record('up'), revision: 1 });
     for (const key of ['up', 'up=a=b', 'gone', catalogKey(server, worker)]) write(key);
     views.catalogChanged({ kind: 'delete', key: 'gone' });
@@ -218,4 +222,37 @@ it('what many callers have seen who are gone is forgotten without a change, and 
   put('down');
   settle();
   expect(toldSeeing.at(-1)?.(sightOf('here'))).toEqual(['tools']);
+});
+
+it('who was gone while what he had seen was forgotten is told of changes again once he is back', () => {
+  const inUse = new Set<string>();
+  const { views, put, toldSeeing, settle } = setUp(inUse);
+  put('up');
+  const sightOf = (name: string): Sight => ({ name, sees: () => true, seesServer: () => true, mayEverythingOf: () => true });
+  const back = sightOf('back');
+  for (let index = 0; index < 10_010; index += 1) for (const sight of [back, sightOf(`gone ${index}`)]) views.get(rootEndpoint, undefined, sight);
+  expect(views.seenCount).toBeLessThan(20);
+  inUse.add('back');
+  views.get(rootEndpoint, undefined, back);
+  put('down');
+  settle();
+  expect(toldSeeing.at(-1)?.(back)).toEqual(['tools']);
+});
+
+it('and so is he at an endpoint at which nothing changed while he was gone', () => {
+  const inUse = new Set<string>();
+  const { views, put, toldSeeing, settle } = setUp(inUse);
+  const putElsewhere = (status: 'up' | 'down'): void => views.catalogChanged({ kind: 'put', key: catalogKey(otherServer, worker), value: { ...record(status), server: otherServer }, revision: 1 });
+  const back: Sight = { name: 'back', sees: () => true, seesServer: () => true, mayEverythingOf: () => true };
+  put('up');
+  putElsewhere('up');
+  settle();
+  views.get(elsewhere, undefined, back);
+  put('down');
+  settle();
+  inUse.add('back');
+  views.get(elsewhere, undefined, back);
+  putElsewhere('down');
+  settle();
+  expect(toldSeeing.at(-1)?.(back)).toEqual(['tools']);
 });

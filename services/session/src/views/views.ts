@@ -3,29 +3,20 @@ import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@om
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type Principal, type ServerName, type WorkerId } from '@omnibus/protocol';
-import { CallerViews } from './caller-views.ts';
+import { CatalogSweep } from './catalog-sweep.ts';
+import { CallerViews, type CallerView } from './caller-views.ts';
 import type { Place } from './place.ts';
 import { Replicas } from './replicas.ts';
 import { seenKey } from './seen-key.ts';
 
 /** Changes within this time, such as at a start, are announced together. */
 const announceDelayMs = 50;
-/** The records of a worker that was gone for this long are removed. If it comes back, it writes them again. */
-const forgottenMs = 10 * 60_000;
-const sweepMs = 60_000;
-/**
- * A record under a key that no known version writes is removed when it was not written for this long. The time is longer than a rolling upgrade takes,
- * since the record may belong to another version that runs beside this one.
- */
-const foreignMs = 60 * 60_000;
 /** Bound on the places whose clients are told of changes, since names of tenants come from issuers. Clients at a forgotten place are told of changes again after their next request. */
 const maxPlaces = 10_000;
 /** Bound on views that callers of different rights have seen, at all places; beyond it, what no connected client sees is forgotten. Each is a few hundred bytes. */
 const maxSeen = 10_000;
 /** Bound on clients at one place that are told apart by what they are offered, or by who they are; forgotten ones are told of changes again after their next request. */
 const maxSeenAtPlace = 10_000;
-/** Bound on such keys that are remembered; further ones are found at the next start. */
-const maxForeign = 1_000;
 
 export interface ViewsOptions {
   readonly wheel: DeadlineWheel;
@@ -64,6 +55,8 @@ interface PlaceViews {
   /** The views for sets of declared capabilities: those of clients who are told of changes, and those of which callers with fewer rights see a part. */
   readonly shown: Map<string, View>;
   readonly whole: Map<string, View>;
+  /** The views of callers with fewer rights, by what they declared and by their rights. */
+  readonly parts: Map<string, WeakMap<Sight, CallerView>>;
 }
 
 interface Seen {
@@ -76,10 +69,7 @@ interface Seen {
 export class Views {
   readonly #options: ViewsOptions;
   readonly #replicas = new Map<ServerName, Replicas>();
-  /** Keys of records whose workers are gone, and the time since when. */
-  readonly #absent = new Map<string, number>();
-  /** Keys of the catalogue that do not name a server and a worker, and when each was last written. */
-  readonly #foreign = new Map<string, number>();
+  readonly #sweep: CatalogSweep;
   /** The problems last reported for each endpoint, so that the same problems are not reported again. */
   readonly #told = new Map<EndpointName, string>();
   readonly #records = new Map<ServerName, CatalogRecord>();
@@ -104,7 +94,10 @@ export class Views {
     this.#definitions = definitions;
     this.#options = options;
     this.#callerViews = new CallerViews(options.maxPreparedLength);
-    this.#sweepLater();
+    this.#sweep = new CatalogSweep({
+      wheel: options.wheel, remove: options.remove,
+      absent: () => new Set([...this.#replicas].flatMap(([server, replicas]) => replicas.absent.map((each) => catalogKey(server, each)))),
+    });
   }
 
   /** The entries that clients cannot be shown now, as text, for the endpoints that were asked for. */
@@ -132,22 +125,43 @@ export class Views {
   get(place: Place, declared?: Declared, sight?: Sight): View | undefined {
     const views = this.#viewsAt(place);
     if (views === undefined) return undefined;
-    const key = seenKey(declared, sight, views.offered.common.dependsOnCaller === 'owner');
-    const present = sight === undefined ? views.shown.get(key) : undefined;
+    const isOwned = views.offered.common.dependsOnCaller === 'owner';
+    const who = seenKey(declared, undefined, isOwned);
+    const part = sight === undefined ? undefined : views.parts.get(who)?.get(sight);
+    if (part?.isKept === true) return this.#callerViews.use(part);
+    const present = sight === undefined ? views.shown.get(who) : undefined;
     if (present !== undefined) return present;
+    const key = seenKey(declared, sight, isOwned);
     const whole = this.#whole(views, declared);
     const seen = this.#seen.get(place) ?? new Map<string, Seen>();
     const before = seen.get(key);
-    const view = sight === undefined ? whole : this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight));
+    const view = sight === undefined ? whole : this.#partOf(views, who, sight, this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight)));
     if (views.shown.size >= maxSeenAtPlace) views.shown.clear();
     if (sight === undefined) views.shown.set(key, view);
-    if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#seen.delete(this.#seen.keys().next().value as Place);
+    if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#forget(this.#seen.keys().next().value as Place);
     this.#seen.set(place, seen);
     if (before === undefined && sight !== undefined) this.#countSeen();
-    if (seen.size >= maxSeenAtPlace && before === undefined) seen.delete(seen.keys().next().value as string);
+    if (seen.size >= maxSeenAtPlace && before === undefined) {
+      seen.delete(seen.keys().next().value as string);
+      views.parts.clear();
+      views.shown.clear();
+    }
     if (before === undefined) seen.set(key, { declared, sight, views: new Map([[whole, view]]) });
     else before.views.set(whole, view);
     return view;
+  }
+
+  /** Remembers the view of a caller with fewer rights. @param who a key of what its client declared. */
+  #partOf({ parts }: PlaceViews, who: string, sight: Sight, kept: CallerView): View {
+    if (parts.size >= maxSeenAtPlace && !parts.has(who)) parts.clear();
+    parts.set(who, (parts.get(who) ?? new WeakMap<Sight, CallerView>()).set(sight, kept));
+    return kept.view;
+  }
+
+  /** Forgets which views of a place clients have seen; who asks there again is told of changes again. */
+  #forget(place: Place): void {
+    this.#seen.delete(place);
+    this.#views.delete(place);
   }
 
   /** Forgets what no connected client sees, when there is much of it. The next change of the catalogue would do the same, and may be far off. */
@@ -156,6 +170,7 @@ export class Views {
     if (this.#seenCount <= this.#seenLimit) return;
     const inUse = this.#options.sightsInUse();
     this.#seenCount = 1;
+    for (const { parts } of this.#views.values()) parts.clear();
     for (const seen of this.#seen.values()) {
       for (const [key, { sight }] of [...seen]) {
         if (sight === undefined) continue;
@@ -191,7 +206,7 @@ export class Views {
     if (present !== undefined) return present;
     const definition = this.#definitions.get(place);
     if (definition === undefined) return undefined;
-    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map(), whole: new Map() };
+    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map(), whole: new Map(), parts: new Map() };
     if (this.#views.size >= maxPlaces) this.#views.delete(this.#views.keys().next().value as Place);
     this.#views.set(place, views);
     return views;
@@ -211,8 +226,7 @@ export class Views {
   catalogChanged(change: KeyValueChange<CatalogRecord>): void {
     const parsed = parseCatalogKey(change.key);
     if (parsed === undefined) {
-      if (change.kind === 'delete') this.#foreign.delete(change.key);
-      else if (this.#foreign.size < maxForeign || this.#foreign.has(change.key)) this.#foreign.set(change.key, performance.now());
+      this.#sweep.foreignChanged(change);
       return;
     }
     const { server, worker } = parsed;
@@ -246,21 +260,6 @@ export class Views {
     this.#announceSoon();
   }
 
-  #sweepLater(): void {
-    this.#options.wheel.schedule(sweepMs, () => {
-      const now = performance.now();
-      const absent = new Set([...this.#replicas].flatMap(([server, replicas]) => replicas.absent.map((worker) => catalogKey(server, worker))));
-      for (const key of this.#absent.keys()) if (!absent.has(key)) this.#absent.delete(key);
-      for (const key of absent) {
-        const since = this.#absent.get(key) ?? now;
-        this.#absent.set(key, since);
-        if (now - since >= forgottenMs) this.#options.remove(key);
-      }
-      for (const [key, writtenAt] of this.#foreign) if (now - writtenAt >= foreignMs) this.#options.remove(key);
-      this.#sweepLater();
-    });
-  }
-
   redefine(definitions: Definitions): void {
     this.#definitions = definitions;
     for (const [server, replicas] of this.#replicas) replicas.showAnew((record) => this.#records.set(server, record));
@@ -279,6 +278,7 @@ export class Views {
         for (const [key, { declared, sight, views }] of [...seen]) {
           if (sight !== undefined && !inUse.has(sight.name)) {
             seen.delete(key);
+            this.#views.get(place)?.parts.clear();
             continue;
           }
           const view = this.get(place, declared, sight);
