@@ -18,6 +18,7 @@ function record(status: 'up' | 'down'): CatalogRecord {
 /** An endpoint of another server. */
 const elsewhere = 'elsewhere' as EndpointName;
 const otherServer = parseServerName('other');
+const definitions = new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]);
 
 function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   let now = 0;
@@ -27,7 +28,7 @@ function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   const lost = new Set<WorkerId>();
   const leftOut: string[][] = [];
   const removed: string[] = [];
-  const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), {
+  const views = new Views(definitions, {
     wheel, ...nobodyIsKnown, sightsInUse: () => sightsInUse, isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
     announce: (_endpoint, changesFor) => {
       told.push(changesFor());
@@ -182,7 +183,7 @@ describe('what a worker wrote that is gone', () => {
     const lost = new Set<WorkerId>([worker]);
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(definitions, { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
     const [left, there] = [newWorkerId('backend'), newWorkerId('backend')];
     for (const [at, more] of [[worker, {}], [other, {}], [left, { hasLeft: true }], [there, {}]] as const) {
       views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record('up'), ...more }, revision: 1 });
@@ -198,7 +199,7 @@ describe('what a worker wrote that is gone', () => {
   it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]), { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(definitions, { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
     const write = (key: string): void => views.catalogChanged({ kind: 'put', key, value: record('up'), revision: 1 });
     for (const key of ['up', 'up=a=b', 'gone', catalogKey(server, worker)]) write(key);
     views.catalogChanged({ kind: 'delete', key: 'gone' });
