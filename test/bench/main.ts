@@ -18,9 +18,9 @@ const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
 const warmUpMs = isQuick ? 1_000 : 3_000;
 /** How often the gateways of `callers` are started. */
-const starts = isQuick ? 1 : 4;
+const starts = isQuick ? 1 : 12;
 /** The rounds of `callers`: what they compare differs by a few percent, and the speed of a machine changes by more within a second. */
-const brief = { rounds: isQuick ? 8 : 20, ms: 250 };
+const brief = { rounds: isQuick ? 8 : 10, ms: 250 };
 
 interface Sample {
   readonly cpuMicros: number;
