@@ -40,6 +40,10 @@ function median(values: readonly number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
+function shuffled<Value>(values: readonly Value[]): Value[] {
+  return values.map((value) => ({ value, at: Math.random() })).toSorted((one, other) => one.at - other.at).map(({ value }) => value);
+}
+
 /** Measures several gateways in alternating rounds. @returns the samples of each. */
 async function sample(measured: readonly Measured[], { rounds, ms }: { readonly rounds: number; readonly ms: number }): Promise<Sample[][]> {
   const loads = await Promise.all(measured.map(async (each) => {
@@ -47,9 +51,13 @@ async function sample(measured: readonly Measured[], { rounds, ms }: { readonly 
     return Load.open({ url: each.url, sessions, tools, headers: each.headers });
   }));
   const samples: Sample[][] = measured.map(() => []);
+  let last: Load | undefined;
   for (let round = -1; round < rounds; round += 1) {
-    // There and back again, so that nobody always comes after the same one.
-    for (const [index, load] of round % 2 === 0 ? loads.entries() : [...loads.entries()].toReversed()) {
+    // In another order each time, and never the same one twice in a row, which would find everything as it has just left it.
+    const order = shuffled([...loads.entries()]);
+    if (order[0]?.[1] === last) order.push(...order.splice(0, 1));
+    last = order.at(-1)?.[1];
+    for (const [index, load] of order) {
       const { pids, during } = measured[index] as Measured;
       await using _lasting = await during?.();
       const before = cpuSeconds(pids);
