@@ -39,7 +39,7 @@ interface Kind extends Known, Pick<AuditEvent, 'name' | 'method' | 'revision'> {
 
 type Place = Pick<AuditEvent, 'method' | 'publicName' | 'server' | 'target'>;
 
-interface KnownCaller extends Known, Who {
+interface KnownCaller extends Known, Omit<Who, 'address'> {
   readonly endpoint: EndpointName | undefined;
 }
 
@@ -55,7 +55,7 @@ export class RecordForm {
   #kind: Kind | undefined;
   /** By the tool's name for clients. */
   readonly #places = new Map<string, Place & Known>();
-  /** By the caller's principal. */
+  /** By the caller's principal, without addresses, of which one caller may have many. */
   readonly #callers = new Map<string, KnownCaller>();
   /** Where members are written that are remembered. */
   readonly #made = new Members();
@@ -68,7 +68,7 @@ export class RecordForm {
 
   /** Writes a record's members. @param at milliseconds since 1970. */
   write(members: Members, event: AuditEvent, at: number): void {
-    const { session, trace, id, server, target, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
+    const { who, session, trace, id, server, target, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
     members.bytes(at === this.#at ? this.#time : this.#timeOf(at));
     members.bytes(this.#kindOf(event));
     members.text(heads.session, session, maxText);
@@ -83,6 +83,7 @@ export class RecordForm {
       members.text(heads.trace, traceId, maxText);
       members.text(heads.span, spanId, maxText);
     }
+    members.text(heads.address, who?.address, maxText);
     members.bytes(this.#callerOf(event));
     if (outcome !== undefined) members.safe(heads.outcome, outcome);
     members.text(heads.rule, rule, maxText);
@@ -129,10 +130,9 @@ export class RecordForm {
   #callerOf({ who = {}, endpoint }: AuditEvent): Uint8Array {
     const known = this.#callers.get(who.principal ?? '');
     if (known !== undefined && known.endpoint === endpoint && isSame(known, who)) return known.members;
-    const { principal, subject, issuer, actors, tenant, client, key, address } = who;
+    const { principal, subject, issuer, actors, tenant, client, key } = who;
     const made = this.#made;
     made.clear();
-    made.text(heads.address, address, maxText);
     made.text(heads.instance, this.#options.instance, maxText);
     made.text(heads.principal, principal, maxText);
     const isNamed = this.#options.who === 'names';
@@ -146,7 +146,7 @@ export class RecordForm {
     made.text(heads.key, key, maxText);
     made.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, maxText);
     if (this.#callers.size >= maxKnown) this.#callers.clear();
-    const found = { ...who, endpoint, members: made.copy() };
+    const found = { principal, subject, issuer, actors, tenant, client, key, endpoint, members: made.copy() };
     this.#callers.set(principal ?? '', found);
     return found.members;
   }
@@ -222,7 +222,6 @@ function placed(members: Members, { method, publicName, server, target }: Place)
 }
 
 /** Whether members that were written for a caller are those of another event. */
-function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key, address }: Who): boolean {
-  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.address === address
-    && known.principal === principal;
+function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key }: Who): boolean {
+  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.principal === principal;
 }
