@@ -148,10 +148,11 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
     const slow = client.callTool('slow');
     await upstream.looked.until(first + 1);
     // Calls that are answered before the worker is killed are counted; so are those whose answer says that the outcome is unknown.
-    const burst = Array.from({ length: 150 }, () => client.callTool('write').then((answer) => {
-      if (answer.last.result !== undefined) answered += 1;
-    }, () => undefined));
-    await Promise.all(burst);
+    for (let burst = 0; burst < 4; burst += 1) {
+      await Promise.all(Array.from({ length: 150 }, () => client.callTool('write').then((answer) => {
+        if (answer.last.result !== undefined) answered += 1;
+      }, () => undefined)));
+    }
     const session = gateway.processes[1] ?? expect.fail('there is no session worker');
     await end(session, 'SIGKILL');
     const other = await gateway.startPart('session');
@@ -162,7 +163,7 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
     const entries = await recordsIn(records());
     const done = callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'ok').length;
     expect(answered - done).toBeGreaterThanOrEqual(0);
-    expect(answered - done).toBeLessThanOrEqual(100);
+    expect(answered - done).toBeLessThanOrEqual(400);
     expect(outcomes(callsIn(entries, 'slow'))).toEqual(isStrict ? expect.arrayContaining(['started', 'unknown']) as unknown[] : ['unknown']);
     if (isStrict) expect(callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'started').length).toBe(answered);
     const { status: verified, said } = await omnibus('audit', 'verify', records());
