@@ -87,7 +87,7 @@ export class Carrier<Stream extends CallStream> {
     const running = new Exchange(this.#host, {
       exchange: nextExchangeId(), server, method, params, subject, limits: this.#limits(call, server, tool),
       context: { ...this.#context(server, progressToken !== undefined), ...inContext(task), ...traceOf(span?.traceparent ?? stream.trace), ...(tag === undefined ? {} : { tap: tag }) },
-      affinity: this.#kept.affinityTo(server), ...(isRepeatable === undefined ? {} : { isRepeatable }),
+      affinity: this.#kept.affinityTo(server), chosen: this.#chosen, ...(isRepeatable === undefined ? {} : { isRepeatable }),
     }, {
       progress: (event) => {
         if (progressToken === undefined) return;
@@ -161,11 +161,16 @@ export class Carrier<Stream extends CallStream> {
     else void records.confirm(begun).then((isSafe) => (isSafe ? running.begin() : running.end(fault('audit.unavailable'))));
   }
 
+  /** Undefined for a request without a session, which no other goes with. */
+  get #chosen(): KeptAtServers['chosen'] | undefined {
+    return this.#port.standsAlone ? undefined : this.#kept.chosen;
+  }
+
   /** Sends a request of the gateway's own. @param settled called with its outcome, where that matters. */
   sendOwn({ method, server, params, subject, task, isNotification }: OwnRequest, settled?: (outcome: ExchangeOutcome) => void): Exchange {
     return Exchange.start(this.#host, {
       exchange: this.#host.nextExchangeId(), server, method, params, subject, limits: this.#host.timeLimits(server, undefined), context: { ...this.#context(server, false), ...inContext(task) },
-      affinity: this.#kept.affinityTo(server), ...(isNotification === undefined ? {} : { isNotification }),
+      affinity: this.#kept.affinityTo(server), chosen: this.#chosen, ...(isNotification === undefined ? {} : { isNotification }),
     }, settled);
   }
 

@@ -49,6 +49,8 @@ export interface ExchangeRequest {
   readonly context: Omit<ExchangeContext, 'maxTimeMs'>;
   /** The worker whose adapter keeps state for the session; any other is used when there is none or it is gone. */
   readonly affinity?: WorkerId | undefined;
+  /** By server, the worker that the last request of the same client was sent to. Where adapters keep state, this one goes there too, whoever came meanwhile. */
+  readonly chosen?: Map<ServerName, WorkerId> | undefined;
   /** Whether executing it twice has no further effect; follows from the method when left out. */
   readonly isRepeatable?: boolean;
   /** Set for a notification, which the server does not answer. */

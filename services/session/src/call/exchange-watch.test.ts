@@ -4,7 +4,7 @@ import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
   anonymous, localUser, newRequestKey, newWorkerId, parseServerName, presenceMs,
-  type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type WorkerId,
+  type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type ServerName, type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Exchange } from './exchange.ts';
@@ -94,10 +94,10 @@ async function started(): Promise<Backend> {
 }
 
 /** A call at the worker that NATS or the watch chooses, or at the one it is bound to. */
-async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, more: Partial<ExchangeContext> = {}): Promise<Exchange> {
+async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, more: Partial<ExchangeContext> = {}, chosen?: Map<ServerName, WorkerId>): Promise<Exchange> {
   count += 1;
   const exchange = Exchange.start({ bus, wheel, adapters: watch, metrics }, {
-    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, affinity: bound,
+    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, affinity: bound, chosen,
     context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, ...more },
   }, (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
   await vi.advanceTimersByTimeAsync(0);
@@ -211,6 +211,19 @@ describe('a call', () => {
       for (const worker of sent) used.add(worker as WorkerId);
     }
     expect(used.size).toBeGreaterThan(1);
+  });
+
+  it('of one session goes to the backend of its first calls, though others come while they are open', async () => {
+    const first = await started();
+    const sessions = Array.from({ length: 8 }, () => ({ session: newRequestKey(), chosen: new Map<ServerName, WorkerId>() }));
+    const sentOf = (): Promise<(WorkerId | undefined)[]> => Promise.all(sessions.map(async ({ session, chosen }) => (await call('tools/call', undefined, { session }, chosen)).sentTo));
+    expect(new Set(await sentOf())).toEqual(new Set([first.worker]));
+    await Promise.all([started(), started()]);
+    await pass(presenceMs);
+    expect(new Set(await sentOf())).toEqual(new Set([first.worker]));
+    first.leave();
+    await pass(presenceMs);
+    expect(await sentOf()).not.toContain(first.worker);
   });
 
   it('without a session goes where its user\'s others go, and anywhere when nobody knows whose it is', async () => {

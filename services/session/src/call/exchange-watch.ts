@@ -137,12 +137,13 @@ export class ExchangeWatch implements Adapters {
    * keep state, all calls of a caller go to the same one, whichever worker sends them and however many are sent at once.
    * @param affinity the worker of the adapter that keeps state.
    * @param except a worker that turned out not to be there.
+   * @param chosen the worker that the last request of the same client was sent to: it is chosen again, though others have come since.
    */
-  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId): CallTarget {
+  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId, chosen?: WorkerId): CallTarget {
     if (affinity !== undefined && this.#workers.state(affinity) !== 'lost') return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
-    const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context);
+    const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
     return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
   }
 
@@ -156,9 +157,10 @@ export class ExchangeWatch implements Adapters {
     return this.#adapters;
   }
 
-  #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context']): WorkerId | undefined {
+  #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context'], chosen: WorkerId | undefined): WorkerId | undefined {
     const caller = this.#options.keptFor(server, context);
     if (caller === undefined) return there[Math.floor(Math.random() * there.length)];
+    if (chosen !== undefined && there.includes(chosen)) return chosen;
     return chooseFor(`${caller} ${server}`, there);
   }
 

@@ -66,10 +66,10 @@ export class Exchange extends Link {
 
   /** @param except a worker that turned out not to have it. */
   #route(except?: WorkerId): CallTarget {
-    const { server, affinity, context } = this.#request;
+    const { server, affinity, chosen, context } = this.#request;
     const { taskPlace } = context;
     if (taskPlace?.isProgram === true) return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
-    return this.#host.adapters.route(server, except === undefined ? (taskPlace?.worker ?? affinity) : undefined, context, except);
+    return this.#host.adapters.route(server, except === undefined ? (taskPlace?.worker ?? affinity) : undefined, context, except, chosen?.get(server));
   }
 
   /** Whether it is about a task that exists only in one worker's program, and that worker is gone. */
@@ -83,7 +83,8 @@ export class Exchange extends Link {
   }
 
   #sendTo({ to, worker, isBound }: CallTarget): void {
-    const { exchange, method, params, context, limits, isNotification } = this.#request;
+    const { exchange, server, method, params, context, limits, chosen, isNotification } = this.#request;
+    if (worker !== undefined && context.taskPlace === undefined) chosen?.set(server, worker);
     this.attempts += 1;
     this.isConfirmed = false;
     this.sentTo = worker;

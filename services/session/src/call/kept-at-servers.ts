@@ -13,6 +13,8 @@ export class KeptAtServers {
   /** Resources that the client is subscribed to, by server and the server's own URI. */
   subscriptions: readonly Subscription[] = [];
   readonly holders = new SubscriptionHolders();
+  /** By server, the worker that the last request was sent to. */
+  readonly chosen = new Map<ServerName, WorkerId>();
   readonly #affinities = new Map<ServerName, WorkerId>();
   readonly #changed: () => void;
   /** Tells all adapters of the server that the client has unsubscribed: the one that got the request may not be the one with the subscription. */
