@@ -105,6 +105,8 @@ export type KeyValueChange<Value> = ({ readonly kind: 'put' } & KeyValueEntry<Va
 export interface KeyValue<Value> {
   /** @throws {BusError} `newer-format` for a value that a newer version has written and this one cannot read. */
   get(key: string): Promise<KeyValueEntry<Value> | undefined>;
+  /** Whether the key was deleted, and neither expired nor was lost with the store. That is forgotten in time, as entries are. */
+  wasDeleted(key: string): Promise<boolean>;
   put(key: string, value: Value): Promise<number>;
   /** @throws {BusError} `revision-conflict` when the key exists. */
   create(key: string, value: Value): Promise<number>;

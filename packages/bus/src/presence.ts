@@ -144,6 +144,11 @@ export class PresenceWatch<S extends Sign> {
     return [...this.#alive, ...unsure.filter(([, heardAt]) => now - heardAt <= lostMs).map(([worker]) => worker)];
   }
 
+  /** Workers that vanished within the last minute without saying that they leave: they may be cut off, and come back with what they held. */
+  get vanished(): readonly WorkerId[] {
+    return [...this.#missing.keys()];
+  }
+
   /** Whether every existing worker is known: there are none besides those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();

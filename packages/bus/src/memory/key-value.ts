@@ -56,6 +56,10 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     return Promise.resolve(this.#read(key));
   }
 
+  wasDeleted(key: string): Promise<boolean> {
+    return Promise.resolve(this.#deleted.has(key));
+  }
+
   put(key: string, value: Value): Promise<number> {
     this.#sweep();
     const size = this.#maxBytes === Infinity ? 0 : key.length + JSON.stringify(value).length;

@@ -104,6 +104,11 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     return entry === null || entry.operation !== 'PUT' ? undefined : this.#load(entry);
   }
 
+  async wasDeleted(key: string): Promise<boolean> {
+    const entry = await this.#bucket.get(key);
+    return entry !== null && entry.operation !== 'PUT';
+  }
+
   put(key: string, value: Value): Promise<number> {
     return this.#store(key, value, (bytes) => this.#bucket.put(key, bytes));
   }

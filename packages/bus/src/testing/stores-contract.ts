@@ -59,7 +59,9 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       await kept.create('b', { text: 'one' });
       await kept.delete('b');
       await expect(kept.restore('b', { text: 'again' })).rejects.toMatchObject({ kind: 'revision-conflict' });
+      expect([await kept.wasDeleted('b'), await kept.wasDeleted('never'), await store.wasDeleted('a')]).toEqual([true, false, false]);
       await kept.create('b', { text: 'anew' });
+      expect(await kept.wasDeleted('b')).toBe(false);
     });
 
     it('takes no more bytes than it may, and takes others when some are gone', async () => {

@@ -68,7 +68,17 @@ export class Adoption {
     const others = peers.others.filter((worker) => worker !== lost);
     const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
-    return held === undefined ? { outcome: 'unknown' } : { outcome: 'held', worker: held };
+    if (held !== undefined) return { outcome: 'held', worker: held };
+    return await this.#mayComeBack(key, lost) ? { outcome: 'busy' } : { outcome: 'unknown' };
+  }
+
+  /**
+   * Whether a worker that has vanished may hold the session. One that was opened while the store failed has no record, and its worker may be cut off for longer
+   * than the time after which others take over what has one: its client is told to try again, and not that its session has ended.
+   */
+  async #mayComeBack(key: SessionKey, lost: WorkerId | undefined): Promise<boolean> {
+    const { peers, records } = this.#options;
+    return peers.vanished.some((worker) => lost === undefined || worker === lost) && !(await records.hasEnded(key));
   }
 
   /** @returns the worker that answers in time that it holds the session. */

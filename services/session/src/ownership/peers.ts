@@ -38,6 +38,11 @@ export class Peers {
     return this.#watch.expected.filter((worker) => worker !== this.#options.worker);
   }
 
+  /** Workers that vanished a moment ago, and may come back with the sessions that only they know of. */
+  get vanished(): readonly WorkerId[] {
+    return this.#watch.vanished;
+  }
+
   /** Whether `others` is complete. */
   get isComplete(): boolean {
     return this.#watch.isSettled;

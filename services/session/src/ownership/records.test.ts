@@ -18,7 +18,7 @@ function failing(store: KeyValue<SessionRecord>) {
     return state.isFailing ? Promise.reject(new Error('insufficient resources')) : run(...args);
   };
   const wrapped: KeyValue<SessionRecord> = {
-    get: guarded((name) => store.get(name)), put: guarded((name, value) => store.put(name, value)), create: guarded((name, value) => store.create(name, value)),
+    get: guarded((name) => store.get(name)), wasDeleted: guarded((name) => store.wasDeleted(name)), put: guarded((name, value) => store.put(name, value)), create: guarded((name, value) => store.create(name, value)),
     update: guarded((name, value, revision) => store.update(name, value, revision)), restore: guarded((name, value) => store.restore(name, value)),
     delete: guarded((name, revision) => store.delete(name, revision)), watch: (observer) => store.watch(observer),
   };

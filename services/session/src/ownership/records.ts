@@ -122,6 +122,11 @@ export class SessionRecords {
     return this.#options.records.get(key);
   }
 
+  /** Whether a session has ended: the worker that held it has removed its record. */
+  hasEnded(key: SessionKey): Promise<boolean> {
+    return this.#options.records.wasDeleted(key);
+  }
+
   /**
    * Takes over a session.
    * @param recorded its record, as it was read.

@@ -1,0 +1,84 @@
+/** Questions for sessions without a record, on a bus in memory with workers that are there, leave, or vanish. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus, sessionsBucket, subjects, type KeyValue } from '@omnibus/bus';
+import { DeadlineWheel } from '@omnibus/lifecycle';
+import { anonymous, newSessionId, newWorkerId, presenceMs, rootEndpoint, sessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { Adoption } from './adoption.ts';
+import { Peers } from './peers.ts';
+import { SessionRecords } from './records.ts';
+import type { Sessions } from './sessions.ts';
+
+class SharedBus extends MemoryBus {
+  override readonly isShared = true;
+}
+
+/** Holds no session, and answers so. */
+const [here, there, vanishing] = [newWorkerId('session'), newWorkerId('session'), newWorkerId('session')];
+const key = sessionKey(newSessionId());
+
+let bus: SharedBus;
+let store: KeyValue<SessionRecord>;
+let peers: Peers;
+let adoption: Adoption;
+
+beforeEach(async () => {
+  vi.useFakeTimers();
+  bus = new SharedBus(({ what }) => expect.fail(what));
+  const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
+  const log = createLogger({ level: 'silent', format: 'json' });
+  store = await bus.keyValue(sessionsBucket);
+  const records = new SessionRecords({ records: store, worker: here, wheel, log, maxAgeMs: undefined, taken: () => undefined });
+  peers = new Peers({ bus, wheel, worker: here });
+  await peers.start();
+  for (const worker of [there, vanishing]) await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: false }));
+  const sessions = { find: () => undefined } as unknown as Sessions;
+  adoption = new Adoption({ bus, wheel, log, metrics: new Metrics({ processMetrics: false }), worker: here, records, peers, sessions, hasRoom: () => true });
+  await pass(10_000, here, there, vanishing);
+});
+
+afterEach(() => {
+  peers.stop();
+  vi.useRealTimers();
+});
+
+/** Lets time pass in which these workers give their signs of life. */
+async function pass(ms: number, ...workers: readonly WorkerId[]): Promise<void> {
+  for (let passed = 0; passed < ms; passed += presenceMs) {
+    for (const worker of workers) bus.publish(subjects.presence, { worker, isLeaving: false, reconnects: 0 });
+    await vi.advanceTimersByTimeAsync(presenceMs);
+  }
+}
+
+async function outcome(lost?: WorkerId, of = key): Promise<string> {
+  const asked = adoption.adopt({ key: of, lost });
+  await vi.advanceTimersByTimeAsync(0);
+  return (await asked).outcome;
+}
+
+it('where all workers say that they do not hold it, it is unknown', async () => {
+  expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
+
+it('where a worker has vanished, that one may hold it until it is given up: nobody is told that it is unknown', async () => {
+  await pass(10_000, here, there);
+  expect(peers.workers.state(vanishing)).toBe('lost');
+  expect([await outcome(), await outcome(vanishing)]).toEqual(['busy', 'busy']);
+  // Whoever knows that another one had it, which is there and has it no more, asks in vain.
+  expect(await outcome(there)).toBe('unknown');
+  await pass(60_000, here, there);
+  expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
+
+it('one that has ended is unknown at once, whoever has vanished', async () => {
+  await store.create(key, { caller: { principal: anonymous, endpoint: rootEndpoint }, revision: '2025-11-25', capabilities: {}, isReady: true, worker: there, touched: [], subscriptions: [] });
+  await store.delete(key);
+  await pass(10_000, here, there);
+  expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
+
+it('a worker that says that it leaves has given its sessions away, and keeps none', async () => {
+  bus.publish(subjects.presence, { worker: vanishing, isLeaving: true, reconnects: 0 });
+  await pass(10_000, here, there);
+  expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);
+});
