@@ -38,7 +38,8 @@ export async function startWorld(): Promise<World> {
     const file = join(folder, `${name}.conf`);
     await writeFile(file, files[name]);
     return spawnNats(['--config', file], (log) => {
-      if (/new metadata leader|cluster leader/.test(log)) leads.resolve();
+      // A node that does not know the name of the leader yet says "new remote metadata leader".
+      if (log.includes(' metadata leader')) leads.resolve();
     });
   };
   const nodes = await Promise.all([start('east'), start('west')]);

@@ -58,7 +58,7 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
       },
       async start() {
         child = await spawnNats(['--config', file], (log) => {
-          if (log.includes('cluster leader') || log.includes('new metadata leader')) leads.resolve();
+          if (log.includes(' metadata leader')) leads.resolve();
         });
       },
     };
