@@ -43,26 +43,33 @@ export class Gatekeeper {
   }
 
   /** Authenticates a request: synchronously if that is possible, else later, if the client is still connected. */
-  ask(stranger: Stranger): void {
-    const { request, path, endpoint, run, admit, refuse } = stranger;
-    const { authenticator, addresses, blocks, scopes } = this.#options;
-    const decide = (verdict: Verdict): void => {
-      const problem = 'fault' in verdict ? verdict.fault : blocks?.callerProblem(verdict) ?? scopes.problemOf(verdict, endpoint);
-      if (problem !== undefined) {
-        refuse(problem, this.challenge(problem, path));
-        this.#options.refused?.(request, endpoint, problem);
-      } else if (!('fault' in verdict)) {
-        admit(verdict);
-      }
-    };
-    const verdict = authenticator.authenticate(request, { url: path, endpoint, peer: request.socket.remoteAddress, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => addresses.of(request) });
-    if (!(verdict instanceof Promise)) {
-      decide(verdict);
-      return;
-    }
-    void verdict.then((found) => {
+  ask({ request, path, endpoint, run, admit, refuse }: Stranger): void {
+    const decide = (verdict: Verdict): void => ('fault' in verdict ? refuse(verdict.fault, this.challenge(verdict.fault, path)) : admit(verdict));
+    const verdict = this.verdictOf(request, path, endpoint);
+    if (!(verdict instanceof Promise)) decide(verdict);
+    else void verdict.then((found) => {
       if (!request.socket.destroyed) run(() => decide(found));
     });
+  }
+
+  /**
+   * Who has sent a request, or why it is refused; a promise, which never rejects, only where that is not known yet.
+   * @param path of the request, with its query.
+   */
+  verdictOf(request: IncomingMessage, path: string, endpoint: EndpointName): Verdict | Promise<Verdict> {
+    const { authenticator, addresses } = this.#options;
+    const { socket } = request;
+    const proven = authenticator.authenticate(request, { url: path, endpoint, peer: socket.remoteAddress, secure: socket instanceof TLSSocket ? socket : undefined, address: () => addresses.of(request) });
+    return proven instanceof Promise ? proven.then((verdict) => this.#judged(verdict, request, endpoint)) : this.#judged(proven, request, endpoint);
+  }
+
+  /** The verdict about a request whose sender is known, or not. */
+  #judged(proven: Verdict, request: IncomingMessage, endpoint: EndpointName): Verdict {
+    const { blocks, scopes, refused } = this.#options;
+    const problem = 'fault' in proven ? proven.fault : blocks?.callerProblem(proven) ?? scopes.problemOf(proven, endpoint);
+    if (problem === undefined) return proven;
+    refused?.(request, endpoint, problem);
+    return 'fault' in proven ? proven : { fault: problem };
   }
 
   /**

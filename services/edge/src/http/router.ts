@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
+import type { Verdict } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -108,8 +109,7 @@ export class Router {
     const document = name === undefined ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each)) : undefined;
     if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
     else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(noSuchPath);
-    else if (eventSource === undefined) this.#whenKnown(arrival, target.path, () => this.#handleEndpoint(arrival));
-    else this.#whenKnown(arrival, target.path, () => this.#handleEventSource(arrival, eventSource));
+    else this.#whenKnown(arrival, target.path, eventSource);
   }
 
   /** Serves a page of the site, to the origins that the site itself allows, and only for an allowed Host. */
@@ -126,29 +126,44 @@ export class Router {
   }
 
   /** Goes on once the request is authenticated. The preflight request of a browser has no credentials and needs none. */
-  #whenKnown(arrival: Arrival, path: string, work: () => void): void {
-    const { gatekeeper, endpoints } = this.#options;
-    const { request, response, caller: { endpoint } } = arrival;
-    const workFor = (tenant: string | undefined): void => {
-      if (endpoints.isFor(endpoint, tenant)) work();
-      else arrival.refuse(noSuchPath);
-    };
-    if (gatekeeper === undefined || request.method === 'OPTIONS') {
-      arrival.run(gatekeeper === undefined ? () => workFor(undefined) : work);
-      return;
+  #whenKnown(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
+    const { gatekeeper } = this.#options;
+    const { request, caller: { endpoint } } = arrival;
+    arrival.run(() => {
+      if (gatekeeper === undefined) {
+        this.#handleFor(undefined, arrival, eventSource);
+      } else if (request.method === 'OPTIONS') {
+        this.#handleKnown(arrival, eventSource);
+      } else {
+        const verdict = gatekeeper.verdictOf(request, path, endpoint);
+        if (!(verdict instanceof Promise)) this.#judge(verdict, arrival, path, eventSource);
+        else void verdict.then((found) => {
+          if (!request.socket.destroyed) arrival.run(() => this.#judge(found, arrival, path, eventSource));
+        });
+      }
+    });
+  }
+
+  #judge(verdict: Verdict, arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
+    if ('fault' in verdict) {
+      const challenge = this.#options.gatekeeper?.challenge(verdict.fault, path);
+      if (challenge !== undefined) arrival.response.setHeader('www-authenticate', challenge);
+      arrival.refuse(verdict.fault);
+    } else {
+      arrival.identify(verdict);
+      this.#handleFor(verdict.tenant, arrival, eventSource);
     }
-    const run = (part: () => void): void => arrival.run(part);
-    run(() => gatekeeper.ask({
-      request, path, endpoint, run,
-      admit: (facts) => {
-        arrival.identify(facts);
-        workFor(facts.tenant);
-      },
-      refuse: (gatewayFault, challenge) => {
-        response.setHeader('www-authenticate', challenge);
-        arrival.refuse(gatewayFault);
-      },
-    }));
+  }
+
+  /** Handles a request if its endpoint is for callers of a tenant. */
+  #handleFor(tenant: string | undefined, arrival: Arrival, eventSource: EventSourcePath | undefined): void {
+    if (this.#options.endpoints.isFor(arrival.caller.endpoint, tenant)) this.#handleKnown(arrival, eventSource);
+    else arrival.refuse(noSuchPath);
+  }
+
+  #handleKnown(arrival: Arrival, eventSource: EventSourcePath | undefined): void {
+    if (eventSource === undefined) this.#handleEndpoint(arrival);
+    else this.#handleEventSource(arrival, eventSource);
   }
 
   #handleEndpoint(arrival: Arrival): void {
