@@ -88,6 +88,11 @@ export class Rights {
     return this.#matched(target).flatMap(({ guards }) => guards.filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ id }) => id));
   }
 
+  /** The decision about a target, where it depends on no circumstances and was made before. */
+  fixed(target: Target): Decision | undefined {
+    return this.#cached(target)?.fixed;
+  }
+
   decide(target: Target, circumstances: Circumstances): Decision {
     const known = this.#find(target);
     if (known.fixed !== undefined) return known.fixed;
@@ -128,23 +133,28 @@ export class Rights {
     return this.#find(target).halves;
   }
 
+  #cached({ kind, server, name, annotations }: Target): Known | undefined {
+    const known = kind === 'tool' || kind === 'prompt' ? this.#known[kind].get(server)?.get(name) : undefined;
+    return known !== undefined && known.annotations === annotations ? known : undefined;
+  }
+
   /** Cached for tools and prompts, whose names come from servers in bounded lists; URIs come from clients, and are not cached. */
   #find(target: Target): Known {
+    const cached = this.#cached(target);
+    if (cached !== undefined) return cached;
     const { kind, server, name, annotations } = target;
-    const cache = kind === 'tool' || kind === 'prompt' ? this.#known[kind] : undefined;
-    const ofServer = cache?.get(server);
-    const known = ofServer?.get(name);
-    if (known !== undefined && known.annotations === annotations) return known;
     const key = `${server}/${name}`;
     const found: Known = { annotations, halves: this.#halves.map((rules) => match(rules, target, key)), fixed: undefined };
-    if (cache === undefined) return found;
+    if (kind !== 'tool' && kind !== 'prompt') return found;
+    const cache = this.#known[kind];
     if (this.#knownCount >= maxKnown) {
       this.#known.tool.clear();
       this.#known.prompt.clear();
       this.#knownCount = 0;
     }
-    if (known === undefined) this.#knownCount += 1;
-    cache.set(server, (cache.get(server) ?? new Map<string, Known>()).set(name, found));
+    const ofServer = cache.get(server) ?? new Map<string, Known>();
+    if (!ofServer.has(name)) this.#knownCount += 1;
+    cache.set(server, ofServer.set(name, found));
     return found;
   }
 }

@@ -59,6 +59,8 @@ interface Rules {
   readonly isRecording: boolean;
   /** Servers whose tool annotations are trusted (`hints: believe`). */
   readonly believed: ReadonlySet<string>;
+  /** What follows from decisions that depend on no circumstances, where nothing looks at the messages. */
+  readonly permissions: WeakMap<Decision, Permission>;
   /** Name of this state of the rules; equal in every process that has the same rules. */
   readonly name: string;
 }
@@ -101,7 +103,7 @@ export class AccessRules {
     const isOther = this.isOther(config, policy);
     this.#options.outside?.keep(new Set(guardrails?.all.map(({ id }) => id)));
     if (isOther) this.#sights = new WeakMap();
-    this.#rules = policy === undefined && guardrails === undefined ? undefined : { policy, guardrails, isRecording: config.access?.mode === 'record', believed: believedOf(config), name: nameOf(config, policy) };
+    this.#rules = policy === undefined && guardrails === undefined ? undefined : { policy, guardrails, isRecording: config.access?.mode === 'record', believed: believedOf(config), permissions: new WeakMap(), name: nameOf(config, policy) };
   }
 
   /** Whether these rules differ from those in force. */
@@ -185,14 +187,20 @@ export class AccessRules {
   }
 
   #decide(rules: Rules & { readonly policy?: Policy | undefined }, rights: Rights, wanted: Wanted, asking: Asking): Permission {
-    const { policy, isRecording, believed } = rules;
-    const decision = rights.decide(targetOf(wanted, believed), circumstancesOf(wanted, asking));
+    const { policy, isRecording, believed, permissions } = rules;
+    const target = targetOf(wanted, believed);
+    const fixed = rights.fixed(target);
+    const known = fixed === undefined ? undefined : permissions.get(fixed);
+    if (known !== undefined) return known;
+    const decision = fixed ?? rights.decide(target, circumstancesOf(wanted, asking));
     const { effect, rule, because, terms, isVisible, redaction } = decision;
     if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, asking.caller);
     if (isRecording && redaction !== undefined) this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
     const isRefused = decision.effect === 'deny' && !isRecording;
     const screen = isRefused ? undefined : this.#screen(rules, wanted, asking, isRecording ? undefined : redaction);
-    return { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version, screen };
+    const permission = { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version, screen };
+    if (decision === rights.fixed(target) && effect === 'allow' && redaction === undefined && rules.guardrails === undefined) permissions.set(decision, permission);
+    return permission;
   }
 
   #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
@@ -229,8 +237,9 @@ const withoutFacts: Access = {
 const believedOf = ({ mcpServers }: Config): ReadonlySet<string> => new Set(Object.entries(mcpServers).filter(([, { hints }]) => hints === 'believe').map(([server]) => server));
 const nameOf = (config: Config, policy: Policy | undefined): string => [policy?.version, config.access?.mode, ...believedOf(config)].join(' ');
 
-function targetOf({ kind, server, name, entry }: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>, believed: ReadonlySet<string>): Target {
-  return kind === 'tool' && believed.has(server) ? { kind, server, name, annotations: entry?.['annotations'] ?? null } : { kind, server, name };
+function targetOf(wanted: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>, believed: ReadonlySet<string>): Target {
+  const { kind, server, name, entry } = wanted;
+  return kind === 'tool' && believed.has(server) ? { kind, server, name, annotations: entry?.['annotations'] ?? null } : wanted;
 }
 
 /** Whether the facts about a caller were missing until now, in which case the difference in what it sees is no change. */
