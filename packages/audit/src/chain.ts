@@ -43,13 +43,18 @@ export class Chain {
     return { writer: this.writer, seq: this.#seq, hash: this.#hash };
   }
 
-  /** Adds a record to the chain. @param write writes its members. @returns its line, without a line end, which the next one overwrites. */
-  seal(write: (members: Members) => void): Buffer {
-    const [made, prev] = [this.#made, this.#hash];
+  /** Begins a record. @returns where its members are to be written before `end`. */
+  begin(): Members {
+    const made = this.#made;
     made.clear();
-    made.ascii(prev);
+    made.ascii(this.#hash);
     made.bytes(opening);
-    write(made);
+    return made;
+  }
+
+  /** Ends the record that was begun, and adds it to the chain. @returns its line, without a line end, which the next one overwrites. */
+  end(): Buffer {
+    const [made, prev] = [this.#made, this.#hash];
     made.bytes(this.#link);
     made.integer(this.#seq + 1);
     made.bytes(prevHead);

@@ -198,7 +198,8 @@ export class AuditTrail implements Audit {
   }
 
   #seal(event: AuditEvent, at: number): void {
-    this.#lines.push(this.#chain.seal((members) => this.#form.write(members, event, at)));
+    this.#form.write(this.#chain.begin(), event, at);
+    this.#lines.push(this.#chain.end());
     this.#sealed += 1;
   }
 

@@ -60,8 +60,8 @@ export class Carrier<Stream extends CallStream> {
     const { nextExchangeId, tracing, metrics, records, reports } = this.#host;
     this.#kept.contact(server);
     const span = tracing?.start('internal', { method, params: method === 'tools/call' ? { name: subject[1] } : params, attributes: { 'mcp.session.id': this.#port.key, 'omnibus.server': server } }, stream.trace);
-    const begun = records?.begin(this.#port, { id: call.id, method, params: call.given, trace: span?.traceparent ?? stream.trace, permission: call.permission }, view, to);
     const since = performance.now();
+    const begun = records?.begin(this.#port, { id: call.id, method, params: call.given, trace: span?.traceparent ?? stream.trace, permission: call.permission }, view, to, since);
     const tag = reports.routed(this.#port, call, to);
     let questions: QuestionRecords | undefined;
     /** Nothing is said to the client any more, whatever is being looked at still. */

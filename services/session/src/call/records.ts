@@ -93,8 +93,12 @@ export class CallRecords {
     if (audit.wants('read')) audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
   }
 
-  /** Begins the record of a request that is about to be sent to a server. @returns undefined where the audit does not want it. */
-  begin(requester: Requester, requested: Requested, view: View, { server, tool, task, params }: Destination): Begun | undefined {
+  /**
+   * Begins the record of a request that is about to be sent to a server.
+   * @param since now, by `performance.now()`.
+   * @returns undefined where the audit does not want it.
+   */
+  begin(requester: Requester, requested: Requested, view: View, { server, tool, task, params }: Destination, since: number): Begun | undefined {
     const { method, params: given } = requested;
     const weight = weightOf(method, given, view);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
@@ -105,7 +109,7 @@ export class CallRecords {
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
     event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
-    return { event, screen: requested.permission?.screen, since: performance.now() };
+    return { event, screen: requested.permission?.screen, since };
   }
 
   /** Whether a request has to wait until its record is safe. */
@@ -231,7 +235,9 @@ function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
 /** The identity of the caller, as the edge has authenticated it. */
 function whoOf(caller: Caller, proofs: Proofs | undefined): Who {
   const { principal, address, origin } = caller;
-  const { issuer, subject, tenant, actors, client, key } = Proofs.factsOf(caller, proofs) ?? {};
+  const facts = Proofs.factsOf(caller, proofs);
+  if (facts?.principal === principal && address === undefined && origin === undefined) return facts;
+  const { issuer, subject, tenant, actors, client, key } = facts ?? {};
   return { principal, address: address ?? origin, issuer, subject, tenant, actors, client, key };
 }
 
