@@ -18,7 +18,7 @@ import type { Screen } from './guardrails/screen.ts';
 import type { KeptAtServers } from './kept-at-servers.ts';
 import { OpenRequest, OpenRequests } from './open-requests.ts';
 import type { PublicMessages } from './public-messages.ts';
-import type { QuestionRecords } from './records.ts';
+import type { QuestionRecords } from './question-records.ts';
 import type { Destination } from './route.ts';
 
 /** A request that the gateway itself makes on behalf of a client, which receives no message of it. */

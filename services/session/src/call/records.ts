@@ -7,12 +7,13 @@ import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
   errorTable, isObject, listKindOf, repeatableMethods,
-  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
 import type { ApprovalNote } from './approvals/approvals.ts';
 import type { Screen } from './guardrails/screen.ts';
+import { QuestionRecords } from './question-records.ts';
 import type { Destination } from './route.ts';
 
 /** The client that makes a request. */
@@ -183,47 +184,6 @@ function digestOf(entry: JsonObject): string {
   const known = digests.get(entry) ?? definitionDigest(entry);
   digests.set(entry, known);
   return known;
-}
-
-interface OpenQuestion {
-  readonly method: string;
-  readonly since: number;
-}
-
-/** Records of questions: method, outcome and duration, but never the text of a question or an answer. */
-export class QuestionRecords {
-  readonly #open = new Map<InputKey, OpenQuestion>();
-  readonly #record: (method: string, outcome: Outcome, since: number, more: AuditEvent['more']) => void;
-
-  constructor(record: (method: string, outcome: Outcome, since: number, more: AuditEvent['more']) => void) {
-    this.#record = record;
-  }
-
-  asked(input: InputKey, method: string): void {
-    if (!this.#open.has(input)) this.#open.set(input, { method, since: performance.now() });
-  }
-
-  answered(input: InputKey, answer: InputAnswer): void {
-    const action = 'result' in answer ? answer.result['action'] : undefined;
-    const isAction = action === 'accept' || action === 'decline' || action === 'cancel';
-    this.#end(input, 'result' in answer ? 'ok' : 'fault', isAction ? { answer: action } : 'error' in answer ? { code: answer.error.code } : {});
-  }
-
-  withdrawn(input: InputKey): void {
-    this.#end(input, 'cancelled', {});
-  }
-
-  /** Records all open questions as withdrawn, because their call has ended. */
-  ended(): void {
-    for (const input of this.#open.keys()) this.withdrawn(input);
-  }
-
-  #end(input: InputKey, outcome: Outcome, more: AuditEvent['more']): void {
-    const open = this.#open.get(input);
-    if (open === undefined) return;
-    this.#open.delete(input);
-    this.#record(open.method, outcome, open.since, more);
-  }
 }
 
 /** The name of the event, by the last word of the method. */

@@ -7,7 +7,8 @@ import {
 } from '@omnibus/protocol';
 import type { CallStream, Questioner } from '../call/client-port.ts';
 import type { PublicMessages } from '../call/public-messages.ts';
-import type { QuestionRecords, Requester } from '../call/records.ts';
+import type { QuestionRecords } from '../call/question-records.ts';
+import type { Requester } from '../call/records.ts';
 import type { LegacyDialect } from '../dialect/legacy/dialect.ts';
 import { PendingQuestions, type PendingQuestion, type StandingQuestion } from './pending-questions.ts';
 import type { SessionHost } from './session-host.ts';
