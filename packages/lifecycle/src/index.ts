@@ -12,3 +12,4 @@ export { stopOnSignal } from './shutdown.ts';
 export { surviveFaults } from './survive.ts';
 export type { UncaughtKind } from './survive.ts';
 export { TokenBucket, TokenBuckets } from './token-buckets.ts';
+export { growYoungGenerationFaster } from './young-generation.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type LoadedConfig, type SecretReader } from '@omnibus/config';
-import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
+import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
 import type { Reloaded } from '../admin/acts.ts';
@@ -41,6 +41,7 @@ const stopSlackMs = 10_000;
 const bannerMs = 3_000;
 
 export async function serve(options: ServeOptions): Promise<void> {
+  growYoungGenerationFaster();
   const followed = new FollowedSecrets();
   const settings = await findSettings(options.config, options, followed);
   if (settings === undefined) return;
