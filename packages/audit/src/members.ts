@@ -83,9 +83,10 @@ export class Members {
   /** Adds nothing if there is no value. @param value not negative; it is written with one digit after the point at most. */
   tenths(head: Head, value: number | undefined): void {
     if (value === undefined) return;
-    const tenths = Math.round(value * 10);
-    if (!isCount(tenths)) return this.raw(head, JSON.stringify(tenths / 10));
-    const whole = Math.trunc(tenths / 10);
+    const rounded = Math.round(value * 10);
+    if (!isCount(rounded)) return this.raw(head, JSON.stringify(rounded / 10));
+    const tenths = rounded | 0;
+    const whole = (tenths / 10) | 0;
     this.bytes(head.value);
     this.integer(whole);
     if (tenths === whole * 10) return;
@@ -97,16 +98,18 @@ export class Members {
 
   /** @param value whole and not negative. */
   integer(value: number): void {
-    this.#require(20);
+    if (!isCount(value)) return this.ascii(String(value));
+    this.#require(10);
     let digits = 1;
-    for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) digits += 1;
-    const end = this.#length + digits;
-    for (let [at, rest] = [end - 1, value]; at >= this.#length; at -= 1) {
-      const left = Math.floor(rest / 10);
-      this.#bytes[at] = zero + rest - left * 10;
+    for (let rest = value | 0; rest >= 10; rest = (rest / 10) | 0) digits += 1;
+    const [bytes, start] = [this.#bytes, this.#length];
+    let rest = value | 0;
+    for (let at = start + digits - 1; at >= start; at -= 1) {
+      const left = (rest / 10) | 0;
+      bytes[at] = zero + rest - left * 10;
       rest = left;
     }
-    this.#length = end;
+    this.#length = start + digits;
   }
 
   /** @param value a text of ASCII. */
@@ -150,7 +153,7 @@ export class Members {
   }
 }
 
-/** Whether a number is written by the digit. */
+/** Whether a number is written by the digit, in 32-bit arithmetic, which takes a fraction of the time. */
 function isCount(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < 2 ** 31;
 }

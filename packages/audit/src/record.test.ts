@@ -26,14 +26,15 @@ const given = (record: Readonly<Record<string, unknown>>, more: AuditEvent['more
 describe('a record', () => {
   /** Texts as others choose them: quotation marks, line ends, halves of characters, nothing. */
   const text = fc.option(fc.oneof(fc.string({ unit: 'binary', maxLength: 300 }), fc.constantFrom('', '"', '\\', '\n', '\uD800', 'Ärger', 'plain')), { nil: undefined });
-  const number = fc.option(fc.integer({ min: -40_000, max: 1_000_000 }), { nil: undefined });
+  const number = fc.option(fc.oneof(fc.integer({ min: -40_000, max: 1_000_000 }), fc.maxSafeInteger()), { nil: undefined });
   const actors = fc.option(fc.array(fc.record({ issuer: fc.string(), subject: fc.string() }), { maxLength: 2 }), { nil: undefined });
   const who = fc.record({ principal: text, issuer: text, subject: text, tenant: text, client: text, key: text, address: text, actors });
   const event = fc.record({
     name: fc.constantFrom('mcp.call', 'mcp.list', 'admin.keys.add'), weight: fc.constant('write'), who: fc.option(who, { nil: undefined }), endpoint: fc.option(fc.constantFrom('', 'team', 'a"b'), { nil: undefined }), session: text,
     method: fc.option(fc.constantFrom('tools/call', 'prompts/get', 'x/"y'), { nil: undefined }), revision: fc.option(fc.constantFrom('2025-11-25', '2026-07-28'), { nil: undefined }), id: fc.option(fc.oneof(fc.integer(), fc.string()), { nil: undefined }),
     server: text, target: text, publicName: text, outcome: fc.option(fc.constantFrom('ok', 'denied', 'tool_error'), { nil: undefined }), reason: text, code: number, rule: text, policy: text,
-    durationMs: fc.option(fc.integer({ min: 0, max: 100_000 }), { nil: undefined }), responseBytes: number, args: fc.option(fc.record({ text: fc.string() }), { nil: undefined }),
+    durationMs: fc.option(fc.oneof(fc.double({ min: 0, max: 100_000, noNaN: true }), fc.double({ min: 0, max: 1e12, noNaN: true })), { nil: undefined }),
+    responseBytes: number, args: fc.option(fc.record({ text: fc.string() }), { nil: undefined }),
     more: fc.option(fc.record({ detail: text, count: number }), { nil: undefined }),
   }) as fc.Arbitrary<AuditEvent>;
   /** What is read again of a text: 256 characters at most, and no halves of characters. */
@@ -51,7 +52,7 @@ describe('a record', () => {
           'omnibus.principal': cut(caller.principal), 'user.id': cut(caller.subject), 'omnibus.issuer': cut(caller.issuer),
           'omnibus.actors': (caller.actors ?? []).length === 0 ? undefined : caller.actors?.map(({ issuer, subject }) => `${issuer}|${subject}`), 'omnibus.tenant': cut(caller.tenant), 'omnibus.client': cut(caller.client), 'omnibus.key': cut(caller.key),
           'omnibus.endpoint': endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, 'omnibus.server': cut(each.server), 'omnibus.tool': cut(each.target), 'omnibus.outcome': outcome,
-          'omnibus.rule': cut(each.rule), 'omnibus.policy': cut(each.policy), 'omnibus.duration_ms': each.durationMs,
+          'omnibus.rule': cut(each.rule), 'omnibus.policy': cut(each.policy), 'omnibus.duration_ms': each.durationMs === undefined ? undefined : Math.round(each.durationMs * 10) / 10,
           ...(args === undefined ? {} : { 'omnibus.arguments_digest': `sha256:${sha256(JSON.stringify(args))}`, 'omnibus.request_bytes': Buffer.byteLength(JSON.stringify(args)) }),
           'omnibus.response_bytes': each.responseBytes,
         }, more));
