@@ -72,6 +72,8 @@ describe('consent, when the worker that holds the session is replaced', () => {
     using client = await openAsked(gateway.url);
     const { question: newsletter } = await askedBy(client, 'newsletter');
     await replaceWorker('SIGKILL');
+    // A call that is sent before NATS knows that the worker is gone is interrupted. A list is asked for again, and then the session has been taken over.
+    await client.toolNames();
     const { question: deletion, stream } = await askedBy(client, 'delete everything');
     expect(deletion.id).not.toEqual(newsletter.id);
     await client.post({ jsonrpc: '2.0', id: newsletter.id, result: { action: 'accept', content: { answer: 'yes' } } });
