@@ -51,8 +51,9 @@ it('a worker whose signs stay out is silent, then lost, and there again with the
   expect(watch.state(two)).toBe('alive');
   await pass(2, one);
   expect([watch.state(two), watch.alive, said.at(-1)]).toEqual(['silent', [one], `lost ${two}`]);
+  expect(watch.vanished).toEqual([]);
   await pass(4, one);
-  expect(watch.state(two)).toBe('lost');
+  expect([watch.state(two), watch.vanished]).toEqual(['lost', [two]]);
   await pass(1, one, two);
   expect([watch.state(two), said.at(-1)]).toEqual(['alive', 'disturbed']);
 });
@@ -91,7 +92,7 @@ it('a worker that speaks another format is sent nothing, and is not taken for go
   }
   expect([watch.alive, watch.state(two), [...watch.expected].sort(), said]).toEqual([[one], 'silent', [one, two].sort(), [`joined ${one}`]]);
   await pass(9, one);
-  expect([watch.state(two), watch.expected]).toEqual(['lost', [one]]);
+  expect([watch.state(two), watch.expected, watch.vanished]).toEqual(['lost', [one], [two]]);
 });
 
 it('of several workers those of its own region are near, and all of them where it has none', async () => {

@@ -139,14 +139,19 @@ export class PresenceWatch<S extends Sign> {
 
   /** Workers that are alive or may be: silence of less than `lostMs` proves nothing. */
   get expected(): readonly WorkerId[] {
-    const now = performance.now();
-    const unsure = [...[...this.#missing].map(([worker, { heardAt }]) => [worker, heardAt] as const), ...this.#foreign];
-    return [...this.#alive, ...unsure.filter(([, heardAt]) => now - heardAt <= lostMs).map(([worker]) => worker)];
+    return [...this.#alive, ...this.#silentFor((ms) => ms <= lostMs)];
   }
 
   /** Workers that vanished within the last minute without saying that they leave: they may be cut off, and come back with what they held. */
   get vanished(): readonly WorkerId[] {
-    return [...this.#missing.keys()];
+    return this.#silentFor((ms) => ms > lostMs);
+  }
+
+  /** Workers of which it is not known whether they are there, and those that speak another format, by the time since their last sign. */
+  #silentFor(isMeant: (ms: number) => boolean): readonly WorkerId[] {
+    const now = performance.now();
+    const unsure = [...[...this.#missing].map(([worker, { heardAt }]) => [worker, heardAt] as const), ...this.#foreign];
+    return unsure.filter(([, heardAt]) => isMeant(now - heardAt)).map(([worker]) => worker);
   }
 
   /** Whether every existing worker is known: there are none besides those in `expected`. */
