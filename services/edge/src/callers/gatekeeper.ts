@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { Blocks } from '@omnibus/bus';
-import { bearerChallenge, type Authenticator, type Facts, type Verdict } from '@omnibus/identity';
+import { bearerChallenge, type Authenticator, type Verdict } from '@omnibus/identity';
 import type { EndpointName, GatewayFault } from '@omnibus/protocol';
 import type { ClientAddresses } from './client-address.ts';
 import type { ScopesOfEndpoints } from './endpoint-scopes.ts';
@@ -20,18 +20,6 @@ export interface GatekeeperOptions {
   readonly refused?: ((request: IncomingMessage, endpoint: EndpointName, gatewayFault: GatewayFault) => void) | undefined;
 }
 
-export interface Stranger {
-  readonly request: IncomingMessage;
-  /** Path of the request, with its query. */
-  readonly path: string;
-  readonly endpoint: EndpointName;
-  /** Runs a part of the work; what it throws becomes the answer. */
-  readonly run: (work: () => void) => void;
-  readonly admit: (facts: Facts) => void;
-  /** @param challenge value of the `WWW-Authenticate` header. */
-  readonly refuse: (gatewayFault: GatewayFault, challenge: string) => void;
-}
-
 /** Paths at which clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
 const serverMetadata = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
@@ -42,25 +30,20 @@ export class Gatekeeper {
     this.#options = options;
   }
 
-  /** Authenticates a request: synchronously if that is possible, else later, if the client is still connected. */
-  ask({ request, path, endpoint, run, admit, refuse }: Stranger): void {
-    const decide = (verdict: Verdict): void => ('fault' in verdict ? refuse(verdict.fault, this.challenge(verdict.fault, path)) : admit(verdict));
-    const verdict = this.verdictOf(request, path, endpoint);
-    if (!(verdict instanceof Promise)) decide(verdict);
-    else void verdict.then((found) => {
-      if (!request.socket.destroyed) run(() => decide(found));
-    });
-  }
-
   /**
-   * Who has sent a request, or why it is refused; a promise, which never rejects, only where that is not known yet.
+   * Authenticates a request: synchronously if that is possible, else later, if the client is still connected.
    * @param path of the request, with its query.
+   * @param work runs a part of the work later; what it throws becomes the answer.
+   * @param decide called with who has sent the request, or why it is refused.
    */
-  verdictOf(request: IncomingMessage, path: string, endpoint: EndpointName): Verdict | Promise<Verdict> {
+  ask(request: IncomingMessage, path: string, endpoint: EndpointName, work: { run(part: () => void): void }, decide: (verdict: Verdict) => void): void {
     const { authenticator, addresses } = this.#options;
     const { socket } = request;
     const proven = authenticator.authenticate(request, { url: path, endpoint, peer: socket.remoteAddress, secure: socket instanceof TLSSocket ? socket : undefined, address: () => addresses.of(request) });
-    return proven instanceof Promise ? proven.then((verdict) => this.#judged(verdict, request, endpoint)) : this.#judged(proven, request, endpoint);
+    if (!(proven instanceof Promise)) decide(this.#judged(proven, request, endpoint));
+    else void proven.then((found) => {
+      if (!socket.destroyed) work.run(() => decide(this.#judged(found, request, endpoint)));
+    });
   }
 
   /** The verdict about a request whose sender is known, or not. */

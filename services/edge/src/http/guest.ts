@@ -47,12 +47,7 @@ export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints
   };
   if (gatekeeper === undefined) return Promise.resolve(enter({ principal: anonymous, endpoint }, undefined));
   return new Promise((resolve) => {
-    gatekeeper.ask({
-      request, endpoint,
-      path: `/mcp${endpoint === '' ? '' : `/${endpoint}`}`,
-      run: (work) => boundary.run((gatewayFault) => resolve({ fault: gatewayFault }), work),
-      admit: (facts) => resolve(enter(knownCaller(facts, endpoint, proofs), facts)),
-      refuse: (gatewayFault) => resolve({ fault: gatewayFault }),
-    });
+    const work = { run: (part: () => void) => boundary.run((gatewayFault) => resolve({ fault: gatewayFault }), part) };
+    gatekeeper.ask(request, `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, endpoint, work, (verdict) => resolve('fault' in verdict ? verdict : enter(knownCaller(verdict, endpoint, proofs), verdict)));
   });
 }

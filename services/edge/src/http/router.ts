@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Bus, Journal } from '@omnibus/bus';
-import type { Verdict } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { anonymous, fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -128,31 +127,20 @@ export class Router {
   /** Goes on once the request is authenticated. The preflight request of a browser has no credentials and needs none. */
   #whenKnown(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
     const { gatekeeper } = this.#options;
-    const { request, caller: { endpoint } } = arrival;
+    const { request, response, caller: { endpoint } } = arrival;
     arrival.run(() => {
-      if (gatekeeper === undefined) {
-        this.#handleFor(undefined, arrival, eventSource);
-      } else if (request.method === 'OPTIONS') {
-        this.#handleKnown(arrival, eventSource);
-      } else {
-        const verdict = gatekeeper.verdictOf(request, path, endpoint);
-        if (!(verdict instanceof Promise)) this.#judge(verdict, arrival, path, eventSource);
-        else void verdict.then((found) => {
-          if (!request.socket.destroyed) arrival.run(() => this.#judge(found, arrival, path, eventSource));
-        });
-      }
+      if (gatekeeper === undefined) this.#handleFor(undefined, arrival, eventSource);
+      else if (request.method === 'OPTIONS') this.#handleKnown(arrival, eventSource);
+      else gatekeeper.ask(request, path, endpoint, arrival, (verdict) => {
+        if ('fault' in verdict) {
+          response.setHeader('www-authenticate', gatekeeper.challenge(verdict.fault, path));
+          arrival.refuse(verdict.fault);
+        } else {
+          arrival.identify(verdict);
+          this.#handleFor(verdict.tenant, arrival, eventSource);
+        }
+      });
     });
-  }
-
-  #judge(verdict: Verdict, arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
-    if ('fault' in verdict) {
-      const challenge = this.#options.gatekeeper?.challenge(verdict.fault, path);
-      if (challenge !== undefined) arrival.response.setHeader('www-authenticate', challenge);
-      arrival.refuse(verdict.fault);
-    } else {
-      arrival.identify(verdict);
-      this.#handleFor(verdict.tenant, arrival, eventSource);
-    }
   }
 
   /** Handles a request if its endpoint is for callers of a tenant. */

@@ -80,12 +80,9 @@ export class WebSocketIngress {
       else if (match === null || !endpoints.has(endpoint)) refuse(noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
       else if (gatekeeper === undefined) serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
-      else gatekeeper.ask({
-        request, endpoint,
-        path: target.path,
-        run: (work) => boundary.run(refuse, work),
-        admit: (facts) => serve(withAddress(knownCaller(facts, endpoint, proofs), request, this.#options.gate), facts),
-        refuse: (gatewayFault, challenge) => refuse(gatewayFault, [`www-authenticate: ${challenge}`]),
+      else gatekeeper.ask(request, target.path, endpoint, { run: (part) => boundary.run(refuse, part) }, (verdict) => {
+        if ('fault' in verdict) refuse(verdict.fault, [`www-authenticate: ${gatekeeper.challenge(verdict.fault, target.path)}`]);
+        else serve(withAddress(knownCaller(verdict, endpoint, proofs), request, this.#options.gate), verdict);
       });
     });
   };
