@@ -4,9 +4,8 @@ import { setFlagsFromString } from 'node:v8';
 const growthFactor = 16;
 
 /**
- * Lets the memory for new objects grow in larger steps than V8's factor of 2. V8 shrinks it whenever a process rests for a moment, and lets it grow again only by
- * what survives its collections. A gateway whose calls come in bursts was in that state most of the time: each burst began with hundreds of collections, and calls
- * took up to twice the processor time, in some processes and not in others. It costs up to 32 MB of memory in a process that has little to do.
+ * Lets the memory for new objects grow in larger steps than V8's factor of 2. V8 may shrink it while a process rests, and lets it grow again only by what survives
+ * its collections: of gateways that were loaded in turn, some spent five times as long on collecting as others (docs/speed.md, What varies).
  */
 export function growYoungGenerationFaster(): void {
   setFlagsFromString(`--semi-space-growth-factor=${growthFactor}`);
