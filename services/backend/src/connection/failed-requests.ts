@@ -53,7 +53,8 @@ export class FailedRequests {
     const error = failure.kind === 'refused' ? (failure.isAnswer === true ? failure.error : this.#unknownMethod(pending.method, failure.httpStatus)) : undefined;
     const outcome: ExchangeOutcome = error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
     this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
-    if (!isReady()) return;
+    // Credentials are shown with each request: what the server has taken goes on, whoever else is refused meanwhile.
+    if (!isReady() || (isAboutCredentials(failure) && requests.hasSentCalls)) return;
     if (failure.kind === 'not-sent') lose(failure.problem);
     else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) circuit.isWell();
     else circuit.failed(failure.problem);
@@ -91,4 +92,9 @@ export class FailedRequests {
     if (isCurrent) renew();
     else sendAgain(id, pending); // C3: the new session is open already.
   }
+}
+
+/** Whether there were no credentials for the request, or the server has refused them. */
+function isAboutCredentials(failure: RequestFailure): boolean {
+  return failure.kind === 'not-sent' ? failure.hadNoCredentials === true : failure.kind === 'refused' && (failure.httpStatus === 401 || failure.httpStatus === 403);
 }

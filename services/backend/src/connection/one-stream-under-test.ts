@@ -1,5 +1,5 @@
 import { latestLegacyRevision, type JsonObject, type JsonRpcMessage, type JsonRpcRequest } from '@omnibus/protocol';
-import type { Transport, TransportObserver } from '../transport/transport.ts';
+import type { RequestFailure, Transport, TransportObserver } from '../transport/transport.ts';
 
 /** A server of one stream, in this process, of which a test hears what it is sent and says what it says. */
 export class OneStream implements Transport {
@@ -22,6 +22,10 @@ export class OneStream implements Transport {
   /** It ends. */
   end(): void {
     this.#observer.lost('it has ended');
+  }
+
+  fail(id: number, failure: RequestFailure): void {
+    this.#observer.requestFailed(id, failure);
   }
 
   say(message: JsonObject): void {

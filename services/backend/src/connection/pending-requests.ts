@@ -90,6 +90,11 @@ export class PendingRequests {
     return isAlone;
   }
 
+  /** Whether the server has calls of clients. */
+  get hasSentCalls(): boolean {
+    return this.all().some(([, { state, reply }]) => state !== 'held' && reply.session !== undefined);
+  }
+
   get hasHeld(): boolean {
     return this.all().some(([, { state }]) => state === 'held');
   }

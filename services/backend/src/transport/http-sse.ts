@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type ServerTrouble } from '@omnibus/protocol';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
-import { connectionProblem, describeStatus } from './problems.ts';
+import { connectionProblem, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { Troubled, troubleOfStatus } from './trouble.ts';
@@ -99,7 +99,10 @@ export class HttpSseTransport implements Transport {
         this.#observer.requestFailed(id, { kind: 'refused', problem: describeStatus(response), httpStatus: status });
         if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
       },
-      failed: (error, isSent) => this.#observer.requestFailed(id, { kind: isSent ? 'lost' : 'not-sent', problem: connectionProblem(error, isSent) }),
+      failed: (error, isSent) => {
+        const problem = connectionProblem(error, isSent);
+        this.#observer.requestFailed(id, isSent ? { kind: 'lost', problem } : { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
+      },
     }, this.#options.limits, this.#options.reading));
   }
 

@@ -24,8 +24,13 @@ export function describeSilence({ status, mediaType }: EndedResponse): string {
   return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
 }
 
+/** Whether nothing was sent because there were no credentials to send with it. */
+export function hadNoCredentials(error: Error): boolean {
+  return (error as NodeJS.ErrnoException).code === noCredentials;
+}
+
 /** @param isSent false when nothing reached the server. */
 export function connectionProblem(error: Error, isSent: boolean): string {
-  if ((error as NodeJS.ErrnoException).code === noCredentials) return error.message;
+  if (hadNoCredentials(error)) return error.message;
   return isSent ? `the connection broke: ${printable(error.message)}` : `cannot connect: ${printable(error.message)}`;
 }

@@ -6,6 +6,7 @@
 import { printable } from '@omnibus/protocol';
 import type { MessageLimits } from './incoming.ts';
 import type { ReadingShare } from './reading-budget.ts';
+import { hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import { Reconnecting, saysSessionGone } from './server-words.ts';
 import type { TransportObserver } from './transport.ts';
@@ -58,6 +59,10 @@ export class StandingStream {
       if (performance.now() - openedAt >= longMs) this.#reconnecting.isWell();
       this.#timer = setTimeout(() => this.open(), this.#reconnecting.next());
     };
+    const later = (): void => {
+      this.#timer = setTimeout(() => this.open(), Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs));
+      this.#refusals += 1;
+    };
     this.#reader = new ResponseReader({
       ...silentObserver,
       started: (status, headers) => {
@@ -83,14 +88,15 @@ export class StandingStream {
           return;
         }
         if (neverOffered.has(status)) return;
-        this.#timer = setTimeout(() => this.open(), Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs));
-        this.#refusals += 1;
+        later();
         // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
         if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody)))) sessionGone();
       },
       failed: (error, isSent) => {
         if (this.#isClosed) return;
         if (isSent) again();
+        // It was not tried; requests show what that means for the connection.
+        else if (hadNoCredentials(error)) later();
         else lost(`cannot connect: ${printable(error.message)}`);
       },
     }, limits, reading);

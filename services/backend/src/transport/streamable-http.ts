@@ -12,7 +12,7 @@ import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
 import { OpenRequest } from './open-request.ts';
-import { connectionProblem, describeSilence, describeStatus } from './problems.ts';
+import { connectionProblem, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
 import { isSessionId, saysSessionGone } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
@@ -197,7 +197,7 @@ export class StreamableHttpTransport implements Transport {
         const problem = connectionProblem(error, isSent);
         if (open.unreadable !== undefined) this.#fail(open, { kind: 'invalid', problem: open.unreadable });
         else if (isSent || open.isResumed) this.#resume(open, problem);
-        else this.#fail(open, { kind: 'not-sent', problem });
+        else this.#fail(open, { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
       },
     };
   }

@@ -6,8 +6,8 @@ import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Rev
 
 /** Why a request will get no answer. `problem` is sent to clients, so it never contains text of the server that is not JSON-RPC. */
 export type RequestFailure =
-  /** The request never reached the server, so it was not executed. */
-  | { readonly kind: 'not-sent'; readonly problem: string }
+  /** The request never reached the server, so it was not executed. `hadNoCredentials`: it was not tried, since there are no credentials to send with it. */
+  | { readonly kind: 'not-sent'; readonly problem: string; readonly hadNoCredentials?: boolean }
   /** The server no longer knows our session, so the request was not executed (Streamable HTTP: 404 in answer to the request itself). */
   | { readonly kind: 'session-gone'; readonly problem: string }
   /**
