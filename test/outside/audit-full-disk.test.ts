@@ -75,10 +75,13 @@ it('calls go on, what the ring has no place for is counted, logged and named as 
     await end(gateway.edge, 'SIGTERM');
   }
   const written = await entries();
-  const missing = written.filter((entry) => entry['event.name'] === 'audit.gap').reduce((sum, entry) => sum + Number(entry['omnibus.records']), 0);
+  // There are several gaps where the sink took a record before the disk was full.
+  const gaps = written.filter((entry) => entry['event.name'] === 'audit.gap').map((entry) => Number(entry['omnibus.records']));
+  const missing = gaps.reduce((sum, records) => sum + records, 0);
   expect(executed()).toBe(calls + 1);
   expect(written.filter((entry) => entry['event.name'] === 'mcp.call' && entry['omnibus.tool'] === 'write').length + missing).toBeGreaterThanOrEqual(calls + 1);
-  expect(await verified()).toMatchObject({ status: 7, said: expect.stringContaining(`${missing} records`) as string });
+  const { status, said } = await verified();
+  expect([status, ...Array.from(said.matchAll(/: (\d+) records of .* were not kept/g), ([, records]) => Number(records))]).toEqual([7, ...gaps]);
 });
 
 it('with strict, what is not read-only is refused and not executed as long as nothing can be recorded, and nothing is missing afterwards', async () => {
