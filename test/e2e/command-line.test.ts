@@ -61,7 +61,8 @@ it('migrate prints the changed configuration, and writes it with --write', async
 
 it('check accepts a good configuration, and reports everything that is wrong with another', async () => {
   const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
-  expect(await omnibus('check', good)).toMatchObject({ status: 0, output: `${good} is good: 1 server (a), 0 profiles` });
+  for (const words of [[good], ['--config', good], [good, '-c', good]]) expect(await omnibus('check', ...words)).toMatchObject({ status: 0, output: `${good} is good: 1 server (a), 0 profiles` });
+  expect(await omnibus('check', good, '--config', 'another.yaml')).toMatchObject({ status: 64, output: expect.stringContaining('two configurations are named') as string });
   const bad = await configFile('lisen: x\nmcpServers:\n  a: { url: nonsense }\n');
   const { status, output } = await omnibus('check', bad);
   expect(status).toBe(78);

@@ -78,8 +78,9 @@ export function createProgram(): Command {
   program.command('check')
     .description('check a configuration and say everything that is wrong with it')
     .argument('[file]', 'the configuration, or the file of an MCP client (default: omnibus.yaml in this folder)')
+    .option('-c, --config <file>', 'the same, as other commands take it')
     .option('--json', 'print JSON')
-    .action(async (file: string | undefined, options: { readonly json?: boolean }) => {
+    .action(async (file: string | undefined, options: { readonly config?: string; readonly json?: boolean }) => {
       const { check } = await import('./commands/check.ts');
       await check(file, options);
     });

@@ -1,6 +1,6 @@
 import { accountOf, enabledServers, formatProblem, type Config, type ConfigProblem } from '@omnibus/config';
 import { counted } from '../counted.ts';
-import { answer, answerJson, runCommand } from '../outcome.ts';
+import { answer, answerJson, CommandProblem, runCommand } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { accessProblems, accessWarnings } from '../access.ts';
 import { busProblem } from '../open-bus.ts';
@@ -13,6 +13,7 @@ import { tlsFilesProblem } from '../tls-files.ts';
 import { defaultFiles, findConfigFile, readSettings, type Settings } from './settings.ts';
 
 interface CheckOptions {
+  readonly config?: string | undefined;
   readonly json?: boolean;
 }
 
@@ -36,9 +37,10 @@ interface Checked {
 }
 
 /** Checks a configuration without starting anything. */
-export function check(given: string | undefined, { json = false }: CheckOptions): Promise<void> {
+export function check(given: string | undefined, { config, json = false }: CheckOptions): Promise<void> {
   return runCommand(json, async (): Promise<Exit> => {
-    const file = findConfigFile(given);
+    if (given !== undefined && config !== undefined && given !== config) throw new CommandProblem('usage', `two configurations are named, ${given} and ${config}: check one after the other`);
+    const file = findConfigFile(given ?? config);
     const checked = file === undefined ? noFile : await examine(file);
     if (json) answerJson(checked);
     else print(checked);
