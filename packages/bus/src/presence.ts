@@ -75,8 +75,8 @@ export class PresenceWatch<S extends Sign> {
   #subscription: Subscription | undefined;
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
-  /** Callers that wait for a worker of this region. */
-  readonly #waiting = new Set<() => void>();
+  /** Callers that wait until the workers they need are heard of. */
+  readonly #waiting = new Set<{ readonly isThere: () => boolean; readonly resolve: () => void }>();
 
   constructor(options: PresenceWatchOptions<S>) {
     this.#options = options;
@@ -115,14 +115,28 @@ export class PresenceWatch<S extends Sign> {
    * a session that begins there would stay there. Without a region there is nothing to wait for.
    */
   async heardNear(): Promise<void> {
-    const { bus: { region }, clock } = this.#options;
-    if (region === undefined || this.#alive.some((worker) => this.#isNear(worker))) return;
+    const isThere = (): boolean => this.#alive.some((worker) => this.#isNear(worker));
+    if (this.#options.bus.region !== undefined && !isThere()) await this.#heard(isThere, 2 * presenceMs);
+  }
+
+  /**
+   * Right after the start, workers may be there that were not heard of.
+   * @param isThere whether enough are known.
+   * @returns resolves as soon as they are, or when the time of two signs has passed since the start; undefined after that, and where no signs are watched.
+   */
+  beginning(isThere: () => boolean): Promise<void> | undefined {
+    const leftMs = this.#startedAt === undefined ? 0 : this.#startedAt + 2 * presenceMs - performance.now();
+    return leftMs <= 0 ? undefined : this.#heard(isThere, leftMs);
+  }
+
+  async #heard(isThere: () => boolean, limitMs: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.add(resolve);
-    const limit = clock.schedule(2 * presenceMs, resolve);
+    const waiting = { isThere, resolve };
+    this.#waiting.add(waiting);
+    const limit = this.#options.clock.schedule(limitMs, resolve);
     await promise;
     limit.cancel();
-    this.#waiting.delete(resolve);
+    this.#waiting.delete(waiting);
   }
 
   #isNear(worker: WorkerId): boolean {
@@ -204,7 +218,7 @@ export class PresenceWatch<S extends Sign> {
   #setAlive(): void {
     this.#alive = [...this.#workers.keys()];
     this.#near = undefined;
-    if (this.#waiting.size > 0 && this.#alive.some((worker) => this.#isNear(worker))) for (const heard of this.#waiting) heard();
+    for (const { isThere, resolve } of this.#waiting) if (isThere()) resolve();
   }
 
   #sweepLater(): void {

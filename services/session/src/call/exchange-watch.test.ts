@@ -107,6 +107,34 @@ async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, mor
 const cancelsAt = (worker: WorkerId): string[] => controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
 
 describe('a call', () => {
+  it('of a session that servers keep state for waits at the start until a backend is heard of, and others of it go to the same one', async () => {
+    const chosen = new Map<ServerName, WorkerId>();
+    const session = newRequestKey();
+    const [one, two] = [new Backend(), new Backend()];
+    await Promise.all([one.start(), two.start()]);
+    for (let sent = 0; sent < 4; sent += 1) await call('tools/call', undefined, { session }, chosen);
+    two.beat();
+    await vi.advanceTimersByTimeAsync(0);
+    one.beat();
+    for (let sent = 0; sent < 4; sent += 1) await call('tools/call', undefined, { session }, chosen);
+    expect([one.calls.size, two.calls.size, outcomes]).toEqual([0, 8, []]);
+  });
+
+  it('is sent when no backend was heard of within the time of two signs, and at once after that', async () => {
+    const elsewhere: ExchangeId[] = [];
+    await bus.subscribe(subjects.backend(server), ({ exchange }) => void elsewhere.push(exchange));
+    const waiting = await call('tools/call', undefined, {}, new Map());
+    const cancelled = await call('tools/call', undefined, {}, new Map());
+    cancelled.cancel('not needed');
+    const alone = await call('tools/call', undefined, { standsAlone: true });
+    await vi.advanceTimersByTimeAsync(2 * presenceMs - 1);
+    expect(elsewhere).toEqual([alone.id]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(elsewhere).toEqual([alone.id, waiting.id]);
+    const later = await call('tools/call', undefined, {}, new Map());
+    expect(elsewhere).toEqual([alone.id, waiting.id, later.id]);
+  });
+
   it('at a backend that pauses while another leaves goes on', async () => {
     const [slow, leaving] = [await started(), await started()];
     const { id } = await call('tools/call', slow.worker);

@@ -147,6 +147,10 @@ export class ExchangeWatch implements Adapters {
     return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
   }
 
+  unheard(server: ServerName, context: ExchangeRequest['context']): Promise<void> | undefined {
+    return this.#options.keptFor(server, context) === undefined ? undefined : this.#workers.beginning(() => this.#known().has(server));
+  }
+
   /** By server, the number of workers that a call may go to. */
   get adapters(): Readonly<Record<ServerName, number>> {
     return Object.fromEntries([...this.#known()].map(([server, workers]) => [server, workers.length]));

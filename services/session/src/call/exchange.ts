@@ -60,8 +60,15 @@ export class Exchange extends Link {
     if (this.isSettled) return this;
     this.#host.adapters.add(this); // E4
     if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
-    else this.#sendTo(this.#route());
+    else this.#sendFirst(this.#route());
     return this;
+  }
+
+  #sendFirst(target: CallTarget): void {
+    const { server, context, chosen } = this.#request;
+    const heard = target.worker === undefined && chosen !== undefined ? this.#host.adapters.unheard(server, context) : undefined;
+    if (heard === undefined) this.#sendTo(target);
+    else void heard.then(() => (this.isSettled ? undefined : this.#sendTo(this.#route())));
   }
 
   /** @param except a worker that turned out not to have it. */
