@@ -32,7 +32,12 @@ interface Seat {
   readonly user: Member;
   readonly name: string;
   readonly ask: Ask;
+  /** How often it was asked for a code that no page has shown. */
+  unseen: number;
 }
+
+/** So often it is asked before it gives the sign-in up: the page may be on its way, to another client of the same user too. */
+const patience = 100;
 
 /** Clients of a user that know of no sign-ins: they are told the address in the text of an answer, and say the code of the page in a call. */
 export function membersOf(membership: Membership): readonly Worker[] {
@@ -46,40 +51,41 @@ export function membersOf(membership: Membership): readonly Worker[] {
       const client = new ModernClient(run.url, {}, headers);
       return Promise.resolve((name, args, limit) => client.request('tools/call', { name, arguments: args }, {}, limit));
     };
-    return [session, modern].map((open): Worker => async (run, name) => work(run, { membership, user, name: `${user}-${name}`, ask: await open(run) }));
+    return [session, modern].map((open): Worker => async (run, name) => work(run, { membership, user, name: `${user}-${name}`, ask: await open(run), unseen: 0 }));
   });
 }
 
 /** Calls until the run is over, and then until one call has succeeded. */
 async function work(run: Run, seat: Seat): Promise<void> {
   let giveUpAt = Infinity;
+  let told: string | undefined;
   for (let count = 0, isLast = false; !isLast; count += 1) {
     const tag = `${seat.name}-${count}`;
     const since = performance.now();
     try {
-      const isDone = await call(run, seat, tag);
-      isLast = run.over.aborted && isDone;
+      told = await call(run, seat, tag);
+      isLast = run.over.aborted && told === undefined;
     } catch (error) {
       broken(run, tag, since, error);
     }
     if (run.over.aborted) giveUpAt = Math.min(giveUpAt, performance.now() + answerMs);
     if (performance.now() > giveUpAt) {
-      run.tally.giveUp(`${tag} (the last one)`, since);
+      run.tally.giveUp(`${tag} (the last one: ${told ?? 'no answer'})`, since);
       isLast = true;
     }
     await pause(run);
   }
 }
 
-/** @returns whether the call has succeeded. */
-async function call(run: Run, seat: Seat, tag: string): Promise<boolean> {
+/** @returns what the call was told, if it has not succeeded. */
+async function call(run: Run, seat: Seat, tag: string): Promise<string | undefined> {
   const { user, name, ask } = seat;
   const { status, last } = await ask('mine__whose', { mark: tag, tag }, AbortSignal.timeout(answerMs));
   const said = (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text;
   if (said === `${user} ${tag}`) {
     run.tally.seen.add(tag);
     run.tally.success(name);
-    return true;
+    return undefined;
   }
   const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(JSON.stringify(last))?.[0];
   if (status === 404 && last.error?.code !== -32_602) run.tally.lost.push(tag);
@@ -88,7 +94,7 @@ async function call(run: Run, seat: Seat, tag: string): Promise<boolean> {
   else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'] ?? last.error.message, tag);
   else if (said?.startsWith('You are signed in') === true) run.tally.interrupt('sign-in', tag);
   else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
-  return false;
+  return JSON.stringify(last);
 }
 
 /** A sign-in that a fault interrupts before its end is begun again by the next call. */
@@ -106,8 +112,11 @@ async function signIn(run: Run, seat: Seat, address: string): Promise<void> {
 }
 
 /** Another client of the user may have been told that a code is waited for. */
-async function sayCode({ membership: { codes, signIns }, user, ask }: Seat): Promise<void> {
-  const code = codes.get(user);
+async function sayCode(seat: Seat): Promise<void> {
+  const { membership: { codes, signIns }, user, ask } = seat;
+  const shown = codes.get(user);
+  seat.unseen = shown === undefined ? seat.unseen + 1 : 0;
+  const code = shown ?? (seat.unseen > patience ? 'none' : undefined);
   if (code === undefined) return;
   const { last } = await ask('mine__connect', { code }, AbortSignal.timeout(answerMs));
   if (!JSON.stringify(last).includes('You are signed in')) return;

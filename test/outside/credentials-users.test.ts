@@ -92,6 +92,29 @@ describe.each(shapes)('%s,', (shape) => {
     expect(servers.old.executed.size).toBe(0);
   });
 
+  it('a user who has not seen the code begins anew, and what the first sign-in has given is revoked', async () => {
+    const { old } = of('ann');
+    const first = addressIn(await old.callTool('old__connect'));
+    await signInAt(first, servers.old.signsInAs('ann'));
+    const said = await old.callTool('old__connect');
+    expect([textOf(said).includes('{ "code": "none" }'), addressIn(said)]).toEqual([true, '']);
+    const second = addressIn(await old.callTool('old__connect', { code: 'none' }));
+    expect([second === '', second === first]).toEqual([false, false]);
+    await expect.poll(() => servers.old.revoked.length).toBe(1);
+    servers.old.revoked.length = 0;
+    // A client that shows forms asks for it there.
+    const asks = stack.use(new ModernClient(gateway.url, { elicitation: { form: {}, url: {} } }, keys.headersOf('ann')));
+    await signInAt(second, servers.old.signsInAs('ann'));
+    const asked = required(await asks.call('old__connect'));
+    const [[key, { params }]] = Object.entries(asked.requests) as unknown as [[string, { readonly params: { readonly mode: string } }]];
+    expect(params.mode).toBe('form');
+    const ended = await asks.call('old__connect', { requestState: asked.requestState, inputResponses: { [key]: { action: 'accept', content: { code: 'None' } } } });
+    expect(ended.last.error?.message).toContain('is given up. Ask again for another address');
+    await expect.poll(() => servers.old.revoked.length).toBe(1);
+    servers.old.revoked.length = 0;
+    expect(addressIn(await old.callTool('old__connect'))).not.toBe('');
+  });
+
   it('a user who has signed in sees the server\'s tools, while another who has not does not', async () => {
     await connect('ann', 'old');
     expect((await of('ann').old.untilTools((names) => names.includes('old__whose'))).toSorted()).toEqual(['new__connect', 'old__only_ann', 'old__whose']);

@@ -21,7 +21,7 @@ export function orSignInOffer(record: CatalogRecord, standIn: ToolEntry | undefi
 /** @param isMadeFromCallers whether nobody signs in for the server, since it is called with tokens made from those of its callers. */
 export function signInTool(server: ServerName, isMadeFromCallers: boolean): ToolEntry {
   if (isMadeFromCallers) return { name: signInName, title: `Why ${server} shows nothing`, description: `The server "${server}" is called in your name, and that does not succeed. This tells you why.`, inputSchema: { type: 'object' } };
-  return { name: signInName, title: `Sign in to ${server}`, description: `The server "${server}" shows what it offers when you have signed in. This tells you where.`, inputSchema: { type: 'object', properties: { code: { type: 'string', description: 'The code that a page showed at the end of a sign-in, where this tool asks for one.' } } } };
+  return { name: signInName, title: `Sign in to ${server}`, description: `The server "${server}" shows what it offers when you have signed in. This tells you where.`, inputSchema: { type: 'object', properties: { code: { type: 'string', description: 'The code that a page showed at the end of a sign-in, where this tool asks for one; "none" if it showed none, or you have lost it.' } } } };
 }
 
 /** What somebody is shown to whom the server shows nothing, for another reason than a sign-in. A call of it is answered with that reason. */

@@ -33,11 +33,14 @@ export class Confirmations {
     this.#passing = passing;
   }
 
-  /** Sets a connection aside, replacing an earlier one of the same caller. @returns the code. */
-  async begin(server: ServerName, principal: Principal, connection: Connection): Promise<string> {
-    const code = Array.from({ length: codeLength }, () => letters[randomInt(letters.length)]).join('');
-    await this.#passing.put(placeOf(server, principal), connection.issuer, { connection, code, tries: 0, until: Date.now() + lifeMs } satisfies Pending);
-    return `${code.slice(0, 4)}-${code.slice(4)}`;
+  /** Sets a connection aside, replacing an earlier one of the same caller. @param code of `newCode`. */
+  async begin(server: ServerName, principal: Principal, connection: Connection, code: string): Promise<void> {
+    await this.#passing.put(placeOf(server, principal), connection.issuer, { connection, code: plainCode(code), tries: 0, until: Date.now() + lifeMs } satisfies Pending);
+  }
+
+  /** Gives up the sign-in of a caller who has no code for it. @returns its connection; undefined when none waited. */
+  async giveUp(server: ServerName, principal: Principal): Promise<Connection | undefined> {
+    return (await this.#passing.take<Pending>(placeOf(server, principal)))?.connection;
   }
 
   /** Whether a sign-in of that caller waits for its code. */
@@ -67,8 +70,16 @@ function placeOf(server: ServerName, principal: Principal): Place {
   return { purpose: 'pending', server, principal };
 }
 
-/** Compares codes, whatever their case and separators. */
+/** A code, as pages show it. */
+export function newCode(): string {
+  const code = Array.from({ length: codeLength }, () => letters[randomInt(letters.length)]).join('');
+  return `${code.slice(0, 4)}-${code.slice(4)}`;
+}
+
+/** A code without its case and separators. */
+const plainCode = (said: string): string => said.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
+
 function isSame(code: string, said: string): boolean {
-  const plain = Buffer.from(said.toUpperCase().replaceAll(/[^A-Z0-9]/g, '').padEnd(codeLength).slice(0, codeLength + 1));
+  const plain = Buffer.from(plainCode(said).padEnd(codeLength).slice(0, codeLength + 1));
   return plain.length === codeLength && timingSafeEqual(Buffer.from(code), plain);
 }

@@ -6,9 +6,10 @@
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, issuerHost, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
-import { anonymous, fault, isObject, roundMethods, signInName, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
+import { anonymous, fault, isObject, roundMethods, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
-import { Confirmations } from './confirmations.ts';
+import { CodeQuestions, inWords, type CodeQuestion } from './code-questions.ts';
+import { Confirmations, newCode } from './confirmations.ts';
 import { Connections, ownerOf } from './connections.ts';
 import { OwnBrowser, reuseMs } from './own-browser.ts';
 import type { UserCredentials } from './server-credentials.ts';
@@ -30,14 +31,6 @@ export interface SignInsOptions {
   readonly changed: (server: ServerName, principal: Principal) => Promise<void>;
 }
 
-/** A question to the client of a call, before the call can be made (`call/sign-in.ts`). */
-interface Question {
-  readonly kind: 'question';
-  readonly params: JsonObject;
-  /** Never rejects. @returns undefined when the call can be made now. */
-  readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
-}
-
 /** A call that is made when its user has signed in (`call/sign-in.ts`). */
 interface Wait {
   readonly kind: 'wait';
@@ -48,7 +41,7 @@ interface Wait {
   readonly isCodeWanted: () => Promise<boolean>;
 }
 
-type SignInAnswer = ExchangeOutcome | Question | Wait;
+type SignInAnswer = ExchangeOutcome | CodeQuestion | Wait;
 
 interface Ticket {
   readonly server: ServerName;
@@ -83,6 +76,7 @@ const gone: ConnectReply = { kind: 'gone' };
 export class SignIns {
   readonly #options: SignInsOptions;
   readonly #confirmations: Confirmations;
+  readonly #codes: CodeQuestions;
   readonly #connections: Connections;
   readonly #browser: OwnBrowser;
   /** The addresses that were given out, by caller. */
@@ -93,6 +87,7 @@ export class SignIns {
   constructor(options: SignInsOptions) {
     this.#options = options;
     this.#confirmations = new Confirmations(options.passing);
+    this.#codes = new CodeQuestions({ ...options, confirmations: this.#confirmations, keep: (users, server, principal, connection) => this.#keep(users, server, principal, connection) });
     this.#connections = new Connections(options);
     this.#browser = new OwnBrowser(options.show);
   }
@@ -109,7 +104,8 @@ export class SignIns {
 
   /** The answer to a call that its server has refused: a URL elicitation, as a server with sign-in pages of its own would send (2025-11-25 client/elicitation, URL mode). */
   async ask(server: ServerName, wanted: Challenge, { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<SignInAnswer> {
-    if (await this.#confirmations.isWaited(server, context.principal)) return this.#askForCode(server, method, params, context);
+    const asked = await this.#codes.ask(server, { method, params, context });
+    if (asked !== undefined) return asked;
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${await this.#options.base()}/connect/${ticket}`;
     const why = await this.#isLost(server, context.principal) ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.' : undefined;
@@ -142,41 +138,6 @@ export class SignIns {
   async #isLost(server: ServerName, principal: Principal): Promise<boolean> {
     const users = this.#options.users(server);
     return users !== undefined && await this.#options.vault.lostAt(users.placeOf(principal)) !== undefined;
-  }
-
-  /** Asks a caller for the code, after somebody has signed in at the address that the caller was given. */
-  #askForCode(server: ServerName, method: ExchangeMethod, { name, arguments: given }: JsonObject, { principal, capabilities: { elicitation } }: ExchangeContext): SignInAnswer | Promise<SignInAnswer> {
-    const said = name === signInName && isObject(given) ? given['code'] : undefined;
-    if (typeof said === 'string') return this.#confirm(server, principal, said).then((problem) => (problem === undefined ? inWords(`You are signed in to "${server}" now: its tools can be used.`, false) : inWords(problem, true)));
-    const words = `Somebody has signed in to "${server}" at the address that you were given. If that was you, say the code that the page showed at the end. If it was not, do not: what you then use would be another's.`;
-    if (!isObject(elicitation) || (!('form' in elicitation) && Object.keys(elicitation).length > 0)) {
-      const text = `${words} Call the tool "${signInName}" of this server with it, as { "code": "..." }.`;
-      return method === 'tools/call' ? inWords(text, true) : { kind: 'fault', fault: fault('upstream.sign_in', text, { server }) };
-    }
-    return {
-      kind: 'question',
-      params: { mode: 'form', message: words, requestedSchema: { type: 'object', properties: { code: { type: 'string', title: 'Code', description: 'As the page showed it, such as BCDF-2345.' } }, required: ['code'] } },
-      answered: async (answer) => {
-        const content = 'result' in answer && answer.result['action'] === 'accept' ? answer.result['content'] : undefined;
-        const code = isObject(content) ? content['code'] : undefined;
-        if (typeof code !== 'string') return { kind: 'fault', fault: fault('upstream.sign_in', `The sign-in to server "${server}" waits for the code that its page showed.`, { server }) };
-        const problem = await this.#confirm(server, principal, code).catch((error: unknown) => {
-          this.#options.log.error({ err: error, server }, 'a sign-in could not be taken');
-          return 'The sign-in could not be taken: something failed here.';
-        });
-        return problem === undefined ? undefined : { kind: 'fault', fault: fault('upstream.sign_in', problem, { server }) };
-      },
-    };
-  }
-
-  /** Checks the code. @returns what is wrong with it, for the caller. */
-  async #confirm(server: ServerName, principal: Principal, said: string): Promise<string | undefined> {
-    const taken = await this.#confirmations.take(server, principal, said);
-    if (taken === 'wrong') return 'This is not the code that the page showed. Try again.';
-    const users = this.#options.users(server);
-    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url) return `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
-    await this.#keep(users, server, principal, taken);
-    return undefined;
   }
 
   async #keep(users: UserCredentials, server: ServerName, principal: Principal, connection: Connection): Promise<void> {
@@ -269,23 +230,30 @@ export class SignIns {
     if (said === undefined) return gone;
     const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
     if (ticket !== undefined && used === undefined) return gone; // Another tab of the same user was faster.
-    const ended = await this.#redeem(users, leaving, said).catch(async (error: unknown): Promise<ConnectReply> => {
+    const note = async (ended: ConnectReply): Promise<ConnectReply> => {
+      await passing.put(place, begun.issuer, { server, principal, who, browser: known.browser, until: known.until, ended } satisfies Ended);
+      return ended;
+    };
+    return this.#redeem(users, leaving, said, note).catch(async (error: unknown): Promise<ConnectReply> => {
       const failed = this.#failed(error);
-      if (ticket === undefined || used === undefined || Date.now() >= used.until) return failed;
+      if (ticket === undefined || used === undefined || Date.now() >= used.until) return note(failed);
       await passing.put(placeOfSecret('ticket', ticket), '', used);
-      return { ...failed, ticket };
+      return note({ ...failed, ticket });
     });
-    await passing.put(place, begun.issuer, { server, principal, who, browser: known.browser, until: known.until, ended } satisfies Ended);
-    return ended;
   }
 
-  async #redeem(users: UserCredentials, { server, principal, who, session, elicitation, begun, isProven }: Leaving, said: URLSearchParams): Promise<ConnectReply> {
+  /** @param note keeps what the sign-in came to, for a browser that loads the page again. */
+  async #redeem(users: UserCredentials, { server, principal, who, session, elicitation, begun, isProven }: Leaving, said: URLSearchParams, note: (ended: ConnectReply) => Promise<ConnectReply>): Promise<ConnectReply> {
     const connection: Connection = { ...await finishSignIn(users.signIn, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
-    const code = isProven ? undefined : await this.#confirmations.begin(server, principal, connection);
-    if (isProven) await this.#keep(users, server, principal, connection);
+    const code = isProven ? undefined : newCode();
+    const ended: ConnectReply = { kind: 'done', server, ...(code === undefined ? {} : { code }) };
+    if (code === undefined) await this.#keep(users, server, principal, connection);
+    await note(ended);
+    // After that, so that nobody is asked for a code that no page can show.
+    if (code !== undefined) await this.#confirmations.begin(server, principal, connection, code);
     this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
     this.#browser.done(server, elicitation);
-    return { kind: 'done', server, ...(code === undefined ? {} : { code }) };
+    return ended;
   }
 }
 
@@ -293,8 +261,4 @@ const callerAt = ({ server, principal }: Pick<Ticket, 'server' | 'principal'>): 
 
 function digest(text: string): string {
   return hash('sha256', text, 'base64url');
-}
-
-function inWords(text: string, isError: boolean): ExchangeOutcome {
-  return { kind: 'result', result: { content: [{ type: 'text', text }], isError } };
 }
