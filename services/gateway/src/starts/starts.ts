@@ -3,7 +3,7 @@
  * `${TOKEN}` unresolved, so that no secret is shown, and a digest of each, by which a change is noticed.
  */
 import { createHash } from 'node:crypto';
-import { enabledServers, type Config } from '@omnibus/config';
+import { enabledServers, secretArguments, type Config } from '@omnibus/config';
 import { canonical, isObject, printable } from '@omnibus/protocol';
 import { unpinnedOf } from './pinned.ts';
 import { risksOf } from './risks.ts';
@@ -20,6 +20,8 @@ export interface Start {
 
 /** Variables whose value can make a program run other code. */
 const codeVariables = /^(LD_(PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|NODE_(OPTIONS|PATH)|PYTHON(PATH|STARTUP|HOME)|PERL5(OPT|LIB)|RUBY(OPT|LIB)|BASH_ENV|ENV|PATH|JAVA_TOOL_OPTIONS|NPM_CONFIG_\w+|UV_\w*INDEX\w*|PIP_\w+)$/i;
+/** A word that was made at random, and is neither a program nor a command of a shell. */
+const lettersAndDigits = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'`$|;<>()\\]{16,}$/;
 /** Characters of a command that are shown. */
 const shownCharacters = 500;
 
@@ -40,8 +42,8 @@ export function startsOf({ config, given }: Written): readonly Start[] {
     const line = [String(command), ...(Array.isArray(args) ? args.map(String) : [])];
     const variables = isObject(env) ? env : {};
     const about = { line, cwd, user, sandbox, variables: Object.keys(variables).toSorted(), code: Object.fromEntries(Object.entries(variables).filter(([name]) => codeVariables.test(name))) };
-    const [program = '', ...words] = line;
-    return [{ server, line: printable(line.map(quoted).join(' '), shownCharacters), digest: digestOf(about), risks: risksOf(program, words), unpinned: unpinnedOf(program, words) }];
+    const [program = '', ...words] = withoutSecrets(line);
+    return [{ server, line: printable([program, ...words].map(quoted).join(' '), shownCharacters), digest: digestOf(about), risks: risksOf(program, words), unpinned: unpinnedOf(program, words) }];
   });
 }
 
@@ -52,6 +54,12 @@ export function digestOfAll(starts: readonly Start[]): string {
 
 function digestOf(value: unknown): string {
   return createHash('sha256').update(canonical(value)).digest('hex').slice(0, 32);
+}
+
+/** The words of a command without the secrets that stand in it. Everything else is shown, since somebody decides by it whether it may be started. */
+function withoutSecrets(line: readonly string[]): readonly string[] {
+  const secrets = secretArguments(line.slice(1)).filter((each) => lettersAndDigits.test(each));
+  return line.map((word) => secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), word));
 }
 
 function quoted(word: string): string {
