@@ -39,6 +39,8 @@ interface Kind extends Known, Pick<AuditEvent, 'name' | 'method' | 'revision'> {
 
 type Place = Pick<AuditEvent, 'method' | 'publicName' | 'server' | 'target'>;
 
+interface End extends Known, Pick<AuditEvent, 'outcome' | 'rule' | 'policy'> {}
+
 interface KnownCaller extends Known, Omit<Who, 'address'> {
   readonly endpoint: EndpointName | undefined;
 }
@@ -53,6 +55,8 @@ export class RecordForm {
   #time: Uint8Array = new Uint8Array();
   /** The last kind of event: records that follow each other are often of one. */
   #kind: Kind | undefined;
+  /** How the last event ended, and by which rule. */
+  #end: End | undefined;
   /** By the tool's name for clients. */
   readonly #places = new Map<string, Place & Known>();
   /** By the caller's principal, without addresses, of which one caller may have many. */
@@ -68,7 +72,7 @@ export class RecordForm {
 
   /** Writes a record's members. @param at milliseconds since 1970. */
   write(members: Members, event: AuditEvent, at: number): void {
-    const { who, session, trace, id, server, target, uri, args, result, outcome, reason, code, rule, policy, durationMs, responseBytes, more } = event;
+    const { who, session, trace, id, server, target, uri, args, result, outcome, reason, code, durationMs, responseBytes, more } = event;
     members.bytes(at === this.#at ? this.#time : this.#timeOf(at));
     members.bytes(this.#kindOf(event));
     members.text(heads.session, session, maxText);
@@ -85,9 +89,7 @@ export class RecordForm {
     }
     members.text(heads.address, who?.address, maxText);
     members.bytes(this.#callerOf(event));
-    if (outcome !== undefined) members.safe(heads.outcome, outcome);
-    members.text(heads.rule, rule, maxText);
-    members.text(heads.policy, policy, maxText);
+    members.bytes(this.#endOf(event));
     members.tenths(heads.duration, durationMs);
     this.#values(members, server, target, args, result);
     members.number(heads.responseBytes, responseBytes);
@@ -111,6 +113,18 @@ export class RecordForm {
     made.text(heads.revision, revision, maxText);
     this.#kind = { name, method, revision, members: made.copy() };
     return this.#kind.members;
+  }
+
+  #endOf({ outcome, rule, policy }: AuditEvent): Uint8Array {
+    const known = this.#end;
+    if (known !== undefined && known.outcome === outcome && known.rule === rule && known.policy === policy) return known.members;
+    const made = this.#made;
+    made.clear();
+    made.text(heads.outcome, outcome, maxText);
+    made.text(heads.rule, rule, maxText);
+    made.text(heads.policy, policy, maxText);
+    this.#end = { outcome, rule, policy, members: made.copy() };
+    return this.#end.members;
   }
 
   /** Writes what is asked for, and at which server. It is remembered for what a server was asked for, and not for names that clients invent. */
