@@ -49,6 +49,8 @@ it('a sync that does not end counts as failed, and neither it nor a close that d
   expect(closed).toHaveBeenCalledOnce();
 });
 
+const nothing = (): void => undefined;
+
 it('a checkpoint that does not end is said, is not begun again, and does not hold up the end', async () => {
   const sink = new SinkUnderTest();
   const write = vi.fn<() => Promise<void>>(() => new Promise(() => undefined));
@@ -56,7 +58,7 @@ it('a checkpoint that does not end is said, is not begun again, and does not hol
   const key = readCheckpointKey(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
   const { trail } = trailUnderTest([{ sink, isOptional: false }], {
     checkpoints: { key, everyMs: 60_000, write },
-    observer: { recorded: () => undefined, dropped: () => undefined, skipped: () => undefined, wrote: () => undefined, failed: () => undefined, recovered: () => undefined, left: () => undefined, checkpointFailed },
+    observer: { recorded: nothing, dropped: nothing, skipped: nothing, wrote: nothing, failed: nothing, recovered: nothing, left: nothing, unwritten: nothing, checkpointFailed },
   });
   for (let minute = 0; minute < 5; minute += 1) {
     trail.record(callOf(minute));

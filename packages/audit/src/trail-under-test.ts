@@ -62,10 +62,11 @@ export interface Counted {
   skipped: number;
   failed: number;
   recovered: number;
+  unwritten: number;
 }
 
 export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<TrailOptions> = {}): { readonly trail: AuditTrail; readonly counted: Counted } {
-  const counted: Counted = { recorded: 0, dropped: 0, skipped: 0, failed: 0, recovered: 0 };
+  const counted: Counted = { recorded: 0, dropped: 0, skipped: 0, failed: 0, recovered: 0, unwritten: 0 };
   const trail = new AuditTrail({
     writer: 'session-under-test', calls: 'all', isStrict: false, confirmMs: 1_000, ring: 1_000, who: 'names', rules: [], sinks,
     software: { software: 'omnibus', version: '1.2.3' },
@@ -76,6 +77,7 @@ export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<Trail
       wrote: () => undefined,
       failed: () => void (counted.failed += 1),
       recovered: () => void (counted.recovered += 1),
+      unwritten: () => void (counted.unwritten += 1),
       checkpointFailed: () => undefined,
       left: () => undefined,
     },

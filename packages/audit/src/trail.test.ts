@@ -76,6 +76,21 @@ it('counts what a full ring had no place for, in the chain, and goes on with it'
   expect(result.findings[0]).toMatchObject({ weight: 'gap', text: expect.stringContaining('301 records') as string });
 });
 
+it('counts an event of which no record can be made, in the chain, and loses none of those beside it', async () => {
+  const sink = new SinkUnderTest();
+  const { trail, counted } = trailUnderTest([{ sink, isOptional: false }]);
+  const broken = callOf(1, { args: { toJSON: () => expect.fail('a bug') } });
+  trail.record(callOf(0));
+  trail.record(broken);
+  trail.record(callOf(2));
+  expect(await trail.confirm(broken)).toBe(false);
+  expect(await trail.confirm(callOf(3))).toBe(true);
+  await trail.close();
+  expect(names(sink)).toEqual(['audit.opened', 'mcp.call', 'audit.gap', 'mcp.call', 'audit.gap', 'mcp.call', 'audit.closed']);
+  expect(counted).toMatchObject({ unwritten: 2, dropped: 2, recorded: 7 });
+  expect(kindsOf(verify(sink.lines))).toEqual(['gap']);
+});
+
 it('lets records pass by an optional sink that is behind, and no other', async () => {
   const [steady, slow] = [new SinkUnderTest('steady'), new SinkUnderTest('slow')];
   slow.hold();

@@ -22,6 +22,8 @@ export interface TrailObserver extends SinkObserver {
   recorded(records: number): void;
   /** Called with the number of records that no sink will ever have. */
   dropped(records: number): void;
+  /** Called when an event could not be written as a record, which is a bug; it is counted as dropped. */
+  unwritten(error: unknown): void;
   checkpointFailed(error: unknown): void;
   /** Called for each sink that has not stored everything when the audit ends, with the number of records that it will never have. */
   left(sink: string, records: number): void;
@@ -138,8 +140,7 @@ export class AuditTrail implements Audit {
     if (!this.#hasRoom()) return false;
     const at = this.#now();
     this.#sayMissed(at);
-    if (!this.#hasRoom()) return false;
-    this.#seal(event, at);
+    if (!this.#hasRoom() || !this.#seal(event, at)) return false;
     this.#wake();
     return this.#safe(this.#lines.next, this.#options.confirmMs);
   }
@@ -175,10 +176,11 @@ export class AuditTrail implements Audit {
   #add(event: AuditEvent, at: number): void {
     if (this.#missed > 0 && this.#hasRoom()) this.#sayMissed(at);
     // Recording the gap may have used the place that was free.
-    if (this.#hasRoom()) {
-      this.#seal(event, at);
-      return;
-    }
+    if (this.#hasRoom()) this.#seal(event, at);
+    else this.#miss(at);
+  }
+
+  #miss(at: number): void {
     if (this.#missed === 0) this.#missedSince = at;
     this.#missed += 1; // Y1
     this.#options.observer.dropped(1);
@@ -197,10 +199,18 @@ export class AuditTrail implements Audit {
     this.#seal({ name: 'audit.gap', weight: 'always', more }, at);
   }
 
-  #seal(event: AuditEvent, at: number): void {
-    this.#form.write(this.#chain.begin(), event, at);
+  /** @returns false where no record can be made of the event; those that come after it are none the worse for it. */
+  #seal(event: AuditEvent, at: number): boolean {
+    try {
+      this.#form.write(this.#chain.begin(), event, at);
+    } catch (error) {
+      this.#options.observer.unwritten(error);
+      this.#miss(at); // Y1
+      return false;
+    }
     this.#lines.push(this.#chain.end());
     this.#sealed += 1;
+    return true;
   }
 
   /** There are new lines. */

@@ -12,7 +12,7 @@ import { UpstreamMetrics } from './upstream-metrics.ts';
 const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'upstream_undelivered', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
 type DropReason = (typeof dropReasons)[number];
 /** The boundaries at which bugs are caught. */
-const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', 'rejection', 'exception'] as const;
+const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', 'rejection', 'exception', 'audit'] as const;
 export type FaultPart = (typeof faultParts)[number];
 const approvalOutcomes = ['asked', 'approved', 'refused', 'expired', 'withdrawn', 'used', 'impossible', 'limit', 'void'] as const;
 export type ApprovalOutcome = (typeof approvalOutcomes)[number];
@@ -49,7 +49,7 @@ export class Metrics extends Instruments {
   readonly #drops = this.counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
   readonly #unreadable = this.counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were not JSON, did not have the shape that their subject or bucket demands, or were large and did not arrive completely, by family of subjects or bucket.', ['family']);
   readonly #foreignFormats = this.counter('omnibus_bus_foreign_formats_total', 'Signs of life and records of another version of Omnibus that this one cannot read, by family of subjects or bucket; such versions must not run together.', ['family']);
-  readonly #faults = this.counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by part: the work on a client\'s message (request), the handler of a message on the bus (handler), an observer of replies (observer), a message of a server (transport), a deadline, or no boundary at all (rejection, exception).', ['part']);
+  readonly #faults = this.counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by part: the work on a client\'s message (request), the handler of a message on the bus (handler), an observer of replies (observer), a message of a server (transport), a deadline, a record of the audit (audit), or no boundary at all (rejection, exception).', ['part']);
   readonly #sessions = this.gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
   readonly sessionsOpened = this.counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
   readonly sessionsAdopted = this.counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);

@@ -62,6 +62,10 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
         log.error({ sink, problem: String(error) }, 'a sink of the audit takes no records; they wait');
       },
       recovered: (sink) => log.info({ sink }, 'the sink of the audit takes records again'),
+      unwritten(error) {
+        metrics.faulted('audit');
+        log.error({ err: error }, 'an event could not be written as a record of the audit');
+      },
       checkpointFailed(error) {
         metrics.audit.failed('checkpoint');
         log.error({ problem: String(error) }, 'a checkpoint of the audit could not be written');
