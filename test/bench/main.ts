@@ -18,7 +18,7 @@ const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
 const warmUpMs = isQuick ? 1_000 : 3_000;
 /** How often the gateways of `callers` are started. */
-const starts = isQuick ? 1 : 12;
+const starts = isQuick ? 1 : 6;
 /** The rounds of `callers`: what they compare differs by a few percent, and the speed of a machine changes by more within a second. */
 const brief = { rounds: isQuick ? 8 : 10, ms: 250 };
 
@@ -117,6 +117,7 @@ if (onlyCallers) {
       const measured = [stack.use(await startOmnibus(shape, mcpServers)), ...await startKnowing(shape, mcpServers, stack)];
       for (const [index, more] of (await sample(measured, brief)).entries()) (samples[index] ??= []).push(...more);
       found = rowsOf(scenario, measured, samples);
+      console.log(`${scenario}, start ${start + 1} of ${starts}: ${found.map(({ ratio }) => ratio.toFixed(3)).join(', ')} so far`);
     }
     rows.push(...found);
     for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
