@@ -119,14 +119,18 @@ export class PresenceWatch<S extends Sign> {
     if (this.#options.bus.region !== undefined && !isThere()) await this.#heard(isThere, 2 * presenceMs);
   }
 
-  /**
-   * Right after the start, workers may be there that were not heard of.
-   * @param isThere whether enough are known.
-   * @returns resolves as soon as they are, or when the time of two signs has passed since the start; undefined after that, and where no signs are watched.
-   */
-  beginning(isThere: () => boolean): Promise<void> | undefined {
-    const leftMs = this.#startedAt === undefined ? 0 : this.#startedAt + 2 * presenceMs - performance.now();
-    return leftMs <= 0 ? undefined : this.#heard(isThere, leftMs);
+  /** Whether this began so recently that workers may be there that were not heard of; false where no signs are watched. */
+  get isBeginning(): boolean {
+    return this.#beginsForMs > 0;
+  }
+
+  get #beginsForMs(): number {
+    return this.#startedAt === undefined ? 0 : this.#startedAt + 2 * presenceMs - performance.now();
+  }
+
+  /** Resolves as soon as enough workers are known, or when `isBeginning` is over. */
+  heard(isEnough: () => boolean): Promise<void> {
+    return this.#heard(isEnough, Math.max(0, this.#beginsForMs));
   }
 
   async #heard(isThere: () => boolean, limitMs: number): Promise<void> {

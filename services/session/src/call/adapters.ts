@@ -11,6 +11,11 @@ export interface CallTarget {
   readonly worker: WorkerId | undefined;
   /** Whether no other worker will do, because this one keeps state. */
   readonly isBound: boolean;
+  /**
+   * Set where no worker is known for a call of a session that adapters may keep state for, since this process was just started: NATS would send the calls of one
+   * session to several. It resolves when a worker is known, or when that takes too long; then another target is to be asked for.
+   */
+  readonly heard?: Promise<void> | undefined;
 }
 
 /** An exchange that was given up while its worker may still be working on it. */
@@ -29,12 +34,6 @@ export interface Adapters {
    * @param chosen the worker that the last request of the same client was sent to.
    */
   route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId, chosen?: WorkerId): CallTarget;
-  /**
-   * Called where no worker is known for a call of a session. Adapters may keep state for it, and this process may have been started so recently that it has not
-   * heard of any: NATS would send calls of one session to several.
-   * @returns resolves when one is known, or when it takes too long; undefined where nothing is waited for.
-   */
-  unheard(server: ServerName, context: ExchangeRequest['context']): Promise<void> | undefined;
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean;
   /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */

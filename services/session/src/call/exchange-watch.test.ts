@@ -108,8 +108,7 @@ const cancelsAt = (worker: WorkerId): string[] => controls.flatMap((command) => 
 
 describe('a call', () => {
   it('of a session that servers keep state for waits at the start until a backend is heard of, and others of it go to the same one', async () => {
-    const chosen = new Map<ServerName, WorkerId>();
-    const session = newRequestKey();
+    const [chosen, session] = [new Map<ServerName, WorkerId>(), newRequestKey()];
     const [one, two] = [new Backend(), new Backend()];
     await Promise.all([one.start(), two.start()]);
     for (let sent = 0; sent < 4; sent += 1) await call('tools/call', undefined, { session }, chosen);
@@ -123,15 +122,14 @@ describe('a call', () => {
   it('is sent when no backend was heard of within the time of two signs, and at once after that', async () => {
     const elsewhere: ExchangeId[] = [];
     await bus.subscribe(subjects.backend(server), ({ exchange }) => void elsewhere.push(exchange));
-    const waiting = await call('tools/call', undefined, {}, new Map());
-    const cancelled = await call('tools/call', undefined, {}, new Map());
+    const [waiting, cancelled] = [await call(), await call()];
     cancelled.cancel('not needed');
     const alone = await call('tools/call', undefined, { standsAlone: true });
     await vi.advanceTimersByTimeAsync(2 * presenceMs - 1);
     expect(elsewhere).toEqual([alone.id]);
     await vi.advanceTimersByTimeAsync(1);
     expect(elsewhere).toEqual([alone.id, waiting.id]);
-    const later = await call('tools/call', undefined, {}, new Map());
+    const later = await call();
     expect(elsewhere).toEqual([alone.id, waiting.id, later.id]);
   });
 
@@ -191,6 +189,7 @@ describe('a call', () => {
   });
 
   it('that went to whichever adapter NATS chose is looked for at each that may have it', async () => {
+    await pass(2 * presenceMs);
     const nats = await bus.subscribe(subjects.backend(server), ({ exchange }, reply) => void backends[0]?.calls.set(exchange, reply), { queue: 'backend' });
     const exchange = await call();
     nats.close();

@@ -144,11 +144,9 @@ export class ExchangeWatch implements Adapters {
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
-    return { to: worker === undefined ? subjects.backend(server) : subjects.backendAt(server, worker), worker, isBound: false };
-  }
-
-  unheard(server: ServerName, context: ExchangeRequest['context']): Promise<void> | undefined {
-    return this.#options.keptFor(server, context) === undefined ? undefined : this.#workers.beginning(() => this.#known().has(server));
+    if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false };
+    const mustHear = this.#workers.isBeginning && !context.standsAlone && this.#options.keptFor(server, context) !== undefined;
+    return { to: subjects.backend(server), worker, isBound: false, heard: mustHear ? this.#workers.heard(() => this.#known().has(server)) : undefined };
   }
 
   /** By server, the number of workers that a call may go to. */

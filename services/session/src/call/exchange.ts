@@ -60,15 +60,8 @@ export class Exchange extends Link {
     if (this.isSettled) return this;
     this.#host.adapters.add(this); // E4
     if (this.#isTaskLost) queueMicrotask(() => this.#endTask());
-    else this.#sendFirst(this.#route());
+    else this.#sendTo(this.#route());
     return this;
-  }
-
-  #sendFirst(target: CallTarget): void {
-    const { server, context, chosen } = this.#request;
-    const heard = target.worker === undefined && chosen !== undefined ? this.#host.adapters.unheard(server, context) : undefined;
-    if (heard === undefined) this.#sendTo(target);
-    else void heard.then(() => (this.isSettled ? undefined : this.#sendTo(this.#route())));
   }
 
   /** @param except a worker that turned out not to have it. */
@@ -89,7 +82,8 @@ export class Exchange extends Link {
     this.end(taskLost(this.#request.server));
   }
 
-  #sendTo({ to, worker, isBound }: CallTarget): void {
+  #sendTo({ to, worker, isBound, heard }: CallTarget): void {
+    if (heard !== undefined) return void heard.then(() => (this.isSettled ? undefined : this.#sendTo(this.#route())));
     const { exchange, server, method, params, context, limits, chosen, isNotification } = this.#request;
     if (worker !== undefined && context.taskPlace === undefined) chosen?.set(server, worker);
     this.attempts += 1;
@@ -142,14 +136,11 @@ export class Exchange extends Link {
     if (wasAsked) this.#age();
     if (this.#request.context.taskPlace === undefined) this.#observer.affinity(undefined);
     this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
-    if (this.#isTaskLost) {
-      this.#endTask();
-    } else if (this.#isRepeatable) {
+    if (this.#isTaskLost) this.#endTask();
+    else if (this.#isRepeatable) {
       this.#deadline.extend(this.#timeLeftMs);
       this.#sendTo(this.#route(this.sentTo));
-    } else {
-      this.end(interrupted(server));
-    }
+    } else this.end(interrupted(server));
   }
 
   get id(): ExchangeId {
