@@ -76,7 +76,7 @@ export class PresenceWatch<S extends Sign> {
   #sweep: { cancel(): void } | undefined;
   #reconnects = 0;
   /** Callers that wait until the workers they need are heard of. */
-  readonly #waiting = new Set<{ readonly isThere: () => boolean; readonly resolve: () => void }>();
+  readonly #waiting = new Set<{ readonly isEnough: () => boolean; readonly resolve: () => void }>();
 
   constructor(options: PresenceWatchOptions<S>) {
     this.#options = options;
@@ -116,7 +116,7 @@ export class PresenceWatch<S extends Sign> {
    */
   async heardNear(): Promise<void> {
     const isThere = (): boolean => this.#alive.some((worker) => this.#isNear(worker));
-    if (this.#options.bus.region !== undefined && !isThere()) await this.#heard(isThere, 2 * presenceMs);
+    if (this.#options.bus.region !== undefined && !isThere()) await this.heard(isThere, 2 * presenceMs);
   }
 
   /** Whether this began so recently that workers may be there that were not heard of; false where no signs are watched. */
@@ -128,14 +128,10 @@ export class PresenceWatch<S extends Sign> {
     return this.#startedAt === undefined ? 0 : this.#startedAt + 2 * presenceMs - performance.now();
   }
 
-  /** Resolves as soon as enough workers are known, or when `isBeginning` is over. */
-  heard(isEnough: () => boolean): Promise<void> {
-    return this.#heard(isEnough, Math.max(0, this.#beginsForMs));
-  }
-
-  async #heard(isThere: () => boolean, limitMs: number): Promise<void> {
+  /** Resolves as soon as enough workers are known, or after the limit, in milliseconds: when `isBeginning` is over. */
+  async heard(isEnough: () => boolean, limitMs = Math.max(0, this.#beginsForMs)): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = { isThere, resolve };
+    const waiting = { isEnough, resolve };
     this.#waiting.add(waiting);
     const limit = this.#options.clock.schedule(limitMs, resolve);
     await promise;
@@ -222,7 +218,7 @@ export class PresenceWatch<S extends Sign> {
   #setAlive(): void {
     this.#alive = [...this.#workers.keys()];
     this.#near = undefined;
-    for (const { isThere, resolve } of this.#waiting) if (isThere()) resolve();
+    for (const { isEnough, resolve } of this.#waiting) if (isEnough()) resolve();
   }
 
   #sweepLater(): void {
