@@ -32,10 +32,11 @@ const files = async (): Promise<string[]> => (await readdir(folder)).map((file) 
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 const executed = (): number => upstream.calls.values.filter(({ name }) => name === 'write').length;
 
-/** From now on no file of the process may grow. */
+/** From now on no file of the process may grow; its records have begun before. */
 async function fill(gateway: GatewayUnderTest): Promise<void> {
-  const sizes = await Promise.all((await files()).map(async (file) => (await stat(file)).size));
-  limit(gateway, String(Math.max(...sizes)));
+  const largest = async (): Promise<number> => Math.max(0, ...await Promise.all((await files()).map(async (file) => (await stat(file)).size)));
+  await expect.poll(largest, { timeout: 10_000 }).toBeGreaterThan(0);
+  limit(gateway, String(await largest()));
 }
 
 /** @param bytes the largest size of a file. */
