@@ -1,8 +1,8 @@
 /**
- * The chain of one writer. Each record is a line of JSON that ends with its hash: the SHA-256 of the previous hash and of the line without that last
- * member. The hash is of the exact bytes of the line, so a changed line is a different record.
+ * The chain of one writer. Each record is a line of JSON that names the hash of the record before it, and ends with its own: the SHA-256 of the line without
+ * that last member. The hash is of the exact bytes of the line, so a changed line is a different record.
  */
-import { Members } from './members.ts';
+import type { Members } from './members.ts';
 import { sha256 } from './sha256.ts';
 
 /** The hash before the first record of a chain. */
@@ -11,7 +11,6 @@ export const genesis = '';
 /** The last member of a line. */
 const hashEnd = /,"hash":"([A-Za-z0-9_-]{43})"\}$/;
 const hashLength = ',"hash":""}'.length + 43;
-const opening = Buffer.from('{');
 const prevHead = Buffer.from(',"prev":"');
 /** Ends the link, which is a text and an object, and the record. */
 const ending = Buffer.from('"}}');
@@ -31,8 +30,6 @@ export class Chain {
   readonly #link: Uint8Array;
   #seq = 0;
   #hash = genesis;
-  /** Where records are made. What is hashed begins with the hash before. */
-  readonly #made = new Members();
 
   constructor(writer: string) {
     this.writer = writer;
@@ -43,35 +40,20 @@ export class Chain {
     return { writer: this.writer, seq: this.#seq, hash: this.#hash };
   }
 
-  /** Begins a record. @returns where its members are to be written before `end`. */
-  begin(): Members {
-    const made = this.#made;
-    made.clear();
-    made.ascii(this.#hash);
-    made.bytes(opening);
-    return made;
-  }
-
-  /** Ends the record that was begun, and adds it to the chain. @returns its line, without a line end, which the next one overwrites. */
-  end(): Buffer {
-    const [made, prev] = [this.#made, this.#hash];
-    made.bytes(this.#link);
-    made.integer(this.#seq + 1);
-    made.bytes(prevHead);
-    made.ascii(prev);
-    made.bytes(ending);
-    this.#hash = sha256(made.written());
+  /** Adds a record to the chain. @param line its opening brace and its members; the members of the chain are added, and the closing brace, but no line end. */
+  seal(line: Members): void {
+    line.bytes(this.#link);
+    line.integer(this.#seq + 1);
+    line.bytes(prevHead);
+    line.ascii(this.#hash);
+    line.bytes(ending);
+    this.#hash = sha256(line.written());
     this.#seq += 1;
-    made.clear(made.length - 1);
-    made.bytes(hashHead);
-    made.ascii(this.#hash);
-    made.bytes(hashTail);
-    return made.written(prev.length);
+    line.clear(line.length - 1);
+    line.bytes(hashHead);
+    line.ascii(this.#hash);
+    line.bytes(hashTail);
   }
-}
-
-function hashOf(prev: string, body: string): string {
-  return sha256(prev + body);
 }
 
 /** A line of a chain, as it is read again. */
@@ -95,5 +77,5 @@ export function readLink(line: string): Link | undefined {
   }
   const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as { readonly writer?: unknown; readonly seq?: unknown; readonly prev?: unknown };
   if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq) || (seq as number) < 1) return undefined;
-  return { writer, seq: seq as number, prev, hash, isGenuine: hashOf(prev, body) === hash, record };
+  return { writer, seq: seq as number, prev, hash, isGenuine: sha256(body) === hash, record };
 }

@@ -3,20 +3,19 @@
  * thousands of texts that live for a quarter of a second cost the garbage collector more than writing them costs.
  */
 
+import { Members } from './members.ts';
+
 /** Lines that are written together. */
 export interface Batch {
   /** The number of lines. */
   readonly length: number;
   texts(): readonly string[];
-  /**
-   * The lines, each with a line end. They are the reader's own.
-   * @param memory is written to if they fit: new memory for each batch, outside of the heap, costs the garbage collector as much as writing the batch to a file.
-   */
-  bytes(memory?: Buffer): Buffer;
+  /** The lines, each with a line end, in pieces of many. They are where the lines are kept, and stay as they are until the batch has been stored. */
+  pieces(): readonly Buffer[];
 }
 
 export function batchOf(texts: readonly string[]): Batch {
-  return { length: texts.length, texts: () => texts, bytes: () => Buffer.from(texts.map((text) => `${text}\n`).join('')) };
+  return { length: texts.length, texts: () => texts, pieces: () => [Buffer.from(texts.map((text) => `${text}\n`).join(''))] };
 }
 
 /** Bytes of lines that stand together, each with a line end. */
@@ -28,6 +27,8 @@ interface Segment {
 }
 
 const segmentBytes = 64 * 1_024;
+/** Room in its segment that a line begins with; a longer one may have to be copied. */
+const roomBytes = 4_096;
 const lineEnd = '\n'.charCodeAt(0);
 /** Bound on empty segments that are kept for later. */
 const maxSpare = 16;
@@ -41,6 +42,8 @@ export class Lines {
   readonly #ends: Uint32Array;
   readonly #spare: Segment[] = [];
   #current: Segment = newSegment(segmentBytes);
+  /** The line that was begun. */
+  readonly #line = new Members();
   #first = 0;
   #next = 0;
   #bytes = 0;
@@ -76,20 +79,28 @@ export class Lines {
     return this.size * 4 >= this.#maxLines || this.#bytes * 4 >= this.#maxBytes;
   }
 
-  /** Adds a line. @param line its bytes, which are copied. */
-  push(line: Buffer): void {
-    const segment = this.#withRoomFor(line.length + 1);
+  /** Begins a line in the place where it is kept. It is none before it was added, and another one may be begun instead. */
+  begin(): Members {
+    const { bytes, used } = this.#withRoomFor(roomBytes);
+    this.#line.beginIn(bytes, used);
+    return this.#line;
+  }
+
+  /** Adds the line that was begun. */
+  add(): void {
+    this.#line.byte(lineEnd);
+    const { length, memory } = this.#line;
+    const isInPlace = memory === this.#current.bytes;
+    const segment = isInPlace ? this.#current : this.#withRoomFor(length);
+    if (!isInPlace) segment.bytes.set(this.#line.written(), segment.used);
     const slot = this.#next % this.#maxLines;
     this.#segments[slot] = segment;
     this.#starts[slot] = segment.used;
-    segment.bytes.set(line, segment.used);
-    segment.used += line.length;
-    segment.bytes[segment.used] = lineEnd;
-    this.#ends[slot] = segment.used;
-    segment.used += 1;
+    segment.used += length;
+    this.#ends[slot] = segment.used - 1;
     segment.lines += 1;
     this.#next += 1;
-    this.#bytes += line.length;
+    this.#bytes += length - 1;
   }
 
   /** Lines from a number on, as many as fit into one message, and at least one if there is any. They can be read until they are released. */
@@ -100,7 +111,7 @@ export class Lines {
       if (end > number && bytes + length > maxBytes) break;
       bytes += length;
     }
-    return { length: end - number, texts: () => this.#texts(number, end), bytes: (memory) => this.#copied(number, end, bytes, memory) };
+    return { length: end - number, texts: () => this.#texts(number, end), pieces: () => this.#pieces(number, end) };
   }
 
   #texts(first: number, end: number): readonly string[] {
@@ -110,28 +121,38 @@ export class Lines {
     });
   }
 
-  #copied(first: number, end: number, bytes: number, memory: Buffer | undefined): Buffer {
-    const copied = memory !== undefined && bytes <= memory.length ? memory.subarray(0, bytes) : Buffer.allocUnsafeSlow(bytes);
-    let at = 0;
+  #pieces(first: number, end: number): readonly Buffer[] {
+    const pieces: Buffer[] = [];
     for (let from = first; from < end;) {
       const segment = this.#segments[from % this.#maxLines] as Segment;
       let last = from;
       while (last + 1 < end && this.#segments[(last + 1) % this.#maxLines] === segment) last += 1;
-      at += segment.bytes.copy(copied, at, this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1);
+      pieces.push(segment.bytes.subarray(this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1));
       from = last + 1;
     }
-    return copied;
+    return pieces;
   }
 
-  /** Removes the lines before a number. */
+  /** Removes the lines before a number, which no reader needs any more: their memory is used again. */
   release(before: number): void {
+    this.#remove(before, (segment) => this.#emptied(segment));
+  }
+
+  /** Removes the lines before a number that somebody may be reading: their memory is left to them. */
+  drop(before: number): void {
+    this.#remove(before, (segment) => {
+      if (segment === this.#current) this.#current = newSegment(segmentBytes);
+    });
+  }
+
+  #remove(before: number, emptied: (segment: Segment) => void): void {
     for (; this.#first < Math.min(before, this.#next); this.#first += 1) {
       const slot = this.#first % this.#maxLines;
       const segment = this.#segments[slot] as Segment;
       this.#bytes -= this.#length(slot);
       this.#segments[slot] = undefined;
       segment.lines -= 1;
-      if (segment.lines === 0) this.#emptied(segment);
+      if (segment.lines === 0) emptied(segment);
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * Writes the members of a JSON object as bytes, one after the other into memory that is used again for the next object. Texts put together in JavaScript are
- * trees of their pieces until they are read; making and reading such a tree took more than half of the time of a record.
+ * Writes the members of a JSON object as bytes, one after the other into memory that is used again for the next object, or into the place
+ * where the object is kept. Texts put together in JavaScript are trees of their pieces until they are read; making and reading such a tree took more than half of the time of a record.
  */
 
 /** The name of a member, as it is written before its value. */
@@ -28,22 +28,37 @@ const zero = 0x30;
 const point = 0x2e;
 
 export class Members {
-  #bytes = Buffer.allocUnsafeSlow(usual);
-  #length = 0;
+  #bytes: Buffer = Buffer.allocUnsafeSlow(usual);
+  /** Where the object begins. */
+  #start = 0;
+  /** Where the next byte is written. */
+  #end = 0;
 
   /** The number of bytes so far. */
   get length(): number {
-    return this.#length;
+    return this.#end - this.#start;
   }
 
-  /** Forgets all that was written. @param kept bytes at the beginning that stay. */
+  /** Where the object is; another memory than it was begun in when that had no room for it. */
+  get memory(): Buffer {
+    return this.#bytes;
+  }
+
+  /** Begins an object in a given memory. @param start where its first byte is written. */
+  beginIn(memory: Buffer, start: number): void {
+    this.#bytes = memory;
+    this.#start = start;
+    this.#end = start;
+  }
+
+  /** Forgets what was written. @param kept bytes at the beginning that stay. */
   clear(kept = 0): void {
-    this.#length = kept;
+    this.#end = this.#start + kept;
   }
 
   /** What was written, until something else is. */
-  written(from = 0): Buffer {
-    return this.#bytes.subarray(from, this.#length);
+  written(): Buffer {
+    return this.#bytes.subarray(this.#start, this.#end);
   }
 
   /** What was written, to keep. */
@@ -61,15 +76,13 @@ export class Members {
   safe(head: Head, value: string): void {
     this.bytes(head.text);
     this.ascii(value);
-    this.#bytes[this.#length] = quote;
-    this.#length += 1;
+    this.byte(quote);
   }
 
   /** @param json a value as JSON. */
   raw(head: Head, json: string): void {
     this.bytes(head.value);
-    this.#require(unitBytes * json.length);
-    this.#length += this.#bytes.write(json, this.#length);
+    this.#utf8(json);
   }
 
   /** Adds nothing if there is no value. */
@@ -91,9 +104,9 @@ export class Members {
     this.integer(whole);
     if (tenths === whole * 10) return;
     this.#require(2);
-    this.#bytes[this.#length] = point;
-    this.#bytes[this.#length + 1] = zero + tenths - whole * 10;
-    this.#length += 2;
+    this.#bytes[this.#end] = point;
+    this.#bytes[this.#end + 1] = zero + tenths - whole * 10;
+    this.#end += 2;
   }
 
   /** @param value whole and not negative. */
@@ -102,54 +115,71 @@ export class Members {
     this.#require(10);
     let digits = 1;
     for (let rest = value | 0; rest >= 10; rest = (rest / 10) | 0) digits += 1;
-    const [bytes, start] = [this.#bytes, this.#length];
+    const [bytes, start] = [this.#bytes, this.#end];
     let rest = value | 0;
     for (let at = start + digits - 1; at >= start; at -= 1) {
       const left = (rest / 10) | 0;
       bytes[at] = zero + rest - left * 10;
       rest = left;
     }
-    this.#length = start + digits;
+    this.#end = start + digits;
   }
 
   /** @param value a text of ASCII. */
   ascii(value: string): void {
     this.#require(value.length + 1);
-    const [bytes, start] = [this.#bytes, this.#length];
+    const [bytes, start] = [this.#bytes, this.#end];
     if (value.length > short) bytes.write(value, start, 'latin1');
     else for (let index = 0; index < value.length; index += 1) bytes[start + index] = value.charCodeAt(index);
-    this.#length += value.length;
+    this.#end += value.length;
   }
 
   /** @param bytes members, each after a comma, or a part of one. */
   bytes(bytes: Uint8Array): void {
     this.#require(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  byte(byte: number): void {
+    this.#require(1);
+    this.#bytes[this.#end] = byte;
+    this.#end += 1;
   }
 
   #text(head: Head, value: string): void {
     this.bytes(head.text);
-    this.#require(unitBytes * value.length + 1);
-    const [bytes, start] = [this.#bytes, this.#length];
+    if (this.#plain(value)) return;
+    this.#end -= head.text.length;
+    this.raw(head, JSON.stringify(value));
+  }
+
+  /** Adds a text and its last quotation mark. @returns false, with nothing added, where the text has characters that JSON escapes or that are not ASCII. */
+  #plain(value: string): boolean {
+    this.#require(value.length + 1);
+    const [bytes, start] = [this.#bytes, this.#end];
     for (let index = 0; index < value.length; index += 1) {
       const unit = value.charCodeAt(index);
-      if (unit < 0x20 || unit > 0x7e || unit === quote || unit === backslash) {
-        this.#length -= head.text.length;
-        return this.raw(head, JSON.stringify(value));
-      }
+      if (unit < 0x20 || unit > 0x7e || unit === quote || unit === backslash) return false;
       bytes[start + index] = unit;
     }
     bytes[start + value.length] = quote;
-    this.#length = start + value.length + 1;
+    this.#end = start + value.length + 1;
+    return true;
+  }
+
+  #utf8(text: string): void {
+    this.#require(unitBytes * text.length);
+    this.#end += this.#bytes.write(text, this.#end);
   }
 
   #require(bytes: number): void {
-    const most = this.#length + bytes;
-    if (most <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(2 * most);
-    larger.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = larger;
+    if (this.#end + bytes <= this.#bytes.length) return;
+    const written = this.written();
+    const larger = Buffer.allocUnsafeSlow(2 * (written.length + bytes));
+    larger.set(written);
+    this.beginIn(larger, 0);
+    this.#end = written.length;
   }
 }
 

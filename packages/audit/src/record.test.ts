@@ -12,7 +12,7 @@ const at = Date.parse('2026-07-28T12:00:00.000Z');
 function read(form: RecordForm, event: AuditEvent): Readonly<Record<string, unknown>> {
   const members = new Members();
   form.write(members, event, at);
-  const { time, 'event.name': name, 'service.instance.id': instance, ...rest } = JSON.parse(`{${members.written().toString()}}`) as Record<string, unknown>;
+  const { time, 'event.name': name, 'service.instance.id': instance, ...rest } = JSON.parse(`${members.written().toString()}}`) as Record<string, unknown>;
   expect([time, name, instance]).toEqual(['2026-07-28T12:00:00.000Z', event.name, 'worker-1']);
   return rest;
 }

@@ -50,7 +50,7 @@ export class RecordForm {
   readonly #recorders: ReadonlyMap<RecordingRule, Recorders>;
   /** Rules by server and tool. */
   readonly #rules = new Map<string, Recorders | undefined>();
-  /** The last time, and its member. */
+  /** The last time, and what a record of it begins with. */
   #at = NaN;
   #time: Uint8Array = new Uint8Array();
   /** The last kind of event: records that follow each other are often of one. */
@@ -70,7 +70,7 @@ export class RecordForm {
     this.#recorders = new Map(rules.map((rule) => [rule, { args: new Recorder(rule.arguments, key), results: new Recorder(rule.results, key) }]));
   }
 
-  /** Writes a record's members. @param at milliseconds since 1970. */
+  /** Writes a record's opening brace and its members. @param at milliseconds since 1970. */
   write(members: Members, event: AuditEvent, at: number): void {
     const { who, session, trace, id, server, target, uri, args, result, outcome, reason, code, durationMs, responseBytes, more } = event;
     members.bytes(at === this.#at ? this.#time : this.#timeOf(at));
@@ -99,7 +99,7 @@ export class RecordForm {
   /** Records of a batch often have the same millisecond. */
   #timeOf(at: number): Uint8Array {
     this.#at = at;
-    this.#time = Buffer.from(`"time":"${new Date(at).toISOString()}"`);
+    this.#time = Buffer.from(`{"time":"${new Date(at).toISOString()}"`);
     return this.#time;
   }
 

@@ -1,6 +1,7 @@
 /** An audit whose sinks a test holds in its hands. */
 import { Verifier, type VerifyResult } from './verify/verify.ts';
 import type { Chain } from './chain.ts';
+import { Members } from './members.ts';
 import type { AuditEvent } from './event.ts';
 import type { Batch } from './lines.ts';
 import type { Sink } from './sink.ts';
@@ -102,6 +103,8 @@ export function kindsOf({ findings }: VerifyResult): readonly string[] {
 
 /** Adds a record to a chain. @param members as JSON, without braces. @returns its line. */
 export function sealed(chain: Chain, members: string): string {
-  chain.begin().bytes(Buffer.from(members));
-  return chain.end().toString();
+  const line = new Members();
+  line.bytes(Buffer.from(`{${members}`));
+  chain.seal(line);
+  return line.written().toString();
 }

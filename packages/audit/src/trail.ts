@@ -188,7 +188,7 @@ export class AuditTrail implements Audit {
 
   /** Records that only optional sinks lack are dropped to make room. */
   #hasRoom(): boolean {
-    if (this.#lines.isFull) this.#lines.release(this.#safeUpTo);
+    if (this.#lines.isFull) this.#lines.drop(this.#safeUpTo);
     return !this.#lines.isFull;
   }
 
@@ -202,13 +202,15 @@ export class AuditTrail implements Audit {
   /** @returns false where no record can be made of the event; those that come after it are none the worse for it. */
   #seal(event: AuditEvent, at: number): boolean {
     try {
-      this.#form.write(this.#chain.begin(), event, at);
+      const line = this.#lines.begin();
+      this.#form.write(line, event, at);
+      this.#chain.seal(line);
+      this.#lines.add();
     } catch (error) {
       this.#options.observer.unwritten(error);
       this.#miss(at); // Y1
       return false;
     }
-    this.#lines.push(this.#chain.end());
     this.#sealed += 1;
     return true;
   }

@@ -38,8 +38,6 @@ export class FileSink implements Sink {
   #openedAt = 0;
   #lookedAt = 0;
   #unsynced: FileHandle[] = [];
-  /** Where the lines of a write are; one write comes after the other. */
-  #memory: Buffer | undefined;
 
   constructor(options: FileSinkOptions) {
     this.name = options.name;
@@ -47,17 +45,17 @@ export class FileSink implements Sink {
   }
 
   async write(lines: Batch): Promise<void> {
-    this.#memory ??= Buffer.allocUnsafeSlow(this.batch.bytes);
-    const bytes = lines.bytes(this.#memory);
+    const pieces = lines.pieces();
     const handle = await this.#file();
+    let end: number;
     try {
-      for (let written = 0; written < bytes.length;) written += (await handle.write(bytes, written, bytes.length - written, this.#size + written)).bytesWritten;
+      end = await writeAll(handle, pieces, this.#size);
     } catch (error) {
       // Nothing may remain of a failed write, as on a full disk.
       await handle.truncate(this.#size);
       throw error;
     }
-    this.#size += bytes.length;
+    this.#size = end;
     if (!this.#unsynced.includes(handle)) this.#unsynced.push(handle);
   }
 
@@ -120,6 +118,24 @@ export class FileSink implements Sink {
       if (last !== undefined) retired(last, file);
     }
   }
+}
+
+/** @param from where in the file, in bytes. @returns where what was written ends. */
+async function writeAll(handle: FileHandle, pieces: readonly Buffer[], from: number): Promise<number> {
+  let at = from;
+  for (let left = pieces; left.length > 0;) {
+    const { bytesWritten } = await handle.writev(left, at);
+    at += bytesWritten;
+    left = without(left, bytesWritten);
+  }
+  return at;
+}
+
+/** What is left of pieces without as many bytes at their beginning. */
+function without(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
+  let [index, rest] = [0, bytes];
+  for (; index < pieces.length && rest >= (pieces[index] as Buffer).length; index += 1) rest -= (pieces[index] as Buffer).length;
+  return rest === 0 ? pieces.slice(index) : [(pieces[index] as Buffer).subarray(rest), ...pieces.slice(index + 1)];
 }
 
 /** The last record of a file. */

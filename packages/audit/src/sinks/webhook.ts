@@ -23,7 +23,7 @@ export class WebhookSink implements Sink {
 
   async write(lines: Batch): Promise<void> {
     const { url, headers } = this.#options;
-    const body = lines.bytes().toString();
+    const body = Buffer.concat(lines.pieces()).toString();
     await post(url, body, { 'content-type': 'application/x-ndjson', 'idempotency-key': sha256(body), ...headers });
   }
 
