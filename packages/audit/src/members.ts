@@ -2,6 +2,7 @@
  * Writes the members of a JSON object as bytes, one after the other into memory that is used again for the next object, or into the place
  * where the object is kept. Texts put together in JavaScript are trees of their pieces until they are read; making and reading such a tree took more than half of the time of a record.
  */
+import { canonical, isRawNumber } from '@omnibus/protocol';
 
 /** The name of a member, as it is written before its value. */
 export interface Head {
@@ -22,8 +23,14 @@ const usual = 4_096;
 const unitBytes = 3;
 /** A text of more units than this is written by the library, since calling that takes as long as writing so many. */
 const short = 16;
+/** The same for a text that may have characters that JSON escapes, which the library looks for again. */
+const shortValue = 64;
 const quote = 0x22;
 const backslash = 0x5c;
+const comma = 0x2c;
+const colon = 0x3a;
+const brackets = { open: 0x5b, close: 0x5d };
+const braces = { open: 0x7b, close: 0x7d };
 const zero = 0x30;
 const point = 0x2e;
 
@@ -145,6 +152,52 @@ export class Members {
     this.#require(1);
     this.#bytes[this.#end] = byte;
     this.#end += 1;
+  }
+
+  /**
+   * Adds a value in canonical form, as `canonical` writes it. Small values, as most arguments are, take half the time that a text of them would take.
+   * @param value a parsed JSON value; members that are `undefined` are left out.
+   */
+  canonical(value: unknown): void {
+    if (typeof value === 'string' && value.length <= shortValue) {
+      this.byte(quote);
+      if (!this.#plain(value)) {
+        this.#end -= 1;
+        this.#utf8(JSON.stringify(value));
+      }
+    } else if (typeof value === 'number' && isCount(value)) this.integer(value);
+    else if (Array.isArray(value)) this.#list(value);
+    else if (typeof value === 'object' && value !== null && !isRawNumber(value)) this.#object(value as Readonly<Record<string, unknown>>);
+    else this.#utf8(canonical(value));
+  }
+
+  #list(items: readonly unknown[]): void {
+    this.byte(brackets.open);
+    for (let index = 0; index < items.length; index += 1) {
+      if (index > 0) this.byte(comma);
+      this.canonical(items[index]);
+    }
+    this.byte(brackets.close);
+  }
+
+  #object(members: Readonly<Record<string, unknown>>): void {
+    const start = this.length;
+    let before: string | undefined;
+    this.byte(braces.open);
+    for (const name in members) {
+      if (before !== undefined && name < before) {
+        this.clear(start);
+        return this.#utf8(canonical(members));
+      }
+      const member = members[name];
+      if (member === undefined) continue;
+      if (before !== undefined) this.byte(comma);
+      this.canonical(name);
+      this.byte(colon);
+      this.canonical(member);
+      before = name;
+    }
+    this.byte(braces.close);
   }
 
   #text(head: Head, value: string): void {

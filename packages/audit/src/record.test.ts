@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rootEndpoint, type EndpointName, type Principal } from '@omnibus/protocol';
+import { canonical, parseJson, rootEndpoint, type EndpointName, type Principal } from '@omnibus/protocol';
 import type { AuditEvent, Who } from './event.ts';
 import { Members } from './members.ts';
 import { RecordForm } from './record.ts';
@@ -72,4 +72,18 @@ describe('a record', () => {
     }
     expect(read(form, { name: 'mcp.call', weight: 'write', who: ann, endpoint: 'team' as EndpointName })).toMatchObject({ 'omnibus.endpoint': '/mcp/team' });
   });
+});
+
+it('has a digest of the arguments in canonical form, whatever they are', () => {
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 4 }),
+    fc.dictionary(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('b', 'a', '10', '9', '__proto__', 'x'.repeat(100))), fc.oneof(fc.string({ unit: 'binary', maxLength: 100 }), fc.double(), fc.maxSafeInteger())).map((object) => JSON.parse(JSON.stringify(object)) as unknown),
+    fc.constantFrom(parseJson('{"b":[1e400,-0,{"z":1,"a":12345678901234567890}],"a":0.10}'), parseJson('[]'), parseJson('{}'), { left: undefined, out: 1 }, 'ä'.repeat(5_000)),
+  );
+  const members = new Members();
+  fc.assert(fc.property(value, (each) => {
+    members.clear();
+    members.canonical(each);
+    expect(members.written().toString()).toBe(Buffer.from(canonical(each)).toString());
+  }), { numRuns: 1_000 });
 });

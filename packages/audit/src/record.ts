@@ -61,7 +61,7 @@ export class RecordForm {
   readonly #places = new Map<string, Place & Known>();
   /** By the caller's principal, without addresses, of which one caller may have many. */
   readonly #callers = new Map<string, KnownCaller>();
-  /** Where members are written that are remembered. */
+  /** Where members are written that are remembered, and arguments of which the digest is. */
   readonly #made = new Members();
 
   constructor(options: RecordOptions) {
@@ -167,9 +167,11 @@ export class RecordForm {
 
   #values(members: Members, server: string | undefined, target: string | undefined, args: unknown, result: unknown): void {
     if (args !== undefined) {
-      const text = canonical(args);
-      members.safe(heads.argumentsDigest, sha256(text));
-      members.number(heads.requestBytes, Buffer.byteLength(text));
+      const made = this.#made;
+      made.clear();
+      made.canonical(args);
+      members.safe(heads.argumentsDigest, sha256(made.written()));
+      members.number(heads.requestBytes, made.length);
     }
     if (this.#recorders.size === 0 || server === undefined || target === undefined) return;
     const recorders = this.#recordersFor(`${server}/${target}`);
