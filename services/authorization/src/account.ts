@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type Provider from 'oidc-provider';
-import { readForm, Unwanted } from './form.ts';
+import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { accountPage, sendPage, wordsPage } from './pages.ts';
 import type { Person } from './people.ts';
 import { accountClient, connectBack } from './settings.ts';
@@ -20,20 +20,23 @@ export class Account {
   /** @param action the part of the path after `/account/`. @throws {Unwanted} */
   async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
     const { people, secrets, publicUrl, records } = this.#options;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
     const { session, subject, person } = await this.#found(request, response);
     if (subject === undefined || person === undefined) {
-      if (action !== undefined || request.method !== 'GET') throw new Unwanted(403, 'you are not signed in');
+      if (action !== undefined || !isRead) throw new Unwanted(403, 'you are not signed in');
       if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
       else response.writeHead(303, { location: this.signInAddress(), 'cache-control': 'no-store' }).end();
       return;
     }
-    if (request.method === 'GET' && action === undefined) {
+    if (isRead && action === undefined) {
       const { Grant } = this.#options.provider();
       const kept = await Promise.all((await people.allowed(subject)).map(async (each) => (await Grant.find(each.grantId) === undefined ? [] : [each])));
       sendPage(response, 200, accountPage(person.name, secrets.formToken(session.uid), kept.flat().toSorted((a, b) => b.at - a.at)));
       return;
     }
-    if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
+    if (action === undefined) throw new NotAllowed('GET, HEAD');
+    if (action !== 'revoke' && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
+    if (request.method !== 'POST') throw new NotAllowed('POST');
     const form = await readForm(request, publicUrl);
     if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
     const grant = form.get('grant');

@@ -11,6 +11,17 @@ export class Unwanted extends Error {
   }
 }
 
+/** Thrown for a method that an address does not take (RFC 9110, 15.5.6). */
+export class NotAllowed extends Unwanted {
+  /** The methods that it takes. */
+  readonly allowed: string;
+
+  constructor(allowed: string) {
+    super(405, `this address takes ${allowed} only`);
+    this.allowed = allowed;
+  }
+}
+
 /** @throws {Unwanted} when the body is too long. */
 export async function readText(request: IncomingMessage): Promise<string> {
   const text = await readSmallBody(request);

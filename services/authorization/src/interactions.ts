@@ -1,7 +1,7 @@
 /** The pages of a sign-in and of consent, between a client's request and its answer. */
 import { TokenBuckets } from '@omnibus/lifecycle';
 import type Provider from 'oidc-provider';
-import { readForm, Unwanted } from './form.ts';
+import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace, isLoopback } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
@@ -15,10 +15,27 @@ const maxNameCharacters = 128;
 const perUser = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
 
+/** What is done at an address of a sign-in. */
+interface Action {
+  /** The only method that the address takes. */
+  readonly method: 'GET' | 'POST';
+  /** @param sent the query of a GET, the form of a POST. */
+  readonly run: (exchange: Exchange, details: Details, sent: URLSearchParams) => Promise<void>;
+}
+
 export class Interactions {
   readonly #options: SiteOptions;
   readonly #byUser = new TokenBuckets(perUser);
   readonly #byAddress = new TokenBuckets(perAddress);
+  /** By the part of the path after the id of the sign-in. */
+  readonly #actions = new Map<string | undefined, Action>([
+    [undefined, { method: 'GET', run: (exchange, details) => this.#show(exchange, details) }],
+    ['upstream', { method: 'GET', run: (exchange, details) => this.#leave(exchange, details) }],
+    ['federated', { method: 'GET', run: (exchange, details, query) => this.#federated(exchange, details, query) }],
+    ['login', { method: 'POST', run: (exchange, details, form) => this.#signIn(exchange, details, form) }],
+    ['consent', { method: 'POST', run: (exchange, details) => this.#allow(exchange, details) }],
+    ['abort', { method: 'POST', run: (exchange, details) => this.#abort(exchange, details) }],
+  ]);
 
   constructor(options: SiteOptions) {
     this.#options = options;
@@ -30,20 +47,13 @@ export class Interactions {
     // The cookie identifies the sign-in; browsers send it to this path only.
     const details = await this.#options.provider().interactionDetails(request, response);
     if (details.uid !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
-    if (request.method === 'GET' && action === undefined) return this.#show(exchange, details);
-    if (request.method === 'GET' && action === 'upstream') return this.#leave(exchange, details);
-    if (request.method === 'GET' && action === 'federated') return this.#federated(exchange, details, query);
-    if (request.method !== 'POST') throw new Unwanted(405, 'there is no such page');
+    const asked = this.#actions.get(action);
+    if (asked === undefined) throw new Unwanted(404, 'there is no such page');
+    if (request.method !== asked.method) throw new NotAllowed(asked.method);
+    if (asked.method === 'GET') return asked.run(exchange, details, query);
     const form = await readForm(request, this.#options.publicUrl);
     if (!this.#options.secrets.isFormToken(uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
-    switch (action) {
-      case 'login': return this.#signIn(exchange, details, form);
-      case 'consent': return this.#allow(exchange, details);
-      case 'abort':
-        this.#options.records.consent('refused', { subject: details.session?.accountId, client: String(details.params['client_id']), address: exchange.address });
-        return this.#options.provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
-      default: throw new Unwanted(404, 'there is no such page');
-    }
+    return asked.run(exchange, details, form);
   }
 
   /** The user comes back from the OpenID provider. Browsers send the cookie of the sign-in under its own path only, so they are redirected there. */
@@ -57,7 +67,8 @@ export class Interactions {
   /** The OpenID provider reports that somebody has signed out (OpenID Connect Back-Channel Logout 1.0). */
   async loggedOut({ request, response }: Exchange): Promise<void> {
     const { upstream, people, publicUrl } = this.#options;
-    if (upstream === undefined || request.method !== 'POST') throw new Unwanted(404, 'there is no such page');
+    if (upstream === undefined) throw new Unwanted(404, 'there is no such page');
+    if (request.method !== 'POST') throw new NotAllowed('POST');
     const form = await readForm(request, publicUrl);
     const subject = await upstream.loggedOut(form.get('logout_token') ?? '');
     if (subject === undefined) throw new Unwanted(400, 'this is not a logout token of the provider');
@@ -148,6 +159,12 @@ export class Interactions {
     this.#byAddress.giveBack(address);
     this.#byUser.giveBack(name);
     await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });
+  }
+
+  #abort({ request, response, address }: Exchange, { session, params }: Details): Promise<void> {
+    const { provider, records } = this.#options;
+    records.consent('refused', { subject: session?.accountId, client: String(params['client_id']), address });
+    return provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
   }
 
   async #showConsent({ response }: Exchange, { uid, params, session, prompt }: Details): Promise<void> {

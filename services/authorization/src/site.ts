@@ -7,7 +7,7 @@ import type Provider from 'oidc-provider';
 import { Account, type SessionContext } from './account.ts';
 import { withAudiences } from './audience.ts';
 import { deviceGrant, devicePaths, DevicePolls, takeCode } from './device.ts';
-import { readText, Unwanted } from './form.ts';
+import { NotAllowed, readText, Unwanted } from './form.ts';
 import { Interactions } from './interactions.ts';
 import { sendPage, wordsPage } from './pages.ts';
 import type { People, Person } from './people.ts';
@@ -53,7 +53,11 @@ export interface Exchange {
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-const protocol = new Set(['/authorize', '/token', '/register', '/revoke', devicePaths.authorization, '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json']);
+/** The addresses of the protocol, and the methods that each takes besides OPTIONS; the library answers others as if there were no such address. */
+const protocol = new Map<string, string>([
+  ...['/token', '/register', '/revoke', devicePaths.authorization].map((path) => [path, 'POST'] as const),
+  ...['/authorize', '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json'].map((path) => [path, 'GET, HEAD'] as const),
+]);
 const ours = /^\/(?:authorize|interaction|federation|account|device)(?:\/|$)/;
 
 export class Site {
@@ -107,6 +111,8 @@ export class Site {
     request.headers['x-forwarded-for'] = address;
     const url = new URL(request.url ?? '/', publicUrl);
     response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
+    const allowed = protocol.get(url.pathname);
+    if (allowed !== undefined && request.method !== 'OPTIONS' && !allowed.split(', ').includes(String(request.method))) throw new NotAllowed(allowed);
     const [, first, second, third, ...more] = url.pathname.split('/');
     if (first === 'interaction' && second !== undefined && more.length === 0) return this.#interactions.serve(exchange, second, third, url.searchParams);
     if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);
@@ -185,10 +191,6 @@ export class Site {
       response.writeHead(204).end();
       return;
     }
-    if (method !== 'POST') {
-      await library(request, response);
-      return;
-    }
     const wait = this.#registered.take(address) || this.#registeredByAll.take('');
     if (wait > 0) throw new TooMany(wait);
     const described = describeClient(parsed(await readText(request)));
@@ -205,6 +207,7 @@ export class Site {
       return;
     }
     if (error instanceof TooMany) response.setHeader('retry-after', error.seconds);
+    if (error instanceof NotAllowed) response.setHeader('allow', error.allowed);
     const isExpired = (error as { readonly name?: string }).name === 'SessionNotFound';
     const status = error instanceof Unwanted ? error.status : isExpired ? 400 : 500;
     if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server failed while serving a request');

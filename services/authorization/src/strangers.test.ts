@@ -63,7 +63,7 @@ it('an address or form that is longer than any program needs is refused in words
   expect(await keysOf('short')).toBe(before);
   expect((await ask(`${authorize}&state=${'x'.repeat(7_500)}`)).status).toBe(303);
   // Parameters in a body would not be bounded.
-  expect((await ask('/authorize', { method: 'POST', body: new URLSearchParams(authorize.split('?')[1]) })).status).toBe(404);
+  expect((await ask('/authorize', { method: 'POST', body: new URLSearchParams(authorize.split('?')[1]) })).status).toBe(405);
 });
 
 it('where it is, no header says', async () => {
@@ -101,4 +101,13 @@ it.each(['/token', '/revoke'])('whoever names documents of clients at %s has onl
   expect([said[0], said.at(-1)]).toEqual(['client_id metadata document fetch failed', 'client_id metadata document fetch not allowed']);
   address = '198.51.100.2';
   expect(await saidOf('other')).toBe('client_id metadata document fetch failed');
+});
+
+it.each([
+  ['/token', 'GET', 'POST'], ['/token', 'PUT', 'POST'], ['/register', 'GET', 'POST'], ['/revoke', 'DELETE', 'POST'], ['/device_authorization', 'GET', 'POST'], ['/authorize', 'POST', 'GET, HEAD'],
+  ['/.well-known/oauth-authorization-server', 'POST', 'GET, HEAD'], ['/.well-known/jwks.json', 'DELETE', 'GET, HEAD'],
+])('%s says to %s which methods it takes', async (path, method, allowed) => {
+  const answer = await ask(path, { method });
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, allowed]);
+  expect(await answer.text()).toContain(`this address takes ${allowed} only`);
 });
