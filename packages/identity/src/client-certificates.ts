@@ -2,6 +2,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { fault, type GatewayFault } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { isName } from './names.ts';
 
 export interface ClientCertificatesOptions {
   /** `uri`: the only URI among the subject alternative names, such as a SPIFFE ID. `commonName`: the common name of the subject. */
@@ -29,8 +30,6 @@ const groupFields = { organization: 'O', organizationalUnit: 'OU' } as const;
 const otherName = /(?:^|, )([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,]*)/g;
 /** A URI without a path. */
 const trustDomain = /^[a-z][a-z0-9+.-]*:\/\/[^/]+$/i;
-// oxlint-disable-next-line no-control-regex -- these characters are what it is about.
-const strange = /[\u0000-\u001F\u007F]/;
 
 export class ClientCertificates {
   readonly #options: ClientCertificatesOptions;
@@ -61,10 +60,10 @@ export class ClientCertificates {
     const [subject] = found;
     if (subject === undefined) return refusal(from === 'uri' ? 'it has no URI among its other names (a SPIFFE ID, for example)' : 'its subject has no common name');
     if (found.length > 1) return refusal(`it has more than one ${from === 'uri' ? 'URI' : 'common name'}, so nobody knows which one is meant`);
-    if (subject === '' || strange.test(subject) || Buffer.byteLength(subject) > maxSubjectBytes) return refusal('it names somebody by a text that is empty, too long or not printable');
+    if (subject === '' || !isName(subject) || Buffer.byteLength(subject) > maxSubjectBytes) return refusal('it names somebody by a text that is empty, too long or not printable');
     if (from === 'uri' && !subject.startsWith(uriPrefix)) return refusal(`its URI does not begin with ${uriPrefix}`);
     const groups = groupField === undefined ? [] : listOf(names?.[groupFields[groupField]]);
-    if (groups.length > maxGroups) return refusal(`it names more than ${maxGroups} groups`);
+    if (groups.length > maxGroups || !groups.every(isName)) return refusal(`it names more than ${maxGroups} groups, or one by a text that is not printable`);
     const name = { issuer: certificateIssuer, subject };
     const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: certificate.validToDate.getTime(), key: undefined };
     return facts;

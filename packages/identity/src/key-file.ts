@@ -6,6 +6,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { isToken } from '@omnibus/protocol';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
+import { isName, noName } from './names.ts';
 
 /** The prefix of every key, by which secret scanners recognize it. */
 const prefix = 'omk';
@@ -18,7 +19,8 @@ const maxNameBytes = 255;
 const maxTools = 100;
 
 const date = z.union([z.iso.datetime({ offset: true }), z.iso.date()], { error: 'expected a date such as "2027-01-31" or "2027-01-31T12:00:00Z"' });
-const name = z.string().min(1).refine((text) => Buffer.byteLength(text) <= maxNameBytes, { error: `expected at most ${maxNameBytes} bytes` });
+const name = z.string().min(1).refine((text) => Buffer.byteLength(text) <= maxNameBytes, { error: `expected at most ${maxNameBytes} bytes` })
+  .refine(isName, { error: `this name ${noName}` });
 
 const record = z.strictObject({
   id: z.string().regex(/^[A-Za-z0-9]{1,32}$/, { error: 'expected letters and digits' }),

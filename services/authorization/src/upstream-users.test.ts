@@ -256,3 +256,8 @@ it('no ID token is kept where no server is called by one', async () => {
   await expect(authorization.idTokenOf(`${provider.issuer}|una`)).rejects.toThrow(/has given no ID token of this user/);
   await expect(authorization.idTokenOf('nobody')).rejects.toThrow(/has given no ID token of this user/);
 });
+
+it.each([{ sub: 'una\nben' }, { org: 'acme\u001b' }, { groups: ['devs', 'ops\u0000'] }])('whom the provider names by %j is told so when he signs in, and not with each of his requests', async (claims) => {
+  provider.claims = { ...provider.claims, ...claims };
+  expect((await new Browser().begin()).text).toContain('has a control character, or half of a character');
+});

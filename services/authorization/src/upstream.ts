@@ -4,7 +4,7 @@
  */
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
-import { areElsewhere, claimAt, fewerGroups, requireProblem } from '@omnibus/identity';
+import { areElsewhere, claimAt, fewerGroups, isName, noName, requireProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import { NotSignedIn, userOf, type OAuthProvider } from './oauth-user.ts';
 import type { People, Person, UpstreamSession } from './people.ts';
@@ -253,6 +253,7 @@ export class Upstream {
     if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but you may not use this gateway: ${unfit}`);
     const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
     if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not name your organization`);
+    if (![subject, ...(groups ?? []), ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName)) throw new SignInProblem(`the name of you, of a group of yours or of your organization at ${this.host} ${noName}`);
     const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
     return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
   }

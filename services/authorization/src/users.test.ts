@@ -28,8 +28,10 @@ it('a user is known by his password alone, and none any more when he leaves the 
   expect(users.find('ann')).toBeDefined();
 });
 
-it('a file names each user once, with a digest', () => {
+it('a file names each user once, with a digest', async () => {
+  const digest = await digestOf('correct horse battery');
   expect(() => parseUsers('users: [{ name: ann, password: secret }]')).toThrow('omnibus users add');
   expect(() => parseUsers('users: [{ name: "a b", password: secret }]')).toThrow('expected');
+  expect(() => parseUsers(`users: [{ name: ann, password: "${digest}", groups: ["a\\nb"] }]`)).toThrow('users.0.groups.0: this name has a control character');
   expect(parseUsers('')).toEqual([]);
 });

@@ -4,6 +4,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { isName, noName } from '@omnibus/identity';
 import { watch } from 'chokidar';
 import { parse, stringify } from 'yaml';
 import { z } from 'zod';
@@ -25,7 +26,7 @@ export const maxPasswordCharacters = 1_000;
 const record = z.strictObject({
   name: z.string().regex(/^[\p{L}\p{N}._@+-]{1,128}$/u, { error: 'expected up to 128 letters, digits and ._@+-' }),
   password: z.string().regex(/^scrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[\w-]{22}\$[\w-]{43}$/, { error: 'expected what `omnibus users add` writes' }),
-  groups: z.array(z.string().min(1).max(255)).max(200).default([]),
+  groups: z.array(z.string().min(1).max(255).refine(isName, { error: `this name ${noName}` })).max(200).default([]),
   created: z.string().optional(),
   /** When the user was given another password than the first one. */
   passwordSince: z.string().optional(),

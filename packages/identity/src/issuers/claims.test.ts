@@ -46,3 +46,11 @@ it('a time that is no date any more is the last one that is', () => {
   const proof = proofOf({ sub: 'ann', exp: Number.MAX_SAFE_INTEGER }, 'https://login.example', { subject: 'sub', groups: 'groups' });
   expect(typeof proof !== 'string' && new Date(proof.facts.expiresAt as number).toISOString()).toBe('+275760-09-13T00:00:00.000Z');
 });
+
+it.each(['ann\nben', 'ann\u001b[2J', 'ann\u0085', 'ann\u2028', 'ann\ud800'])('%j is no name, whichever claim has it', (text) => {
+  const of = (claims: Readonly<Record<string, unknown>>): unknown => proofOf({ sub: 'ann', org: 'acme', ...claims }, 'https://login.example', { ...names, tenant: 'org' });
+  expect(of({})).toMatchObject({ facts: { subject: 'ann' } });
+  for (const [claims, name] of [[{ sub: text }, 'sub'], [{ client_id: text }, 'client_id'], [{ azp: text }, 'azp'], [{ sub: undefined, client_id: text }, 'client_id'], [{ groups: ['a', text] }, 'groups'], [{ org: text }, 'org'], [{ act: { sub: text } }, 'act'], [{ act: { sub: 'bot', iss: text } }, 'act']] as const) {
+    expect(of(claims)).toMatch(new RegExp(`^the token is not accepted: .*"${name}" has a control character, or half of a character$`));
+  }
+});

@@ -1,6 +1,7 @@
 /** Reads what a token says of its caller, within bounds; a token beyond them is refused, never cut. */
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts, type Subject } from '../facts.ts';
+import { isName, noName } from '../names.ts';
 
 export interface ClaimNames {
   /** The claim with the subject. */
@@ -11,9 +12,9 @@ export interface ClaimNames {
   readonly ofTenant?: string | undefined;
   /** Whether a token without a tenant is accepted although a claim names tenants. */
   readonly mayLackTenant?: boolean;
-  /** Claims that a token must have, with their accepted values. */
   /** Claims with a text, number or truth value that servers may be told. */
   readonly claims?: readonly string[] | undefined;
+  /** Claims that a token must have, with their accepted values. */
   readonly require?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
@@ -30,6 +31,8 @@ const maxClaimBytes = 1_024;
 const maxGroups = 200;
 const maxScopes = 200;
 const maxActors = 4;
+/** The claims that name the program that a token was given to: RFC 9068 and OpenID Connect; Okta; version 1 of Entra. */
+const clientClaims = ['client_id', 'azp', 'cid', 'appid'] as const;
 /** What the subjects of programs begin with that got a token for themselves. */
 const ofProgram = 'client:';
 /** The latest time that can be said as a date (ECMA-262, Time Values). */
@@ -60,13 +63,15 @@ export function withoutNulls(claims: JsonObject): JsonObject {
 /** Reads verified claims. @returns the problem, in words, if there is one. */
 export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Proof | string {
   const claims = withoutNulls(said);
-  // RFC 9068 and OpenID Connect; Okta; version 1 of Entra.
-  const client = textOf(claims['client_id']) ?? textOf(claims['azp']) ?? textOf(claims['cid']) ?? textOf(claims['appid']);
+  const clientClaim = clientClaims.find((name) => textOf(claims[name]) !== undefined) ?? clientClaims[0];
+  const client = textOf(claims[clientClaim]);
   const named = textOf(claims[names.subject]);
   const subject = named ?? (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client) ? `${ofProgram}${client}` : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
   // Where users choose the text of the claim, one of them would be the program otherwise.
   if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`) return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
+  const strange = [names.subject, clientClaim].find((name) => !isName(textOf(claims[name]) ?? ''));
+  if (strange !== undefined) return strangeName(strange);
   if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
   const groups = groupsOf(claims, names.groups);
   if (typeof groups === 'string') return groups;
@@ -81,6 +86,7 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const saidTenant = names.tenant === undefined ? undefined : said[names.tenant];
   const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
   if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
+  if (names.tenant !== undefined && !isName(tenant ?? '')) return strangeName(names.tenant);
   const mayLack = names.tenant === undefined || (names.mayLackTenant === true && saidTenant === undefined);
   if (tenant === undefined && !mayLack) return `the token has no claim "${names.tenant}" for its tenant`;
   const told = toldClaims(claims, names.claims ?? []);
@@ -142,6 +148,9 @@ function isOfProgram({ sub, username, user_name: userName }: JsonObject, client:
   return namesProgram && username === undefined && userName === undefined;
 }
 
+/** @param claim the name of one whose value is no name. */
+const strangeName = (claim: string): string => `the token is not accepted: its claim "${claim}" ${noName}`;
+
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
 
 /** Where there are too many groups for a token, an issuer leaves them all out and says so: that is not "no groups". */
@@ -150,7 +159,8 @@ function groupsOf(claims: JsonObject, name: string): readonly string[] | string 
   if (said === undefined) return areElsewhere(claims, name) ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}` : [];
   const groups = typeof said === 'string' ? [said] : said;
   if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;
-  return groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes) ? `the token names more than ${maxGroups} groups, or a name is too long` : groups;
+  if (groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes)) return `the token names more than ${maxGroups} groups, or a name is too long`;
+  return groups.every(isName) ? groups : `the token is not accepted: a group of its claim "${name}" ${noName}`;
 }
 
 /** @returns undefined where none are wanted. */
@@ -179,7 +189,9 @@ function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
     const subject = isObject(act) ? (textOf(act['sub']) ?? textOf(act['client_id'])) : undefined;
     if (!isObject(act) || subject === undefined) return 'the token says that somebody acts for its subject, and not who (act)';
     if (actors.length >= maxActors || Buffer.byteLength(subject) > maxSubjectBytes) return `more than ${maxActors} act for the subject of the token, or a name is too long`;
-    actors.push({ issuer: textOf(act['iss']) ?? issuer, subject });
+    const by = textOf(act['iss']) ?? issuer;
+    if (!isName(subject) || !isName(by)) return `the token is not accepted: somebody in its claim "act" ${noName}`;
+    actors.push({ issuer: by, subject });
   }
   return actors;
 }

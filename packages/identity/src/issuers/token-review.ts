@@ -8,6 +8,7 @@ import { request as requestSecure } from 'node:https';
 import { decodeJwt } from 'jose';
 import { fault, isObject, type JsonObject } from '@omnibus/protocol';
 import { principalOf, type Facts } from '../facts.ts';
+import { isName } from '../names.ts';
 import { canonical, toleranceSeconds } from './claims.ts';
 import type { Outcome } from './issuer.ts';
 import { seldom } from './seldom.ts';
@@ -65,7 +66,7 @@ export class TokenReview {
     // The words of the API server may repeat parts of the token, so they are not shown.
     if (!isObject(status) || status['authenticated'] !== true || !isObject(status['user'])) return invalid('the cluster does not know it, or it has expired');
     const { username, groups = [] } = status['user'];
-    if (typeof username !== 'string' || username === '' || Buffer.byteLength(username) > maxNameBytes || !isTexts(groups) || groups.length > maxGroups) return invalid('the cluster names nobody by it');
+    if (typeof username !== 'string' || username === '' || Buffer.byteLength(username) > maxNameBytes || !isTexts(groups) || groups.length > maxGroups || ![username, ...groups].every(isName)) return invalid('the cluster names nobody by it');
     // An API server that returns no audiences has not checked them.
     const proven = status['audiences'];
     if (!isTexts(proven)) return invalid('the cluster does not say whom it is for');
