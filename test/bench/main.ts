@@ -17,10 +17,15 @@ const sessions = 64;
 const roundMs = isQuick ? 1_000 : 3_000;
 const rounds = isQuick ? 3 : 5;
 const warmUpMs = isQuick ? 1_000 : 3_000;
+/**
+ * The least number of calls before the first round. The engine compiles what takes a good part of each call within some 15,000 calls, but what runs for two
+ * microseconds of each, as the making of its record does, only within some 50,000.
+ */
+const warmUpCalls = isQuick ? 0 : 80_000;
 /** How often the gateways of `callers` are started. */
 const starts = isQuick ? 1 : 6;
 /** The rounds of `callers`: what they compare differs by a few percent, and the speed of a machine changes by more within a second. */
-const brief = { rounds: isQuick ? 8 : 10, ms: 250 };
+const brief = { rounds: isQuick ? 8 : 15, ms: 250 };
 
 interface Sample {
   readonly cpuMicros: number;
@@ -44,15 +49,28 @@ function shuffled<Value>(values: readonly Value[]): Value[] {
   return values.map((value) => ({ value, at: Math.random() })).toSorted((one, other) => one.at - other.at).map(({ value }) => value);
 }
 
-/** Measures several gateways in alternating rounds. @returns the samples of each. */
-async function sample(measured: readonly Measured[], { rounds, ms }: { readonly rounds: number; readonly ms: number }): Promise<Sample[][]> {
-  const loads = await Promise.all(measured.map(async (each) => {
-    const tools = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
-    return Load.open({ url: each.url, sessions, tools, headers: each.headers });
-  }));
+/**
+ * Measures several gateways in alternating rounds.
+ * @param isReversed whether the last one is opened and warmed up first: of two loads of one gateway, the first was dearer by a few percent.
+ * @returns the samples of each.
+ */
+async function sample(measured: readonly Measured[], { rounds, ms, isReversed = false }: { readonly rounds: number; readonly ms: number; readonly isReversed?: boolean }): Promise<Sample[][]> {
+  const loads: Load[] = [];
+  const indices = [...measured.keys()];
+  for (const index of isReversed ? indices.toReversed() : indices) {
+    const each = measured[index] as Measured;
+    const names = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
+    // Those with an odd number only read.
+    const tools = each.tools === undefined ? names : names.filter((name) => /[13579]$/.test(name) === (each.tools === 'only reading'));
+    const load = await Load.open({ url: each.url, sessions, tools, headers: each.headers });
+    loads[index] = load;
+    await using _lasting = await each.during?.();
+    let { calls } = await load.run(warmUpMs);
+    while (calls < warmUpCalls) calls += (await load.run(1_000)).calls;
+  }
   const samples: Sample[][] = measured.map(() => []);
   let last: Load | undefined;
-  for (let round = -1; round < rounds; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     // In another order each time, and never the same one twice in a row, which would find everything as it has just left it.
     const order = shuffled([...loads.entries()]);
     if (order[0]?.[1] === last) order.push(...order.splice(0, 1));
@@ -61,15 +79,20 @@ async function sample(measured: readonly Measured[], { rounds, ms }: { readonly 
       const { pids, during } = measured[index] as Measured;
       await using _lasting = await during?.();
       const before = cpuSeconds(pids);
-      const result = await load.run(round < 0 ? warmUpMs : ms);
-      if (round >= 0) (samples[index] as Sample[]).push(sampleOf(result, cpuSeconds(pids) - before));
+      const result = await load.run(ms);
+      (samples[index] as Sample[]).push(sampleOf(result, cpuSeconds(pids) - before));
     }
   }
   for (const load of loads) await load.close();
   return samples;
 }
 
-/** Medians of samples. Ratios refer to the first of the gateways, round by round. */
+/** The median ratio of processor time, round by round. */
+function ratioOf(samples: readonly Sample[], to: readonly Sample[]): number {
+  return median(samples.map(({ cpuMicros }, round) => cpuMicros / (to[round] as Sample).cpuMicros));
+}
+
+/** Medians of samples. Ratios refer to the first of the gateways. */
 function rowsOf(scenario: string, measured: readonly Measured[], samples: readonly (readonly Sample[])[]): Row[] {
   return measured.map(({ name, pids }, index): Row => {
     const own = samples[index] as readonly Sample[];
@@ -77,7 +100,7 @@ function rowsOf(scenario: string, measured: readonly Measured[], samples: readon
     return {
       scenario, name,
       cpuMicros: of('cpuMicros'), perSecond: of('perSecond'), p50: of('p50'), p95: of('p95'), p99: of('p99'),
-      ratio: median(own.map(({ cpuMicros }, round) => cpuMicros / ((samples[0] as readonly Sample[])[round] as Sample).cpuMicros)),
+      ratio: ratioOf(own, samples[0] as readonly Sample[]),
       megabytes: residentBytes(pids) / 1e6,
     };
   });
@@ -115,9 +138,10 @@ if (onlyCallers) {
       await using stack = new AsyncDisposableStack();
       // The costs of authentication and of each rule are compared with anonymous callers.
       const measured = [stack.use(await startOmnibus(shape, mcpServers)), ...await startKnowing(shape, mcpServers, stack)];
-      for (const [index, more] of (await sample(measured, brief)).entries()) (samples[index] ??= []).push(...more);
+      for (const [index, more] of (await sample(measured, { ...brief, isReversed: start % 2 === 1 })).entries()) (samples[index] ??= []).push(...more);
       found = rowsOf(scenario, measured, samples);
-      console.log(`${scenario}, start ${start + 1} of ${starts}: ${found.map(({ ratio }) => ratio.toFixed(3)).join(', ')} so far`);
+      const steps = samples.slice(1).map((each, index) => ratioOf(each, samples[index] as readonly Sample[]));
+      console.log(`${scenario}, start ${start + 1} of ${starts}: ${found.map(({ ratio }) => ratio.toFixed(3)).join(', ')} so far; each beside the one before it ${steps.map((step) => step.toFixed(3)).join(', ')}`);
     }
     rows.push(...found);
     for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);

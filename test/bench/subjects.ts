@@ -11,6 +11,8 @@ export interface Measured {
   readonly pids: readonly number[];
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Which tools are called; default: all. */
+  readonly tools?: 'only reading' | 'writing';
   /** Begins what lasts for each round; disposing of the result ends it. */
   readonly during?: () => Promise<AsyncDisposable>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -84,17 +86,24 @@ const rules = {
 };
 const limits = { limits: { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }] } };
 
-/** Gateways with API keys, each of which does more than the one before it. */
+/**
+ * Gateways with API keys, each of which does more than the one before it. What a record costs is measured in one gateway, which records calls of tools that write and
+ * not of those that only read: two that were started alike may differ by more than that.
+ */
 export async function startKnowing(shape: Shape, mcpServers: object, stack: AsyncDisposableStack): Promise<Measured[]> {
   const keys = stack.use(await Keys.make('bench'));
-  const audit = { sinks: [{ kind: 'file', folder: `${keys.auth.keys.file}-audit` }] };
-  const kinds = { 'known': {}, 'known, 100 rules': rules, 'known, 100 rules, on record': { ...rules, audit }, 'known, 100 rules, on record, limited': { ...rules, audit, ...limits } };
-  const started: Measured[] = [];
-  for (const [name, demand] of Object.entries(kinds)) {
+  const start = async (demand: object): Promise<Omit<Measured, 'name'>> => {
     const gateway = stack.use(await startGateway(shape, { mcpServers, auth: keys.auth, ...demand, log: { level: 'info', format: 'json' } }));
-    started.push({ name, url: gateway.url, headers: keys.headersOf('bench'), pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() });
-  }
-  return started;
+    return { url: gateway.url, headers: keys.headersOf('bench'), pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() };
+  };
+  const recording = { ...rules, audit: { sinks: [{ kind: 'file', folder: `${keys.auth.keys.file}-audit` }], calls: 'writes' } };
+  const ruled = await start(recording);
+  return [
+    { name: 'known', ...await start({}) },
+    { name: 'known, 100 rules', tools: 'only reading', ...ruled },
+    { name: 'known, 100 rules, on record', tools: 'writing', ...ruled },
+    { name: 'known, 100 rules, on record, limited', tools: 'writing', ...await start({ ...recording, ...limits }) },
+  ];
 }
 
 export const stdioUpstream = { command: 'node', args: [program('stdio-upstream')] };

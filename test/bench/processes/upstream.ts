@@ -1,6 +1,6 @@
 /**
  * The upstream server of the benchmark: a minimal MCP server over Streamable HTTP with the real protocol, so that mainly the gateway in front of it is
- * measured. `/mcp/<n>` is the n-th server, each with the same number of tools.
+ * measured. `/mcp/<n>` is the n-th server, each with the same number of tools, of which every second one only reads.
  *
  * Usage: node upstream.js TOOLS_PER_SERVER
  */
@@ -10,7 +10,7 @@ import type { JsonRpcRequest } from '@omnibus/protocol';
 
 const toolsPerServer = Number(process.argv[2] ?? 10);
 const schema = { type: 'object', properties: { text: { type: 'string', description: 'What to say back' } }, required: ['text'] };
-const tools = JSON.stringify(Array.from({ length: toolsPerServer }, (_, index) => ({ name: `tool-${index}`, description: `The tool number ${index} of this server, which answers with its text`, inputSchema: schema })));
+const tools = JSON.stringify(Array.from({ length: toolsPerServer }, (_, index) => ({ name: `tool-${index}`, description: `The tool number ${index} of this server, which answers with its text`, inputSchema: schema, annotations: { readOnlyHint: index % 2 === 1 } })));
 let sessions = 0;
 
 function resultOf({ method, params }: JsonRpcRequest): string {
