@@ -32,6 +32,8 @@ export interface FleetParts {
   readonly program?: string;
   /** Default: a cluster of three nodes. */
   readonly nats?: Promise<NatsCluster>;
+  /** The fixture that is loaded before the program; default: `jumping-clock`. */
+  readonly before?: string;
 }
 
 /** Little more than the buckets and streams reserve, so that the store is filled quickly. */
@@ -47,12 +49,14 @@ export class Fleet {
   program: string;
   #config: FleetConfig;
   #reloads = 1;
+  readonly #before: string;
   readonly #balancer: Link;
   #connections = 0;
   readonly #started: [role: Role, process: RunningProcess][] = [];
 
-  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, program: string, balancer: Link) {
+  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, { program, before }: Required<Pick<FleetParts, 'program' | 'before'>>, balancer: Link) {
     this.program = program;
+    this.#before = before;
     this.#balancer = balancer;
     this.#config = config;
     this.cluster = cluster;
@@ -60,11 +64,11 @@ export class Fleet {
   }
 
   /** @param configured the configuration, or what makes it of the address that clients know. */
-  static async start(configured: FleetConfig | ((publicUrl: string) => FleetConfig), { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes) }: FleetParts = {}): Promise<Fleet> {
+  static async start(configured: FleetConfig | ((publicUrl: string) => FleetConfig), { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes), before = 'jumping-clock' }: FleetParts = {}): Promise<Fleet> {
     let fleet: Fleet | undefined;
     const balancer = await Link.open(() => fleet?.nextEdge());
     const config = typeof configured === 'function' ? configured(`http://127.0.0.1:${balancer.port}`) : configured;
-    fleet = new Fleet(config, await nats, await writeConfig(config), program, balancer);
+    fleet = new Fleet(config, await nats, await writeConfig(config), { program, before }, balancer);
     for (const role of [...roles, ...roles].toReversed()) fleet.#parts[role].push(await fleet.#startPart(role));
     return fleet;
   }
@@ -147,7 +151,7 @@ export class Fleet {
       return up[attempts % up.length]?.port;
     });
     const process = startProcess('node', [
-      '--import', fixturePath('jumping-clock'), this.program, 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
+      '--import', fixturePath(this.#before), this.program, 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
       '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
     ], role === 'backend' ? {} : sealing);
     this.#started.push([role, process]);
