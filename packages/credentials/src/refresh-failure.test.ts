@@ -1,6 +1,10 @@
 /** What becomes of a user's tokens that could not be refreshed. */
-import { expect, it } from 'vitest';
-import { ground, invalid, issuer } from './user-under-test.ts';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Connection } from './sign-in.ts';
+import { ground, invalid, issuer, place } from './user-under-test.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
 
 it.each([
   [302, ''], [403, '<html>'], [404, ''], [405, ''], [408, ''], [429, ''], [500, ''], [400, '{"error":"temporarily_unavailable"}'], [400, '{"error":"server_error"}'],
@@ -10,6 +14,7 @@ it.each([
   const user = replica();
   await expect(user.ask()).rejects.toThrow(/issuer\.example/);
   strict.instead = () => undefined;
+  vi.advanceTimersByTime(500);
   expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
 
@@ -59,4 +64,48 @@ it('whatever many requests are refused at the same time, the documents of the se
   const sent = await user.ask();
   expect(await Promise.all(Array.from({ length: 30 }, () => user.refused(sent, invalid)))).toEqual(Array.from({ length: 30 }, () => true));
   expect([strict.asked.length, strict.looks]).toEqual([1, 1]);
+});
+
+it('an issuer that is down is asked again after half a second, and after twice as long each time, whatever many calls there are', async () => {
+  const { strict, replica } = await ground(Date.now());
+  strict.instead = () => new Response('', { status: 503 });
+  const user = replica();
+  const waits: number[] = [];
+  for (let [tenths, asked] = [0, 0]; waits.length < 9; tenths += 1) {
+    await expect(user.ask()).rejects.toThrow('HTTP 503');
+    if (strict.shown.length > asked) waits.push(tenths / 10);
+    asked = strict.shown.length;
+    vi.advanceTimersByTime(100);
+  }
+  expect(waits).toEqual([0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5, 61.5, 91.5]);
+  strict.instead = () => undefined;
+  vi.advanceTimersByTime(30_000);
+  expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it('who signs in anew while an issuer is left alone does not wait for it', async () => {
+  const { strict, vault, replica } = await ground(Date.now());
+  strict.instead = () => new Response('', { status: 503 });
+  const user = replica();
+  await expect(user.ask()).rejects.toThrow('HTTP 503');
+  const kept = await vault.get<Connection>(place);
+  await vault.put(place, issuer, { ...kept?.value as Connection, tokens: { accessToken: 'access-a', expiresAt: Date.now(), refreshToken: 'refresh-0', scope: undefined } });
+  strict.instead = () => undefined;
+  expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
+});
+
+it('a token is used as long as it is good where it could not be replaced before', async () => {
+  const { strict, replica } = await ground(Date.now() + 10_000);
+  strict.instead = () => new Response('', { status: 503 });
+  const user = replica();
+  expect(await user.ask()).toEqual({ authorization: 'Bearer access-0' });
+  expect(await user.ask()).toEqual({ authorization: 'Bearer access-0' });
+  expect(strict.shown.length).toBe(1);
+  // A server that refuses it all the same is believed.
+  await expect(user.refused({ authorization: 'Bearer access-0' }, invalid)).rejects.toThrow('HTTP 503');
+  vi.advanceTimersByTime(10_000);
+  await expect(user.ask()).rejects.toThrow('HTTP 503');
+  strict.instead = () => undefined;
+  vi.advanceTimersByTime(1_000);
+  expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
 });

@@ -9,6 +9,9 @@ export const marginOf = ({ lifeMs = Infinity }: Tokens): number => Math.min(long
 
 export const authorizationOf = ({ accessToken, isBound }: Tokens): string => `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
 
+export const isExpired = ({ expiresAt = Infinity }: Tokens): boolean => Date.now() >= expiresAt;
+
+/** Whether a token need not be replaced yet. */
 export function isGood(tokens: Tokens): boolean {
   return Date.now() < (tokens.expiresAt ?? Infinity) - marginOf(tokens);
 }

@@ -8,16 +8,17 @@ import { randomUUID, type JsonWebKey } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Challenge } from './challenge.ts';
 import { Changes } from './changes.ts';
-import { issuersNamed } from './discovery.ts';
-import { CredentialProblem, type Fetch } from './outbound.ts';
+import { MovedServer } from './moved-server.ts';
+import type { Fetch } from './outbound.ts';
 import { connectionAt, type Connection } from './sign-in.ts';
 import { scopeUnion } from './scopes.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
+import { Pause } from './pause.ts';
 import { Prover } from './proof-of-possession.ts';
 import { failureOf, movedEndpoint } from './refresh-failure.ts';
 import { storeRefreshed } from './refreshed.ts';
 import { asConfigured, NoIssuerThere, requestTokens, type ClientIdentity } from './token-request.ts';
-import { authorizationOf, isGood, marginOf } from './usable.ts';
+import { authorizationOf, isExpired, isGood, marginOf } from './usable.ts';
 import type { Place } from './vault/envelope.ts';
 import type { Kept, Vault } from './vault/vault.ts';
 
@@ -38,7 +39,6 @@ const leaseMs = 15_000;
 /** Time within which refreshed tokens are stored before they are used. */
 const storeMs = 1_000;
 const nobody: SentHeaders = Object.freeze({});
-const nothingSaid: Challenge = { resourceMetadata: undefined, scope: undefined, error: undefined };
 
 interface Held {
   readonly headers: SentHeaders;
@@ -55,13 +55,15 @@ export class UserTokens implements HeaderSource {
   /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
   #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
   #secrets: readonly string[] = [];
+  /** After a refresh that failed and may succeed later, by the access token that it was to replace. */
+  readonly #pause = new Pause();
   /** Changes of the stored record: what was read before the last one is outdated, and callers wait for another process to write new tokens. */
   readonly #changes = new Changes();
-  /** Under way: whether the server has moved to another issuer. */
-  #looking: { readonly about: string; readonly hasMoved: Promise<boolean> } | undefined;
+  readonly #moved: MovedServer;
 
   constructor(options: UserTokensOptions) {
     this.#options = options;
+    this.#moved = new MovedServer(options);
   }
 
   /** The server's demand that the user has yet to meet by signing in; undefined when none is known. */
@@ -129,7 +131,7 @@ export class UserTokens implements HeaderSource {
       return false;
     }
     this.#held = undefined;
-    if (tokens.refreshToken === undefined || await this.#hasMoved(kept.value, challenge)) {
+    if (tokens.refreshToken === undefined || await this.#moved.from(kept.value.issuer, challenge)) {
       return await this.#forget(kept) ? this.#want(challenge) : true;
     }
     return await this.#refresh(tokens.accessToken) === nobody ? this.#want(challenge) : true;
@@ -180,7 +182,11 @@ export class UserTokens implements HeaderSource {
       this.#held = { headers: nobody, until: Infinity };
       return nobody;
     }
-    return tokens.refreshToken === undefined || isGood(tokens) ? this.#hold(kept.value) : this.#refresh(tokens.accessToken);
+    if (tokens.refreshToken === undefined || isGood(tokens)) return this.#hold(kept.value);
+    return this.#refresh(tokens.accessToken).catch((error: unknown) => {
+      if (isExpired(tokens)) throw error;
+      return this.#hold(kept.value);
+    });
   }
 
   #hold({ tokens, proofKey }: Connection): SentHeaders {
@@ -192,33 +198,6 @@ export class UserTokens implements HeaderSource {
     // Without a refresh token, an expired token is sent all the same: the server then answers what it demands.
     this.#held = { headers, until: refreshToken === undefined ? Infinity : expiresAt - marginOf(tokens) };
     return headers;
-  }
-
-  /**
-   * Whether the server trusts another issuer than the one that gave the tokens (MCP authorization: credentials of one are not sent to another). Only metadata
-   * that could be read prove it: when there are none, the user's tokens are kept.
-   */
-  #hasMoved(connection: Connection, challenge: Challenge): Promise<boolean> {
-    const about = `${connection.issuer} ${challenge.resourceMetadata ?? ''}`;
-    // Many requests may be refused at the same time.
-    if (this.#looking?.about === about) return this.#looking.hasMoved;
-    const hasMoved = this.#look(connection, challenge).finally(() => {
-      if (this.#looking?.hasMoved === hasMoved) this.#looking = undefined;
-    });
-    this.#looking = { about, hasMoved };
-    return hasMoved;
-  }
-
-  async #look({ issuer }: Connection, { resourceMetadata }: Challenge): Promise<boolean> {
-    const { fetch, url, issuer: pinned } = this.#options;
-    if (pinned !== undefined && !isSame(pinned, issuer)) return true;
-    try {
-      const named = await issuersNamed({ fetch, url, resourceMetadata });
-      return named !== undefined && !named.some((each) => isSame(each, issuer));
-    } catch (error) {
-      if (error instanceof CredentialProblem) return false;
-      throw error;
-    }
   }
 
   /**
@@ -243,6 +222,8 @@ export class UserTokens implements HeaderSource {
         if (changes === this.#changes.count) await this.#changes.next(refreshing.until - Date.now());
         continue;
       }
+      const paused = this.#pause.problem(refused);
+      if (paused !== undefined) throw paused;
       const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
       if (leased === undefined) continue;
       const identity = asConfigured(this.#options.client, client);
@@ -265,9 +246,10 @@ export class UserTokens implements HeaderSource {
           this.#changes.note();
           continue;
         }
-        const { problem, isOver } = await failureOf(error, { vault, issuer, client: identity, isConfigured: identity === this.#options.client, hasMoved: () => this.#hasMoved(value, nothingSaid) });
+        const { problem, isOver } = await failureOf(error, { vault, issuer, client: identity, isConfigured: identity === this.#options.client, hasMoved: () => this.#moved.from(issuer, { resourceMetadata: undefined }) });
         asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
         if (!isOver) {
+          this.#pause.failed(problem, refused);
           await vault.update(place, issuer, { ...value, refreshing: undefined } satisfies Connection, leased);
           this.#changes.note();
           throw problem;
@@ -288,6 +270,3 @@ export class UserTokens implements HeaderSource {
     return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
   }
 }
-
-/** Compares issuers: the server may name one with a slash at its end that the issuer's metadata leave out. */
-const isSame = (one: string, other: string): boolean => one.replace(/\/$/, '') === other.replace(/\/$/, '');

@@ -7,6 +7,7 @@ import type { Challenge } from './challenge.ts';
 import { discover, type Discovered } from './discovery.ts';
 import type { Grant } from './grants.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
+import { Pause } from './pause.ts';
 import type { HeaderSource, SentHeaders } from './source.ts';
 import type { JsonWebKey } from 'node:crypto';
 import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
@@ -37,8 +38,6 @@ const unknownLifeMs = 10 * 60_000;
 const [renewAfter, renewSpread] = [0.8, 0.1];
 /** A token is not used this shortly before it expires, since it might expire on its way. */
 const marginMs = 5_000;
-/** After a failure the issuer is not asked for this long; the pause doubles up to the maximum. */
-const [pauseMs, maxPauseMs] = [500, 30_000];
 
 interface Held {
   readonly headers: SentHeaders;
@@ -52,7 +51,7 @@ export class WorkloadTokens implements HeaderSource {
   #challenge: Challenge | undefined;
   #held: Held | undefined;
   #asking: Promise<SentHeaders> | undefined;
-  #failure: { readonly problem: CredentialProblem; readonly count: number; readonly until: number } | undefined;
+  readonly #pause = new Pause();
   #secrets: readonly string[];
   /** Makes proofs for tokens that are bound to a key of this process. */
   #prover: Prover | undefined;
@@ -73,7 +72,7 @@ export class WorkloadTokens implements HeaderSource {
     const now = Date.now();
     if (held === undefined || now >= held.until) return undefined;
     // The current token is used meanwhile; a failure matters only to a caller that finds no valid token.
-    if (now >= held.renewAt && !this.#isPausing(now)) this.#ask().catch(() => undefined);
+    if (now >= held.renewAt && this.#pause.problem() === undefined) this.#ask().catch(() => undefined);
     return held.headers;
   }
 
@@ -90,7 +89,8 @@ export class WorkloadTokens implements HeaderSource {
   ask(): Promise<SentHeaders> {
     const { current } = this;
     if (current !== undefined) return Promise.resolve(current);
-    return this.#failure !== undefined && this.#isPausing(Date.now()) ? Promise.reject(this.#failure.problem) : this.#ask();
+    const problem = this.#pause.problem();
+    return problem === undefined ? this.#ask() : Promise.reject(problem);
   }
 
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
@@ -112,10 +112,6 @@ export class WorkloadTokens implements HeaderSource {
     return Promise.resolve();
   }
 
-  #isPausing(now: number): boolean {
-    return this.#failure !== undefined && now < this.#failure.until;
-  }
-
   #ask(): Promise<SentHeaders> {
     this.#asking ??= this.#request().finally(() => {
       this.#asking = undefined;
@@ -128,13 +124,12 @@ export class WorkloadTokens implements HeaderSource {
     try {
       const held = this.#hold(await this.#tokens());
       this.#held = held;
-      this.#failure = undefined;
+      this.#pause.end();
       asked('good');
       return held.headers;
     } catch (error) {
       const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be asked for', { cause: error });
-      const count = (this.#failure?.count ?? 0) + 1;
-      this.#failure = { problem, count, until: Date.now() + Math.min(pauseMs * 2 ** Math.min(count - 1, 16), maxPauseMs) };
+      this.#pause.failed(problem);
       asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
       throw problem;
     }
