@@ -68,6 +68,11 @@ export class ConnectSite implements Site {
     const [, name = ''] = paths.exec(url.pathname) ?? [];
     if (this.#opened.take(address) > 0) return send(response, 429, page('Too many at once', 'Try again in a minute.'));
     request.resume();
+    const allowed = allowedAt(name);
+    if (!allowed.split(', ').includes(String(request.method))) {
+      response.setHeader('allow', allowed);
+      return name.startsWith('connections') ? json(response, 405, { problem: `this address takes ${allowed} only` }) : send(response, 405, page('This did not work', `This address takes ${allowed} only.`));
+    }
     if (name === 'client.json') {
       response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'max-age=3600' }).end(JSON.stringify(this.#options.clientDocument()));
       return undefined;
@@ -90,12 +95,12 @@ export class ConnectSite implements Site {
     // The ticket is not used up by this: it stays valid for the user it was given to.
     if (proof === 'other') return send(response, 403, page('This address is for somebody else', 'It was given to another user of this gateway. If somebody sent it to you, do not go on: you would let that one use what is yours.'));
     const { server, host } = looked;
-    if (request.method === 'GET') {
+    if (request.method !== 'POST') {
       const found = await this.#ask({ kind: 'look', ticket, withIssuer: true });
       const where = found.kind === 'ticket' && found.issuer !== undefined ? `${found.issuer}, where that server has its users sign in` : 'where that server has its users sign in';
       return send(response, 200, page(`Sign in to ${server}`, `A program of yours wants to use the server "${server}" at ${host} for you. You are sent to ${where}; what you allow there, ${proof === 'proven' ? 'only you can use here.' : 'whoever was given this address can use. At the end you are shown a code, which that program wants to know. If somebody sent you this address, do not go on.'}`, { label: 'Go on' }));
     }
-    if (request.method !== 'POST' || !isOurs(request, base())) return send(response, 405, page('This did not work', 'Open the address in your browser, and use the button there.'));
+    if (!isOurs(request, base())) return send(response, 403, page('This did not work', 'Open the address in your browser, and use the button there.'));
     const browser = randomBytes(32).toString('base64url');
     const begun = await this.#ask({ kind: 'begin', ticket, principal, browser, isProven: proof === 'proven' });
     if (begun.kind !== 'leave') return send(response, begun.kind === 'failed' ? 502 : 404, begun.kind === 'failed' ? page('This did not work', `There is no way to sign in to "${server}" now: ${begun.problem}`) : page('This address is over', overWords));
@@ -107,8 +112,7 @@ export class ConnectSite implements Site {
   async #connections(request: IncomingMessage, response: ServerResponse, address: string, server: string | undefined): Promise<void> {
     const principal = await this.#options.callerOf(request, address);
     if (principal === undefined) return json(response, 401, { problem: 'this gateway wants to know who asks: send an API key or a token of yours' });
-    if (request.method === 'GET' && server === undefined) return json(response, 200, await this.#ask({ kind: 'list', principal }));
-    if (request.method !== 'DELETE' || server === undefined) return json(response, 405, { problem: 'expected GET /connect/connections, or DELETE /connect/connections/SERVER' });
+    if (server === undefined) return json(response, 200, await this.#ask({ kind: 'list', principal }));
     const done = await this.#ask({ kind: 'revoke', server: server as ServerName, principal });
     return json(response, done.kind === 'gone' ? 404 : 200, done);
   }
@@ -122,7 +126,7 @@ export class ConnectSite implements Site {
 
   async #finish(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     const browser = new RegExp(`(?:^|;\\s*)${this.#cookieName(url.searchParams)}=([\\w-]{43})(?:;|$)`).exec(request.headers.cookie ?? '')?.[1];
-    const done: ConnectReply = browser === undefined || request.method !== 'GET' ? { kind: 'gone' } : await this.#ask(await finishOf(browser, url.searchParams));
+    const done: ConnectReply = browser === undefined ? { kind: 'gone' } : await this.#ask(await finishOf(browser, url.searchParams));
     if (done.kind === 'done') {
       if (done.code !== undefined) return send(response, 200, page(`Your code: ${done.code}`, `Say it to the program that gave you the address, when it asks for it: within ten minutes. Nothing can use the server "${done.server}" before that. If somebody sent you the address, tell nobody the code: whoever knows it uses what is yours.`));
       return send(response, 200, page('You are signed in', `Programs of yours can use the server "${done.server}" now. You can close this page and go back.`));
@@ -149,6 +153,13 @@ export class ConnectSite implements Site {
   #ask(command: ConnectCommand): Promise<ConnectReply> {
     return askBackends(this.#options.bus, command);
   }
+}
+
+/** The methods that an address takes. HEAD at the callback would use up what the issuer has answered. */
+function allowedAt(name: string): string {
+  if (name === 'callback') return 'GET';
+  if (name.startsWith('connections/')) return 'DELETE';
+  return name === 'client.json' || name === 'back' || name === 'connections' ? 'GET, HEAD' : 'GET, HEAD, POST';
 }
 
 /** The code in the answer is encrypted, so that the bus does not show it. */
