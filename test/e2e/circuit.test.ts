@@ -4,7 +4,7 @@ import { shapes, startGateway } from '../support/gateway.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
-import { text, tool, Upstream } from '../support/upstream.ts';
+import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 describe.each(shapes)('a server that is not well, %s', (shape) => {
   it('is taken out of use when five requests in a row fail, and calls are refused without reaching it', async () => {
@@ -19,6 +19,22 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
     const metrics = await metricsOf(gateway.backend);
     expect(metrics.get('omnibus_upstream_circuit_openings_total{server="broken",cause="faults"}')).toBe(1);
     expect(metrics.get('omnibus_upstream_state{server="broken",state="backoff"}')).toBe(1);
+  });
+
+  it('goes on with the call that it works on, with its progress, while it is out of use for others that fail', async () => {
+    const begun = Promise.withResolvers<Call>();
+    await using upstream = await Upstream.start({ tools: [tool('slow'), tool('bad'), tool('echo')], refuses: (name) => ({ bad: 500 })[name], onCall: (call) => begun.resolve(call) });
+    await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+    using client = await RawClient.open(gateway.url);
+    const slow = client.callTool('slow', {}, { progressToken: 'p' });
+    const call = await begun.promise;
+    for (let count = 0; count < 5; count += 1) expect((await client.callTool('bad')).last.error).toMatchObject({ data: { httpStatus: 500 } });
+    expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.unavailable' } });
+    call.progress(1);
+    call.answer(text('well'));
+    const { last, messages } = await slow;
+    expect(last.result).toEqual(text('well'));
+    expect(messages).toContainEqual(expect.objectContaining({ method: 'notifications/progress' }));
   });
 
   it('is reconnected when it answers nothing any more, not even a ping', async () => {

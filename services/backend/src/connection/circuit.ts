@@ -1,7 +1,8 @@
 /**
  * Notices that a server is not well although its connection stands: request after request fails, or the server does not answer anything. Then the circuit
- * opens: the connection is closed, requests are refused at once, and after a back-off a handshake shows whether the server is well again. The open circuit
- * is the state `backoff` of `connection/machine.ts`; this class only decides when to open it.
+ * opens: requests are refused at once, and after a back-off a handshake shows whether the server is well again. What a server that fails requests works on
+ * goes on; as long as it does, its next requests show that. The open circuit is the states `backoff` and `resting` of `connection/machine.ts`; this class only
+ * decides when to open it.
  */
 import type { CircuitCause } from '@omnibus/telemetry';
 

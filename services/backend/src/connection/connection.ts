@@ -54,14 +54,14 @@ export class UpstreamConnection {
       user: () => this.#onlyUser,
       unnamed: () => observer.askedUnnamed(),
     });
-    this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#life.lose(cause, problem) });
+    this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#life.suspend(cause, problem) });
     this.#failures = new FailedRequests({
       server, pending: this.#pending, circuit: this.#circuit, renewal: this.#renewal,
       isReady: () => this.isReady,
       transport: () => this.#life.transport,
       ping: () => this.ask('ping', {}, doubtMs),
       renew: () => this.#life.renew(),
-      lose: (problem) => this.#life.lose('connection', problem),
+      suspend: (problem) => this.#life.suspend('connection', problem),
       sendAgain: (id, pending) => this.#sendAgain(id, pending),
     });
     this.#inbound = new Inbound({
@@ -78,9 +78,9 @@ export class UpstreamConnection {
       opening: () => this.#opening(),
       up: () => this.#up(),
       ready: (introduction) => this.#ready(introduction),
-      lost: (problem, trouble) => this.#lost(problem, trouble),
+      lost: (problem, trouble, isResting) => this.#lost(problem, trouble, isResting),
       closed: () => this.#closed(),
-      hasHeld: () => this.#pending.hasHeld,
+      pending: this.#pending,
     });
   }
 
@@ -159,7 +159,7 @@ export class UpstreamConnection {
     const pending: PendingRequest = { method, params, context, reply, order: this.#pending.next(), dialect: greeting ?? this.#life.dialect, state: isHeld ? 'held' : 'sent' };
     this.#user.use(reply.session);
     const id = this.#pending.add(pending);
-    if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined)) this.#pending.settle(id, { kind: 'fault', fault: this.#unavailable() });
+    if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined)) this.#pending.settle(id, { kind: 'fault', fault: this.#notAvailable('upstream.unavailable', this.#life.problem) });
     else if (!isHeld) this.#send(id, pending); // C4
     return id;
   }
@@ -264,9 +264,10 @@ export class UpstreamConnection {
     observer.ready(introduction);
   }
 
-  #lost(problem: string, trouble: ServerTrouble | undefined): void {
+  #lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void {
     this.#held.take();
-    this.#end(problem);
+    if (isResting) this.#listen?.stop();
+    else this.#end(problem);
     this.#options.observer.lost(problem, trouble);
   }
 
@@ -277,13 +278,9 @@ export class UpstreamConnection {
 
   /** Ends all requests and questions. Questions come first, since none of them outlives its call here. */
   #end(problem: string): void {
-    const { server } = this.#options;
     this.#questions.clear('the connection to the server is closed');
     this.#listen?.stop();
-    for (const [id, { state }] of this.#pending.all()) {
-      const reason = state === 'held' ? 'upstream.unavailable' : 'upstream.lost';
-      this.#pending.settle(id, { kind: 'fault', fault: fault(reason, `server "${server}" is not available: ${problem}`, { server }) });
-    }
+    for (const [id, { state }] of this.#pending.all()) this.#pending.settle(id, { kind: 'fault', fault: this.#notAvailable(state === 'held' ? 'upstream.unavailable' : 'upstream.lost', problem) });
   }
 
   /** An error is an answer too. The outcome on a connection that was replaced meanwhile says nothing about this one. */
@@ -293,8 +290,8 @@ export class UpstreamConnection {
     return kind !== 'fault' || this.#life.transport !== transport;
   }
 
-  #unavailable(): GatewayFault {
+  #notAvailable(reason: 'upstream.unavailable' | 'upstream.lost', problem: string): GatewayFault {
     const { server } = this.#options;
-    return fault('upstream.unavailable', `server "${server}" is not available: ${this.#life.problem}`, { server });
+    return fault(reason, `server "${server}" is not available: ${problem}`, { server });
   }
 }

@@ -8,22 +8,25 @@ import { UpstreamConnection } from './connection.ts';
 import { OneStream } from './one-stream-under-test.ts';
 import { gatewayReply } from './pending-reply.ts';
 
-async function connect() {
+async function connect(backoffMs = 60_000) {
   const ready = Promise.withResolvers<void>();
   const lost: string[] = [];
-  let transport: OneStream | undefined;
+  const transports: OneStream[] = [];
   const connection = new UpstreamConnection({
     server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: false, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
-    createTransport: (observer) => (transport = new OneStream(observer)),
-    isExclusive: false, connectTimeoutMs: 5_000, backoff: { minMs: 60_000, maxMs: 60_000 },
-    wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
+    createTransport(observer) {
+      transports.push(new OneStream(observer));
+      return transports.at(-1) as OneStream;
+    },
+    isExclusive: false, connectTimeoutMs: 5_000, backoff: { minMs: backoffMs, maxMs: backoffMs },
+    wheel: new DeadlineWheel({ tickMs: 1, onFault: (error) => expect.fail(String(error)) }),
     log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
     observer: { ready: () => ready.resolve(), lost: (problem) => lost.push(problem), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
   });
   connection.start();
   await ready.promise;
   const begin = (outcomes: ExchangeOutcome[]): number => connection.request('tools/call', { name: 'act' }, { ...gatewayReply, session: newRequestKey(), settle: (outcome) => outcomes.push(outcome) }, { capabilities: {}, logLevel: undefined });
-  return { connection, transport: transport as OneStream, lost, begin };
+  return { connection, transports, transport: transports[0] as OneStream, lost, begin };
 }
 
 const refusals: readonly (readonly [string, RequestFailure])[] = [
@@ -45,11 +48,57 @@ it.each(refusals)('a call that its server has taken goes on while others %s, and
   await connection.stop();
 });
 
-it('a server that cannot be connected to is taken out of use at once, and what it had taken is lost', async () => {
+const broken: RequestFailure = { kind: 'refused', httpStatus: 500, problem: 'it answers HTTP 500' };
+
+it('a call that its server has taken goes on when the server is taken out of use for what it answers others, and new ones are refused', async () => {
+  const { connection, transport, lost, begin } = await connect();
+  const [taken, failed, refused]: [ExchangeOutcome[], ExchangeOutcome[], ExchangeOutcome[]] = [[], [], []];
+  const id = begin(taken);
+  for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
+  expect([failed.length, taken, lost.length, connection.isOpen]).toEqual([5, [], 1, false]);
+  begin(refused);
+  expect(refused).toMatchObject([{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }]);
+  transport.say({ id, result: { content: [] } });
+  expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
+  await connection.stop();
+});
+
+it('a server out of use is connected to again after a pause when it works on nothing any more, and is tried over the same connection when it does', async () => {
+  const { connection, transports, begin } = await connect(1);
+  const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
+  const id = begin(taken);
+  const trip = (): void => {
+    for (let count = 0; count < 5; count += 1) transports.at(-1)?.fail(begin(failed), broken);
+  };
+  trip();
+  expect(connection.isReady).toBe(false);
+  await expect.poll(() => connection.isReady).toBe(true);
+  expect([transports.length, taken]).toEqual([1, []]);
+  trip();
+  transports[0]?.say({ id, result: { content: [] } });
+  expect(taken.length).toBe(1);
+  await expect.poll(() => connection.isReady).toBe(true);
+  expect(transports.length).toBe(2);
+  await connection.stop();
+});
+
+it('a connection that breaks while its server is out of use ends what the server had taken', async () => {
   const { connection, transport, lost, begin } = await connect();
   const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
   begin(taken);
+  for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
+  transport.end();
+  expect([taken, lost.length, connection.isReady]).toMatchObject([[{ kind: 'fault', fault: { reason: 'upstream.lost' } }], 2, false]);
+  await connection.stop();
+});
+
+it('a server that cannot be connected to is taken out of use at once, and what it had taken goes on', async () => {
+  const { connection, transport, lost, begin } = await connect();
+  const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
+  const id = begin(taken);
   transport.fail(begin(failed), { kind: 'not-sent', problem: 'cannot connect' });
-  expect([lost, taken, failed]).toMatchObject([['cannot connect'], [{ kind: 'fault', fault: { reason: 'upstream.lost' } }], [{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }]]);
+  expect([lost, taken, failed, connection.isReady]).toMatchObject([['cannot connect'], [], [{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }], false]);
+  transport.say({ id, result: { content: [] } });
+  expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
   await connection.stop();
 });

@@ -23,8 +23,8 @@ export interface FailedRequestsOptions {
   readonly ping: () => Promise<ExchangeOutcome>;
   /** Opens a new session. */
   readonly renew: () => void;
-  /** Takes the connection out of use. */
-  readonly lose: (problem: string) => void;
+  /** Takes the server out of use, which could not be reached; what it works on goes on. */
+  readonly suspend: (problem: string) => void;
   readonly sendAgain: (id: number, pending: PendingRequest) => void;
 }
 
@@ -37,7 +37,7 @@ export class FailedRequests {
 
   /** @param isCurrent false when the failure comes from a transport that was replaced meanwhile. */
   failed(id: JsonRpcId, failure: RequestFailure, isCurrent: boolean): void {
-    const { server, pending: requests, circuit, renewal, isReady, lose } = this.#options;
+    const { server, pending: requests, circuit, renewal, isReady, suspend } = this.#options;
     const pending = requests.find(id);
     if (pending === undefined) return;
     if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && pending.dialect.hasSessions && (!isCurrent || !isReady() || renewal.take())) {
@@ -55,7 +55,7 @@ export class FailedRequests {
     this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
     // Credentials are shown with each request: what the server has taken goes on, whoever else is refused meanwhile.
     if (!isReady() || (isAboutCredentials(failure) && requests.hasSentCalls)) return;
-    if (failure.kind === 'not-sent') lose(failure.problem);
+    if (failure.kind === 'not-sent') suspend(failure.problem);
     else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) circuit.isWell();
     else circuit.failed(failure.problem);
   }

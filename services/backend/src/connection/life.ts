@@ -9,6 +9,7 @@ import type { Transport, TransportObserver } from '../transport/transport.ts';
 import { troubleIn } from '../transport/trouble.ts';
 import type { ConnectionOptions } from './connection-options.ts';
 import { connectionMachine, type ConnectionContext, type ConnectionEvent } from './machine.ts';
+import type { PendingRequests } from './pending-requests.ts';
 import { subjectOf } from './request-failure.ts';
 
 /** What the connection does when its state changes. */
@@ -24,13 +25,15 @@ export interface LifePort {
   up(): void;
   /** The handshake has succeeded, and the machine's state already says so. */
   ready(introduction: ServerIntroduction): void;
-  lost(problem: string, trouble: ServerTrouble | undefined): void;
+  /** @param isResting whether the transport stays, and answers to what the server works on still come. */
+  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void;
   closed(): void;
-  /** Whether requests wait for the next transport. */
-  hasHeld(): boolean;
+  readonly pending: Pick<PendingRequests, 'hasHeld' | 'hasSentCalls'>;
 }
 
 const retiredTransportMs = 30_000;
+/** What operators are shown of the machine's states. */
+const shownStates = { idle: 'idle', connecting: 'connecting', negotiating: 'connecting', ready: 'ready', resting: 'backoff', backoff: 'backoff', asleep: 'asleep', stopped: 'stopped' } as const;
 
 export class ConnectionLife {
   readonly #options: ConnectionOptions;
@@ -39,7 +42,7 @@ export class ConnectionLife {
   #transport: Transport | undefined;
   /** Resolves when the previous transport is closed, which an exclusive transport waits for. */
   #closing: Promise<void>;
-  /** When the server is to be tried again; set while the machine is in `backoff`. */
+  /** When the server is to be tried again; set while the machine is in `backoff` or `resting`. */
   #retry: Deadline | undefined;
   /** When earlier failures no longer count because the connection has been ready for long; set while the machine is in `ready`. */
   #settling: Deadline | undefined;
@@ -70,7 +73,7 @@ export class ConnectionLife {
       this.#actor.subscribe(({ value, context: { trouble } }) => {
         // A server that talks to nobody without a sign-in is tried again and again, and is not down.
         const isWaiting = value !== 'ready' && value !== 'asleep' && value !== 'stopped' && trouble === 'credentials' && options.wantsSignIn?.() === true;
-        options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : value === 'negotiating' ? 'connecting' : value);
+        options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : shownStates[value]);
       });
     }
   }
@@ -138,16 +141,23 @@ export class ConnectionLife {
     this.#actor.send({ type: 'session.gone' });
   }
 
-  /** Takes the server out of use. */
+  /** The connection is of no use any more. */
   lose(cause: CircuitCause, problem: string, trouble?: ServerTrouble): void {
     const { value } = this.#actor.getSnapshot();
-    if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating'))) return;
+    if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating' && value !== 'resting'))) return;
     this.#actor.send({ type: 'lost', cause, problem, trouble });
+  }
+
+  /** Takes a server out of use whose requests fail. The connection is closed, unless the server works on other calls, whose answers come over it. */
+  suspend(cause: CircuitCause, problem: string): void {
+    if (this.isReady && this.#port.pending.hasSentCalls && cause !== 'silence') this.#actor.send({ type: 'rest', cause, problem });
+    else this.lose(cause, problem);
   }
 
   /** Closes the connection and runs a handshake again. @param isAtOnce without the pause that follows a failure. */
   reconnect(problem: string, isAtOnce: boolean): void {
-    if (this.isReady) this.lose(isAtOnce ? 'connection' : 'faults', problem);
+    const { value } = this.#actor.getSnapshot();
+    if (value === 'ready' || value === 'resting') this.#actor.send({ type: 'lost', cause: isAtOnce ? 'connection' : 'faults', problem });
     if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
     this.#retry?.cancel();
     this.#actor.send({ type: 'credentials.changed' });
@@ -222,8 +232,8 @@ export class ConnectionLife {
 
   #announceLost({ isUp, problem, trouble }: ConnectionContext, event: ConnectionEvent): void {
     const { metrics, server } = this.#options;
-    if (event.type === 'lost') metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
-    this.#port.lost(problem, trouble);
+    if (event.type === 'lost' || event.type === 'rest') metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
+    this.#port.lost(problem, trouble, event.type === 'rest');
   }
 
   #closeTransport(): void {
@@ -235,7 +245,7 @@ export class ConnectionLife {
       this.#options.log.debug({ err: error }, 'closing the transport failed');
     });
     // Requests that were sent at the same moment as the one that met the 404 are about to meet it too.
-    if (this.#port.hasHeld() && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
+    if (this.#port.pending.hasHeld && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
     else this.#closing = close();
   }
 
@@ -243,6 +253,9 @@ export class ConnectionLife {
     const delayMs = backoffMs(failures, this.#options.backoff, Math.random());
     this.#options.log.warn({ problem, retryInMs: delayMs }, 'server is not available');
     if (this.#options.isBase) this.#options.diary?.note(`not available: ${problem}`);
-    this.#retry = this.#options.wheel.schedule(delayMs, () => this.#actor.send({ type: 'retry.due' }));
+    this.#retry = this.#options.wheel.schedule(delayMs, () => {
+      const isStillWorking = this.#actor.getSnapshot().value === 'resting' && this.#port.pending.hasSentCalls;
+      this.#actor.send({ type: isStillWorking ? 'rested' : 'retry.due' });
+    });
   }
 }

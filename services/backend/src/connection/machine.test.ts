@@ -4,6 +4,7 @@ import { getNextTransitions, initialTransition, transition } from 'xstate';
 import { connectionMachine, type ConnectionEvent } from './machine.ts';
 
 const lost: ConnectionEvent = { type: 'lost', cause: 'connection', problem: 'gone' };
+const rest: ConnectionEvent = { type: 'rest', cause: 'faults', problem: 'it fails' };
 
 /** Walks the machine without running an effect. */
 function walk(...events: ConnectionEvent[]) {
@@ -25,6 +26,11 @@ describe('the upstream connection machine', () => {
     ['connects again when the retry is due', [...toReady, lost, { type: 'retry.due' }], 'connecting', ['cancelRetry', 'openTransport']],
     ['connects at once when only its session is gone', [...toReady, { type: 'session.gone' }], 'connecting', ['cancelSettling', 'closeTransport', 'openTransport']],
     ['stays in back-off when it is lost again', [...toReady, lost, lost], 'backoff', []],
+    ['keeps its transport when it rests', [...toReady, rest], 'resting', ['cancelSettling', 'announceLost', 'scheduleRetry']],
+    ['is ready again when it has rested', [...toReady, rest, { type: 'rested' }], 'ready', ['cancelRetry', 'scheduleSettling', 'announceReady']],
+    ['connects again when it works on nothing after its rest', [...toReady, rest, { type: 'retry.due' }], 'connecting', ['cancelRetry', 'closeTransport', 'openTransport']],
+    ['backs off when it is lost at rest', [...toReady, rest, lost], 'backoff', ['cancelRetry', 'announceLost', 'closeTransport', 'scheduleRetry']],
+    ['closes its transport when stopped at rest', [...toReady, rest, { type: 'stop' }], 'stopped', ['cancelRetry', 'closeTransport']],
     ['closes its transport when it falls asleep', [...toReady, { type: 'doze' }], 'asleep', ['cancelSettling', 'closeTransport']],
     ['connects when it is woken', [...toReady, { type: 'doze' }, { type: 'wake' }], 'connecting', ['openTransport']],
     ['sleeps on when what it closed says that it is lost', [...toReady, { type: 'doze' }, lost], 'asleep', []],
@@ -55,11 +61,11 @@ describe('the upstream connection machine', () => {
 
   it('reaches every state, and none but the last is a dead end', () => {
     const paths = getShortestPaths(connectionMachine, {
-      events: [...toReady, lost, { type: 'session.gone' }, { type: 'retry.due' }, { type: 'doze' }, { type: 'wake' }, { type: 'stop' }],
+      events: [...toReady, lost, rest, { type: 'rested' }, { type: 'session.gone' }, { type: 'retry.due' }, { type: 'doze' }, { type: 'wake' }, { type: 'stop' }],
       serializeState: (state) => JSON.stringify(state.value),
     });
     const states = new Map(paths.map(({ state }) => [state.value as string, state]));
-    expect([...states.keys()].sort()).toEqual(['asleep', 'backoff', 'connecting', 'idle', 'negotiating', 'ready', 'stopped']);
+    expect([...states.keys()].sort()).toEqual(['asleep', 'backoff', 'connecting', 'idle', 'negotiating', 'ready', 'resting', 'stopped']);
     for (const [value, state] of states) {
       if (value !== 'stopped') expect(getNextTransitions(state as never).length).toBeGreaterThan(1);
     }

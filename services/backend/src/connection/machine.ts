@@ -9,10 +9,13 @@
  *                        |   v                          v  +-----------------+
  *                        backoff <--------------------------------------------
  *
+ *   `rest` leads from `ready` to `resting`: the server is out of use although it still works on calls, whose answers come over the connection that stays. After
+ *   the back-off `rested` leads from there to `ready` while it still does, and `retry.due` to `connecting`; `lost` leads to `backoff`.
+ *
  *   stop leads to `stopped` from everywhere. `settled` comes when it has been ready for a while. `doze` leads from `ready` to `asleep`, where nothing is
  *   connected and nothing is wrong, and `wake` from there to `connecting`.
  *
- * It is a circuit breaker too: closed in `ready`, open in `backoff`, and the next handshake is the attempt that decides.
+ * It is a circuit breaker too: closed in `ready`, open in `backoff` and `resting`, and the next handshake, or the next requests, are the attempt that decides.
  *
  * The machine is pure: effects are named here and given by `connection/connection.ts`; times and randomness stay outside.
  */
@@ -26,6 +29,8 @@ export type ConnectionEvent =
   | { readonly type: 'handshake.done' }
   | { readonly type: 'settled' }
   | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: ServerTrouble | undefined }
+  | { readonly type: 'rest'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: undefined }
+  | { readonly type: 'rested' }
   | { readonly type: 'session.gone' }
   | { readonly type: 'retry.due' }
   | { readonly type: 'credentials.changed' }
@@ -64,7 +69,7 @@ export const connectionMachine = setup({
     cancelRetry: unprovided('cancelRetry'),
     scheduleSettling: unprovided('scheduleSettling'),
     cancelSettling: unprovided('cancelSettling'),
-    noteProblem: assign(({ event, context }) => (event.type === 'lost' ? { problem: event.problem, trouble: event.trouble } : { problem: context.problem, trouble: context.trouble })),
+    noteProblem: assign(({ event, context: { problem, trouble } }) => (event.type === 'lost' || event.type === 'rest' ? { problem: event.problem, trouble: event.trouble } : { problem, trouble })),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
     forgetProblem: assign({ problem: '', trouble: undefined }),
     noteReady: assign({ wasReady: true, isUp: true }),
@@ -91,13 +96,18 @@ export const connectionMachine = setup({
     ready: {
       entry: ['forgetProblem', 'scheduleSettling', 'announceReady', 'noteReady'],
       exit: 'cancelSettling',
-      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' }, doze: 'asleep' },
+      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, rest: { target: 'resting', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' }, doze: 'asleep' },
     },
     backoff: {
       entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure', 'noteDown'],
       exit: 'cancelRetry',
       // With other credentials it has not failed so far, and requests wait for it (C4).
       on: { 'retry.due': 'connecting', 'credentials.changed': { target: 'connecting', actions: 'forgetProblem' }, 'lost': {} },
+    },
+    resting: {
+      entry: ['announceLost', 'scheduleRetry', 'countFailure', 'noteDown'],
+      exit: 'cancelRetry',
+      on: { rested: 'ready', 'retry.due': { target: 'connecting', actions: 'closeTransport' }, lost: { target: 'backoff', actions: 'noteProblem' } },
     },
     asleep: { entry: ['closeTransport', 'noteAsleep'], on: { wake: 'connecting', lost: {} } },
     stopped: { type: 'final', entry: 'closeTransport' },
