@@ -11,6 +11,7 @@ import { ApiServer, findApiServer, type KubernetesObject } from '../support/api-
 import { startGateway } from '../support/gateway.ts';
 import { root } from '../support/processes.ts';
 import { serversInPods } from './pods.ts';
+import { serviceAccountsAsCallers } from './service-accounts.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 
@@ -115,6 +116,8 @@ if (programs !== undefined) describe('with an API server of Kubernetes', () => {
   if (helm !== undefined) it('a server with a command runs in a pod of its own, restricted, for as long as somebody calls it', { timeout: 180_000 }, () => serversInPods(api, helm));
 
   if (helm !== undefined) it('what README.md and docs/kubernetes.md say to install, upgrade and apply is taken', { timeout: 180_000 }, () => documented(api, helm));
+
+  it('service accounts are callers: the cluster says whether their tokens are good, and which groups they are of', () => serviceAccountsAsCallers(api));
 
   it('servers come, change and go, also after the API server was gone; their status says what became of them', async () => {
     await using one = await Upstream.start({ tools: [tool('one')], onCall: (call) => call.answer(text('one')) });

@@ -70,6 +70,8 @@ async function build(): Promise<void> {
 }
 
 const adminToken = 'admin-token';
+/** The issuer of the tokens of service accounts; where no audience is named, they are for it. */
+export const clusterIssuer = 'https://test';
 
 export class ApiServer {
   readonly #programs: Programs;
@@ -106,7 +108,7 @@ export class ApiServer {
     const file = (name: string): string => join(this.#folder, name);
     const server = spawn(this.#programs.apiServer, [
       '--etcd-servers', `http://127.0.0.1:${client}`, '--secure-port', String(port), '--bind-address', '127.0.0.1', '--cert-dir', file('certificates'), '--service-cluster-ip-range', '10.0.0.0/24',
-      '--service-account-issuer', 'https://test', '--service-account-key-file', file('sa.pub'), '--service-account-signing-key-file', file('sa.key'),
+      '--service-account-issuer', clusterIssuer, '--service-account-key-file', file('sa.pub'), '--service-account-signing-key-file', file('sa.key'),
       '--authorization-mode', 'RBAC', '--token-auth-file', file('tokens'), '--disable-admission-plugins', 'ServiceAccount',
     ], { stdio: ['ignore', 'ignore', 'pipe'] });
     this.#server = server;
@@ -131,7 +133,7 @@ export class ApiServer {
   #kubeconfig(token: string): string {
     return JSON.stringify({
       'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: { token } }],
-      'clusters': [{ name: 'test', cluster: { 'server': `https://127.0.0.1:${this.#ports[0]}`, 'insecure-skip-tls-verify': true } }],
+      'clusters': [{ name: 'test', cluster: { 'server': this.address, 'insecure-skip-tls-verify': true } }],
     });
   }
 
@@ -175,9 +177,25 @@ export class ApiServer {
     return `${base}${resource.namespaced ? `/namespaces/${namespace ?? 'default'}` : ''}/${resource.name}${isNamed ? `/${name}` : ''}`;
   }
 
+  get address(): string {
+    return `https://127.0.0.1:${this.#ports[0]}`;
+  }
+
+  /** The file with the certificate of the authority that signed its own. */
+  get authorityFile(): string {
+    return join(this.#folder, 'certificates', 'apiserver.crt');
+  }
+
+  /** A token of a service account, for an hour. */
+  async tokenOf(namespace: string, serviceAccount: string, audience = clusterIssuer): Promise<string> {
+    const asked = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: [audience], expirationSeconds: 3_600 } };
+    const { status: { token } } = (await this.#ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, asked)) as { readonly status: { readonly token: string } };
+    return token;
+  }
+
   /** A kubeconfig file with the permissions of the service account, and its token. */
   async actAs(namespace: string, serviceAccount: string): Promise<{ readonly kubeconfig: string; readonly token: string }> {
-    const { status: { token } } = (await this.#ask('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccount}/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { audiences: ['https://test'], expirationSeconds: 3_600 } })) as { readonly status: { readonly token: string } };
+    const token = await this.tokenOf(namespace, serviceAccount);
     const kubeconfig = join(this.#folder, `${serviceAccount}.json`);
     await writeFile(kubeconfig, this.#kubeconfig(token));
     return { kubeconfig, token };
