@@ -5,7 +5,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { EraServer } from '../matrix/era-server.ts';
-import { fixturePath, type RunningProcess } from '../support/processes.ts';
+import { collectedMemoryOf } from '../support/metrics.ts';
+import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream } from '../support/upstream.ts';
 import { asked, counter, sdkClient, streamer, visitor, worker, type Run } from './clients.ts';
@@ -17,12 +18,6 @@ const sampleMs = 3_000;
 const megabyte = 1024 * 1024;
 /** More than in the middle third: session workers fill bounded tables in their first minute, 1 to 4 MB of it in the last third; a leak of 200 bytes for each message is 8 MB. */
 const allowedBytes = 7 * megabyte;
-
-/** Lets a process collect its garbage, for the n-th time. @returns how many bytes it still holds. */
-async function collected(process: RunningProcess, time: number): Promise<number> {
-  process.kill('SIGUSR2');
-  return Number((await process.line(new RegExp(`^collected ${time}: (\\d+) bytes$`)))[1]);
-}
 
 it('memory stays flat in every process', { timeout: (seconds + 120) * 1_000 }, async () => {
   await using upstream = await Upstream.start({
@@ -46,9 +41,9 @@ it('memory stays flat in every process', { timeout: (seconds + 120) * 1_000 }, a
   const clients = [worker, worker, sdkClient, streamer, asked, counter, visitor, visitor].map((work, index) => work(run, `${work.name}${index}`));
   const held = fleet.processes.map((): number[] => []);
   const samples = Math.floor((seconds * 1_000) / sampleMs);
-  for (let sample = 1; sample <= samples; sample += 1) {
+  for (let sample = 0; sample < samples; sample += 1) {
     await wait(sampleMs);
-    const bytes = await Promise.all(fleet.processes.map((process) => collected(process, sample)));
+    const bytes = await Promise.all(fleet.processes.map(collectedMemoryOf));
     for (const [index, each] of bytes.entries()) held[index]?.push(each);
   }
   over.abort();

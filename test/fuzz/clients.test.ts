@@ -11,7 +11,7 @@ import { EventSourceCarrier, StdioCarrier, WebSocketCarrier } from './duplex-car
 import { HttpCarrier, sendRaw } from './http-carriers.ts';
 import { HonestHttpServer } from './http-server.ts';
 import { Chooser, mangled, mutated } from './mutate.ts';
-import { expectSound, Failures, goesOn, Innocent, memoryOf, only, say, seed, testMs, timeouts } from './run.ts';
+import { expectSound, Failures, goesOn, Innocent, measured, memoryOf, only, say, seed, testMs, timeouts } from './run.ts';
 import { mutatedHeaders, validMessage } from './traffic.ts';
 
 const carriers = ['http', 'http', 'http', 'modern', 'modern', 'modern', 'raw', 'websocket', 'websocket', 'stdio', 'sse', 'http'] as const;
@@ -54,10 +54,10 @@ it.each(shapes)('mutated messages of clients get a result or an error from the t
   await using modern = await HonestHttpServer.start('2026-07-28');
   await using innocent = await Innocent.start();
   const servers = { legacy: { url: legacy.url, era: 'legacy' }, modern: { url: modern.url, era: 'modern' }, innocent: innocent.server };
-  await using gateway = await startGateway(shape, { timeouts, mcpServers: servers });
+  await using gateway = await startGateway(shape, { timeouts, mcpServers: servers }, measured);
   const stdioArgs = shape === 'embedded' ? [omnibusProgram, 'stdio', '--config', await writeConfig({ timeouts, mcpServers: { legacy: servers.legacy, modern: servers.modern } })] : [omnibusProgram, 'stdio', '--connect', gateway.url];
   await innocent.begin(gateway.url);
-  const before = memoryOf(gateway);
+  const before = await memoryOf(gateway);
   const failures = new Failures(`clients-${shape}`);
   const counts: Record<string, number> = { http: 0, modern: 0, raw: 0, websocket: 0, stdio: 0, sse: 0 };
 

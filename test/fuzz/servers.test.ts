@@ -11,7 +11,7 @@ import { HttpCarrier } from './http-carriers.ts';
 import { HostileServer, type Wire } from './hostile-network.ts';
 import { hostile } from './judge.ts';
 import { Chooser } from './mutate.ts';
-import { expectSound, Failures, goesOn, Innocent, memoryOf, say, seed, testMs, timeouts } from './run.ts';
+import { expectSound, Failures, goesOn, Innocent, measured, memoryOf, say, seed, testMs, timeouts } from './run.ts';
 import type { Era } from './server.ts';
 import { validMessage } from './traffic.ts';
 
@@ -36,9 +36,9 @@ it.each(shapes)('whatever servers say, each request gets one answer, and nobody 
       ...Object.fromEntries(servers.map(([name, server, wire]) => [name, { url: server.url, ...(wire === 'sse' ? { type: 'sse' } : {}), ...quick }])),
       ...Object.fromEntries((['2025-11-25', '2026-07-28'] as const).map((era) => [`pipe-${era.slice(0, 4)}`, { command: 'node', args: [fixturePath('hostile-stdio'), String(seed), era], ...quick, restart: { minDelay: '500ms', maxDelay: '3s' } }])),
     },
-  });
+  }, measured);
   await innocent.begin(gateway.url);
-  const before = memoryOf(gateway);
+  const before = await memoryOf(gateway);
   // Programs end often, and starting one takes as long as a hundred requests, so they get fewer.
   const names = [...wires, ...wires, ...wires].map(([name]) => name).concat('pipe-2025', 'pipe-2026');
   const failures = new Failures(`servers-${shape}`);

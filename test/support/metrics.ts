@@ -16,3 +16,14 @@ export async function metricsOf(process: RunningProcess): Promise<ReadonlyMap<st
 export function memoryOf(processes: readonly RunningProcess[]): Promise<number[]> {
   return Promise.all([...new Set(processes)].map(async (process) => (await metricsOf(process)).get('process_resident_memory_bytes') as number));
 }
+
+/** How often processes have collected their garbage. */
+const collections = new WeakMap<RunningProcess, number>();
+
+/** Bytes that a process holds after it has collected its garbage. The fixture `collected-memory` has to be loaded before its program. */
+export async function collectedMemoryOf(process: RunningProcess): Promise<number> {
+  const time = (collections.get(process) ?? 0) + 1;
+  collections.set(process, time);
+  process.kill('SIGUSR2');
+  return Number((await process.line(new RegExp(`^collected ${time}: (\\d+) bytes$`)))[1]);
+}
