@@ -70,7 +70,7 @@ it('where it is, no header says', async () => {
   const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/evil', 'x-forwarded-for': '10.0.0.1', 'forwarded': 'host=evil.example;proto=https', 'x-original-url': '/evil', 'x-forwarded-port': '666' };
   for (const path of ['/.well-known/oauth-authorization-server', authorize, '/device']) {
     const answer = await ask(path, { headers });
-    expect(`${JSON.stringify([...answer.headers])}${await answer.text()}`, path).not.toMatch(/evil|666/);
+    expect(`${JSON.stringify([...answer.headers])}${await answer.text()}`, path).not.toMatch(/evil|:666\b/);
   }
   expect(await (await ask('/.well-known/oauth-authorization-server', { headers })).json()).toMatchObject({ issuer: url, authorization_endpoint: `${url}/authorize` });
 });
