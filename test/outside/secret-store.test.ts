@@ -20,7 +20,7 @@ let plain: Upstream;
 const upstreamOf = ({ url }: Upstream, path?: string): object => ({ url, ...(path === undefined ? {} : { headers: { Authorization: `Bearer \${vault:${path}#key}` } }) });
 const configOf = (options: object, more: object = {}): object => ({
   log: { format: 'json', level: 'trace' },
-  secrets: { vault: { address: vault.address, appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' }, patience: '1s', ...options } },
+  secrets: { vault: { address: vault.address, appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' }, patience: '3s', ...options } },
   mcpServers: { one: upstreamOf(one, 'secret/one'), two: upstreamOf(two, 'kv/two'), plain: upstreamOf(plain), ...more },
 });
 const check = async (): Promise<string> => {

@@ -32,6 +32,8 @@ export class FakeVault {
   readonly broken = new Set<string>();
   /** Statuses of the next answers, before any other. */
   readonly failing: number[] = [];
+  /** Whether requests that nothing of the above answers are left without an answer. */
+  isSilent = false;
   isSealed = false;
   /** Seconds that tokens of logins live. */
   lifeSeconds = 3_600;
@@ -111,6 +113,7 @@ export class FakeVault {
     const header = (name: string): string | undefined => (typeof request.headers[name] === 'string' ? request.headers[name] : undefined);
     const token = header('x-vault-token');
     const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString()) as Fields;
+    if (this.isSilent && this.failing.length === 0) return;
     const [status, answer] = this.#answer(path, { token, body, version: url.searchParams.get('version') });
     response.writeHead(status, { 'content-type': 'application/json' }).end(answer === undefined ? '' : JSON.stringify(answer));
     this.asked.add({ path, token, namespace: header('x-vault-namespace'), status });

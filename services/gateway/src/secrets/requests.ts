@@ -38,6 +38,14 @@ interface Answer {
   readonly body: JsonObject;
 }
 
+/** Why a question got no answer, and after what time it may be asked again. `isCut`: it had less time than one has, as patience ended. */
+interface Failure {
+  readonly problem: string;
+  readonly again: boolean;
+  readonly afterMs: number;
+  readonly isCut?: boolean;
+}
+
 interface Question {
   readonly method?: 'GET' | 'POST';
   readonly token?: string | undefined;
@@ -61,7 +69,7 @@ export class StoreRequests implements AsyncDisposable {
   /** @throws {StoreProblem} when the file of the authority cannot be read. */
   constructor(target: StoreTarget) {
     this.#target = target;
-    this.#giveUpAt = Date.now() + target.patienceMs;
+    this.#giveUpAt = performance.now() + target.patienceMs;
     this.#agent = new Agent({ connections: 8, connect: { timeout: target.timeoutMs, ...(target.caFile === undefined ? {} : { ca: authorities(target.caFile) }) } });
   }
 
@@ -72,27 +80,30 @@ export class StoreRequests implements AsyncDisposable {
    * @throws {StoreProblem} when patience has ended.
    */
   async ask(path: string, question: Question = {}): Promise<Answer> {
+    let reason: string | undefined;
     for (let failures = 0; ; failures += 1) {
-      if (this.#lost !== undefined && Date.now() >= this.#giveUpAt) throw this.#lost;
+      if (this.#lost !== undefined && performance.now() >= this.#giveUpAt) throw this.#lost;
       const tried = await this.#try(path, question);
       if ('status' in tried) return tried;
+      if (reason === undefined || tried.isCut !== true) reason = tried.problem;
       const pause = Math.max(backoffMs(failures, pauses, Math.random()), tried.afterMs);
-      if (tried.again && Date.now() + pause < this.#giveUpAt) {
+      if (tried.again && performance.now() + pause < this.#giveUpAt) {
         await delay(pause);
         continue;
       }
-      const problem = new StoreProblem('passing', `the secret store at ${this.#target.address} ${tried.problem}`);
+      const problem = new StoreProblem('passing', `the secret store at ${this.#target.address} ${reason}`);
       if (tried.again) this.#lost = problem;
       throw problem;
     }
   }
 
-  async #try(path: string, { method = 'GET', token, body }: Question): Promise<Answer | { readonly problem: string; readonly again: boolean; readonly afterMs: number }> {
-    const { address, namespace, timeoutMs } = this.#target;
-    const limitMs = Math.max(1, Math.min(timeoutMs, this.#giveUpAt - Date.now()));
+  async #try(path: string, { method = 'GET', token, body }: Question): Promise<Answer | Failure> {
+    const { address, namespace, timeoutMs, patienceMs } = this.#target;
+    const leftMs = Math.max(1, Math.floor(this.#giveUpAt - performance.now()));
+    const isCut = leftMs < timeoutMs;
     try {
       const answer = await send(`${address.replace(/\/+$/, '')}/v1/${path}`, {
-        method, dispatcher: this.#agent, signal: AbortSignal.timeout(limitMs),
+        method, dispatcher: this.#agent, signal: AbortSignal.timeout(isCut ? leftMs : timeoutMs),
         headers: { 'accept': 'application/json', 'x-vault-request': 'true', ...(namespace === undefined ? {} : { 'x-vault-namespace': namespace }), ...(token === undefined ? {} : { 'x-vault-token': token }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
@@ -106,7 +117,8 @@ export class StoreRequests implements AsyncDisposable {
       if (error instanceof TooLarge) return { problem: `answers with more than ${maxBytes} bytes`, again: false, afterMs: 0 };
       const { name, code } = error as NodeJS.ErrnoException;
       if (code !== undefined && distrusted.test(code)) return { problem: `shows a certificate that is not trusted (${code}): secrets.vault.caFile names its authority`, again: false, afterMs: 0 };
-      return { problem: name === 'TimeoutError' ? `did not answer within ${limitMs} ms` : `cannot be reached (${code ?? name})`, again: true, afterMs: 0 };
+      if (name === 'TimeoutError') return { problem: `did not answer within ${isCut ? `${patienceMs} ms, which is secrets.vault.patience` : `${timeoutMs} ms`}`, again: true, afterMs: 0, isCut };
+      return { problem: `cannot be reached (${code ?? name})`, again: true, afterMs: 0 };
     }
   }
 

@@ -172,6 +172,15 @@ it('a store that cannot answer for a moment is asked again', async () => {
   expect(await read(['secret/a#key'])).toEqual(['two']);
 });
 
+it('a store that gave a reason and then no answer is told by its reason, and one without any by how long it was waited for', async () => {
+  const store = `the secret store at ${vault.address}`;
+  vault.failing.push(503);
+  vault.isSilent = true;
+  expect(await read(['secret/a#key'], { options: impatient })).toEqual([`${store} is sealed or under maintenance (503): unseal it`]);
+  expect(await read(['secret/a#key'], { options: impatient })).toEqual([`${store} did not answer within 1000 ms, which is secrets.vault.patience`]);
+  expect(await read(['secret/a#key'], { options: { ...impatient, timeout: '100ms' } })).toEqual([`${store} did not answer within 100 ms`]);
+});
+
 it('a store that sends requests elsewhere is not followed', async () => {
   vault.failing.push(307);
   expect((await read(['secret/a#key']))[0]).toMatch(/sends requests elsewhere \(307\), where the token is not sent/);
