@@ -3,6 +3,7 @@ import { DeadlineWheel } from '@omnibus/lifecycle';
 import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Era } from '../dialect/modern/discovery.ts';
+import { Diary } from '../transport/diary.ts';
 import type { RequestFailure } from '../transport/transport.ts';
 import { UpstreamConnection } from './connection.ts';
 import { OneStream } from './one-stream-under-test.ts';
@@ -12,21 +13,25 @@ async function connect(backoffMs = 60_000) {
   const ready = Promise.withResolvers<void>();
   const lost: string[] = [];
   const transports: OneStream[] = [];
+  const metrics = new Metrics({ processMetrics: false });
+  const diary = new Diary();
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: false, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: false, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: true, diary, era: new Era('legacy'), toolSchema: () => undefined,
     createTransport(observer) {
       transports.push(new OneStream(observer));
       return transports.at(-1) as OneStream;
     },
     isExclusive: false, connectTimeoutMs: 5_000, backoff: { minMs: backoffMs, maxMs: backoffMs },
     wheel: new DeadlineWheel({ tickMs: 1, onFault: (error) => expect.fail(String(error)) }),
-    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
+    log: createLogger({ level: 'silent', format: 'json' }), metrics,
     observer: { ready: () => ready.resolve(), lost: (problem) => lost.push(problem), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
   });
   connection.start();
   await ready.promise;
   const begin = (outcomes: ExchangeOutcome[]): number => connection.request('tools/call', { name: 'act' }, { ...gatewayReply, session: newRequestKey(), settle: (outcome) => outcomes.push(outcome) }, { capabilities: {}, logLevel: undefined });
-  return { connection, transports, transport: transports[0] as OneStream, lost, begin };
+  /** How often the connection was opened again. */
+  const restarts = async (): Promise<number> => Number(/^omnibus_upstream_restarts_total\{server="one"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);
+  return { connection, transports, transport: transports[0] as OneStream, lost, begin, restarts, diary };
 }
 
 const refusals: readonly (readonly [string, RequestFailure])[] = [
@@ -64,7 +69,7 @@ it('a call that its server has taken goes on when the server is taken out of use
 });
 
 it('a server out of use is connected to again after a pause when it works on nothing any more, and is tried over the same connection when it does', async () => {
-  const { connection, transports, begin } = await connect(1);
+  const { connection, transports, begin, restarts, diary } = await connect(1);
   const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
   const id = begin(taken);
   const trip = (): void => {
@@ -73,12 +78,13 @@ it('a server out of use is connected to again after a pause when it works on not
   trip();
   expect(connection.isReady).toBe(false);
   await expect.poll(() => connection.isReady).toBe(true);
-  expect([transports.length, taken]).toEqual([1, []]);
+  expect([transports.length, taken, await restarts()]).toEqual([1, [], 0]);
   trip();
   transports[0]?.say({ id, result: { content: [] } });
   expect(taken.length).toBe(1);
   await expect.poll(() => connection.isReady).toBe(true);
-  expect(transports.length).toBe(2);
+  expect([transports.length, await restarts()]).toEqual([2, 1]);
+  expect(diary.lines.map(({ text }) => text).filter((text) => !text.startsWith('not available'))).toEqual(['connected', 'in use again', 'connected']);
   await connection.stop();
 });
 

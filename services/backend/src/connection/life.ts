@@ -60,7 +60,7 @@ export class ConnectionLife {
       actions: {
         openTransport: () => this.#openTransport(),
         shakeHands: () => this.#shakeHands(),
-        announceReady: ({ context }) => this.#announceReady(context.wasReady),
+        announceReady: ({ context, event }) => this.#announceReady(context.wasReady, event),
         announceLost: ({ context, event }) => this.#announceLost(context, event),
         closeTransport: () => this.#closeTransport(),
         scheduleRetry: ({ context }) => this.#scheduleRetry(context),
@@ -213,10 +213,11 @@ export class ConnectionLife {
     );
   }
 
-  #announceReady(wasReady: boolean): void {
+  #announceReady(wasReady: boolean, { type }: ConnectionEvent): void {
     const { isBase, metrics, server, diary } = this.#options;
-    if (isBase) diary?.note('connected');
-    if (wasReady && isBase) metrics.upstream.restarted(server);
+    const hasRested = type === 'rested';
+    if (isBase) diary?.note(hasRested ? 'in use again' : 'connected');
+    if (wasReady && isBase && !hasRested) metrics.upstream.restarted(server);
     this.#hasState = this.#transport?.hasState;
     this.#port.up();
     // Effects run before the machine's new state can be read, and listeners may send requests at once.
