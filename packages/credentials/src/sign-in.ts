@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { Challenge } from './challenge.ts';
 import { discover } from './discovery.ts';
+import type { Claim } from './lease.ts';
 import { CredentialProblem, type Fetch } from './outbound.ts';
 import { forgetRegistration, registeredAt, type WantedRegistration } from './registration.ts';
 import { scopeUnion } from './scopes.ts';
@@ -48,8 +49,8 @@ export interface Connection {
   readonly since: number;
   /** The user's name, as his own sign-in gives it, for showing to people. */
   readonly owner?: string | undefined;
-  /** The attempt that is refreshing the tokens, and the time until which no other attempt begins. */
-  readonly refreshing?: { readonly by: string; readonly until: number } | undefined;
+  /** The attempt that is refreshing the tokens. */
+  readonly refreshing?: Claim | undefined;
 }
 
 /** A sign-in that was begun and not finished. */

@@ -67,6 +67,8 @@ class StrictIssuer {
 class SlowStore extends FileStore {
   held: Promise<void> | undefined;
   isAway = false;
+  /** Whether nothing can be read. */
+  isUnreadable = false;
 
   override async update(key: string, value: string, revision: number): Promise<number> {
     if (this.isAway) throw new Error('the store cannot be reached');
@@ -75,6 +77,7 @@ class SlowStore extends FileStore {
 
   override async get(key: string): ReturnType<FileStore['get']> {
     const { held } = this;
+    if (this.isUnreadable) throw new Error('the store cannot be read');
     const read = await super.get(key);
     await held;
     return read;

@@ -189,3 +189,21 @@ it('what somebody has ended is shown no more by whoever has shown it', async () 
   await vault.remove(place);
   expect([await one.changed(), await one.ask()]).toEqual(['gone', {}]);
 });
+
+it('what could not be read after it was changed is used no more, and what it was tells the change once it can be read', async () => {
+  const { vault, store, at } = await ground(Date.now() + 3_600_000);
+  const kept = await vault.get<Connection>(place);
+  const one = at(url);
+  await one.ask();
+  await vault.remove(place);
+  store.isUnreadable = true;
+  await expect(one.changed()).rejects.toThrow('cannot be read');
+  await expect(one.ask()).rejects.toThrow('cannot be read');
+  store.isUnreadable = false;
+  expect([await one.changed(), await one.ask()]).toEqual(['gone', {}]);
+  await vault.put(place, issuer, kept?.value);
+  store.isUnreadable = true;
+  await expect(one.changed()).rejects.toThrow('cannot be read');
+  store.isUnreadable = false;
+  expect([await one.changed(), await one.ask()]).toEqual(['new', { authorization: 'Bearer access-0' }]);
+});

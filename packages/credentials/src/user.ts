@@ -8,6 +8,7 @@ import { randomUUID, type JsonWebKey } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Challenge } from './challenge.ts';
 import { Changes } from './changes.ts';
+import { Leases, newClaim } from './lease.ts';
 import { MovedServer } from './moved-server.ts';
 import type { Fetch } from './outbound.ts';
 import { connectionAt, type Connection } from './sign-in.ts';
@@ -34,8 +35,6 @@ export interface UserTokensOptions {
   readonly asked: (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void;
 }
 
-/** Time within which a process that has claimed a refresh token must have used it. */
-const leaseMs = 15_000;
 /** Time within which refreshed tokens are stored before they are used. */
 const storeMs = 1_000;
 const nobody: SentHeaders = Object.freeze({});
@@ -59,6 +58,7 @@ export class UserTokens implements HeaderSource {
   readonly #pause = new Pause();
   /** Changes of the stored record: what was read before the last one is outdated, and callers wait for another process to write new tokens. */
   readonly #changes = new Changes();
+  readonly #leases = new Leases();
   readonly #moved: MovedServer;
 
   constructor(options: UserTokensOptions) {
@@ -85,10 +85,17 @@ export class UserTokens implements HeaderSource {
     return held === undefined || Date.now() >= held.until ? undefined : held.headers;
   }
 
-  /** Called when the stored record has changed. @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed. */
+  /**
+   * Called when the stored record has changed.
+   * @returns `new` when there are tokens that were missing before, `gone` when the tokens in use were removed.
+   * @throws {Error} when the record cannot be read. What was read before is used no more, and the change is to be reported again.
+   */
   async changed(): Promise<'new' | 'gone' | 'same'> {
     this.#changes.note();
-    const kept = await this.#kept();
+    const kept = await this.#kept().catch((error: unknown) => {
+      if (this.#held !== undefined) this.#held = { ...this.#held, until: 0 };
+      throw error;
+    });
     const tokens = kept?.value.tokens;
     const shown = this.#held?.headers['authorization'];
     if (kept === undefined || tokens === undefined) {
@@ -217,14 +224,15 @@ export class UserTokens implements HeaderSource {
       const { tokens, refreshing, issuer, server, client, resource, proofKey } = value;
       if (tokens?.accessToken !== refused) return this.#hold(value);
       if (tokens?.refreshToken === undefined) break;
-      if (refreshing !== undefined && refreshing.by !== by && Date.now() < refreshing.until) {
+      const leftMs = refreshing === undefined || refreshing.by === by ? 0 : this.#leases.leftMs(refreshing, revision);
+      if (leftMs > 0) {
         // A change since the record was read may be the one that is waited for.
-        if (changes === this.#changes.count) await this.#changes.next(refreshing.until - Date.now());
+        if (changes === this.#changes.count) await this.#changes.next(leftMs);
         continue;
       }
       const paused = this.#pause.problem(refused);
       if (paused !== undefined) throw paused;
-      const leased = await vault.update(place, issuer, { ...value, refreshing: { by, until: Date.now() + leaseMs } } satisfies Connection, revision);
+      const leased = await vault.update(place, issuer, { ...value, refreshing: newClaim(by) } satisfies Connection, revision);
       if (leased === undefined) continue;
       const identity = asConfigured(this.#options.client, client);
       try {
