@@ -1,13 +1,14 @@
 /** In whose name the servers of one process are called. The vault is opened when the first server is used at which users sign in themselves. */
 import { subjects, type Bus } from '@omnibus/bus';
 import { isOfUsers, type ServerConfig } from '@omnibus/config';
-import { CredentialProblem, TokenReceiver, type Vault } from '@omnibus/credentials';
+import { CredentialProblem, TokenReceiver, type Place, type Vault } from '@omnibus/credentials';
 import { parseServerName, type CallerTokenReply, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../transport/agents.ts';
 import type { AskEdge } from '../transport/credentials/caller-accounts.ts';
 import { credentialsOf, UserCredentials, type ServerCredentials } from '../transport/credentials/server-credentials.ts';
 import { SignIns } from '../transport/credentials/sign-ins.ts';
+import { HandledChanges } from './handled-changes.ts';
 
 /** What is needed to call servers in the name of users. */
 export interface UserOptions {
@@ -118,25 +119,31 @@ export class Accounts {
     const { bus, log, users: { openVaults, base, show, ready }, adapterOf } = this.#options;
     const { connections: vault, passing } = await openVaults();
     const signIns = new SignIns({ bus, log, vault, passing, base, show, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => adapterOf(server)?.credentialsChanged(principal) });
-    const watch = await vault.watch(({ purpose, server, principal }) => {
-      if (purpose === 'connection') adapterOf(server)?.credentialsChanged(principal as Principal).catch((error: unknown) => log.error({ err: error, server }, 'what a user has connected could not be taken up'));
+    const connected = new HandledChanges<Place>({
+      handle: async ({ server, principal }) => adapterOf(server)?.credentialsChanged(principal as Principal),
+      failed: (error, { server }) => log.error({ err: error, server }, 'what a user has connected could not be taken up, and is tried again'),
     });
-    const codes = await passing.watch(({ purpose, server, principal }) => {
-      if (purpose !== 'pending') return;
-      const failed = (error: unknown): void => log.error({ err: error, server }, 'it could not be found out whether a sign-in waits for its code');
-      signIns.isCodeWanted(parseServerName(server), principal as Principal).then((isWanted) => (isWanted ? adapterOf(server)?.calls.signIns.codeWanted(principal as Principal) : undefined)).catch(failed);
+    const confirmed = new HandledChanges<Place>({
+      handle: async ({ server, principal }) => {
+        const adapter = adapterOf(server);
+        if (adapter !== undefined && await signIns.isCodeWanted(parseServerName(server), principal as Principal)) adapter.calls.signIns.codeWanted(principal as Principal);
+      },
+      failed: (error, { server }) => log.error({ err: error, server }, 'it could not be found out whether a sign-in waits for its code, and is tried again'),
     });
+    const watch = await vault.watch((place) => (place.purpose === 'connection' ? connected.note(place) : undefined));
+    const codes = await passing.watch((place) => (place.purpose === 'pending' ? confirmed.note(place) : undefined));
+    const close = (): void => {
+      for (const each of [watch, codes, connected, confirmed]) each.close();
+    };
     const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' }).catch((error: unknown) => {
-      watch.close();
-      codes.close();
+      close();
       throw error;
     });
     ready?.(signIns);
     return {
       vault, signIns,
       stop: async () => {
-        watch.close();
-        codes.close();
+        close();
         await heard.drain();
       },
     };
