@@ -84,6 +84,17 @@ it('names that a proxy writes in UTF-8 are the names of the configuration, and o
   expect(verdict('Müller')).toMatchObject({ subject: 'Müller' });
 });
 
+it('a proxy names nobody, no group and no tenant by a text with control characters, in whatever encoding', async () => {
+  authenticator = await Authenticator.open({ ...none, proxy: { addresses: ['198.51.100.1'], userHeader: 'x-user', groupsHeader: 'x-groups', tenantHeader: 'x-tenant' }, warn: () => undefined });
+  const known = authenticator;
+  const by = (changed: Readonly<Record<string, string>>): Verdict => known.authenticate({ headers: { 'x-user': 'ann', 'x-groups': 'staff', 'x-tenant': 'acme', ...changed }, rawHeaders: [] }, { url: '/mcp', endpoint: rootEndpoint, peer: '198.51.100.1', address: () => '' }) as Verdict;
+  expect(by({})).toMatchObject({ subject: 'ann', groups: ['staff'], tenant: 'acme' });
+  const wire = (text: string): string => Buffer.from(text).toString('latin1');
+  for (const header of ['x-user', 'x-groups', 'x-tenant']) {
+    for (const strange of ['a\tb', 'a\u007Fb', 'a\u009Bb', wire('a\u009Bb'), wire('a\u2028b')]) expect(by({ [header]: strange }), JSON.stringify([header, strange])).toMatchObject({ fault: { reason: 'auth.invalid' } });
+  }
+});
+
 it('a proxy that names tenants names one for everybody it lets through', async () => {
   authenticator = await Authenticator.open({ ...none, proxy: { addresses: ['198.51.100.1'], userHeader: 'x-user', tenantHeader: 'x-tenant' }, warn: () => undefined });
   const by = (headers: Readonly<Record<string, string>>): Facts | string => {

@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import { fault } from '@omnibus/protocol';
 import type { Request } from './credential.ts';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { isName } from './names.ts';
 
 export interface TrustedProxyOptions {
   /** Addresses and networks (`10.0.0.0/8`) of the proxy, compared with the other end of the connection, whatever any header says. */
@@ -17,12 +18,11 @@ export interface TrustedProxyOptions {
 
 /** The issuer of all users that a proxy names. */
 const proxyIssuer = 'omnibus:proxy';
-const maxUserBytes = 255;
+const maxNameBytes = 255;
 const maxGroups = 200;
 /** Bound on users whose facts are remembered, so that they are computed once; each is less than a kilobyte. */
 const maxKnown = 10_000;
-// oxlint-disable-next-line no-control-regex -- these characters are what it is about.
-const strange = /[\u0000-\u001F\u007F]/;
+const isOne = (name: unknown): name is string => typeof name === 'string' && name !== '' && isName(name) && Buffer.byteLength(name) <= maxNameBytes;
 /** Characters that are more than one byte in UTF-8. */
 const beyondAscii = /[\u0080-\u00FF]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -54,16 +54,16 @@ export class TrustedProxy {
     // If the client has sent such a header too, nobody can tell which one is the proxy's.
     const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
     const user = textOf(sent);
-    if (isTwice || typeof user !== 'string' || user === '' || strange.test(user) || Buffer.byteLength(user) > maxUserBytes) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
+    if (isTwice || !isOne(user)) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
     const said = groupsHeader === undefined ? undefined : textOf(headers[groupsHeader]);
     const tenant = tenantHeader === undefined ? undefined : textOf(headers[tenantHeader]);
-    if (tenantHeader !== undefined && (typeof tenant !== 'string' || tenant === '' || strange.test(tenant) || Buffer.byteLength(tenant) > maxUserBytes)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
+    if (tenantHeader !== undefined && !isOne(tenant)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
     // No header contains a line break.
     const key = `${user}\n${String(said)}\n${String(tenant)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
-    if (groups.length > maxGroups) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups`) };
+    if (groups.length > maxGroups || !groups.every(isName)) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups, or one by a text that is not printable`) };
     const name = { issuer: proxyIssuer, subject: user };
     const facts: Facts = {
       ...name, principal: principalOf(name, tenant as string | undefined), tenant: tenant as string | undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: undefined, key: undefined,
