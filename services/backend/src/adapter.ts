@@ -127,9 +127,9 @@ export class Adapter {
         this.#catalog.offers.opened(connection, introduction);
         changed(true);
       },
-      lost: (problem) => {
-        this.#options.log.warn({ problem, session, isOlder }, 'a connection besides the first was lost');
-        changed(false);
+      lost: (problem, _trouble, isResting) => {
+        this.#options.log.warn({ problem, session, isOlder }, `a connection besides the first was ${isResting ? 'taken out of use' : 'lost'}`);
+        if (!isResting) changed(false);
       },
       notification: (method, params, only) => this.#words.hear(connection, method, params, only),
       askedUnnamed: () => this.#pool.asksUnnamed(),

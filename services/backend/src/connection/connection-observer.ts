@@ -4,7 +4,8 @@ import type { Progress } from './progress.ts';
 
 export interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
-  lost(problem: string, trouble: ServerTrouble | undefined): void;
+  /** @param isResting whether the connection stays, although the server is out of use: answers to what it works on still come. */
+  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
    * @param session the only session that it can concern, if that is certain.

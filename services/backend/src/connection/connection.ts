@@ -268,7 +268,7 @@ export class UpstreamConnection {
     this.#held.take();
     if (isResting) this.#listen?.stop();
     else this.#end(problem);
-    this.#options.observer.lost(problem, trouble);
+    this.#options.observer.lost(problem, trouble, isResting);
   }
 
   #closed(): void {
