@@ -49,6 +49,16 @@ class ToolMeter {
   seconds = 0;
 }
 
+/** What a server has to do now. */
+export interface UpstreamLoad {
+  readonly running: number;
+  /** Calls that wait for a place. */
+  readonly waiting: number;
+  /** Calls that wait until their user has signed in. */
+  readonly signIns: number;
+  readonly connections: number;
+}
+
 export class UpstreamMetrics extends Instruments {
   readonly #calls = this.counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', ['server', 'result']);
   readonly #callSeconds = this.histogram('omnibus_upstream_call_duration_seconds', 'Time from the arrival of a call at the backend to its end, including the wait for a place.', ['server']);
@@ -70,6 +80,7 @@ export class UpstreamMetrics extends Instruments {
   readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.', []);
   readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that clients are not shown because their definitions differ from the approved ones.', ['server']);
   readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen to differ from the approved ones, by effect: held back (held), shown with the approved texts (old-words), or shown as they are (shown).', ['server', 'effect']);
+  readonly #signInWaiting = this.gauge('omnibus_sign_in_waiting_calls', 'Calls that wait until their user has signed in at the server: 1,000 at most, and 250 of one user. Further ones are answered with the address of the sign-in.', ['server']);
   readonly #signInsWanted = this.gauge('omnibus_sign_ins_wanted', 'Users who have to sign in before a server shows them its tools, or in whose names it cannot be called, among those whose lists are known.', ['server']);
   readonly #vaultUnreadable = this.gauge('omnibus_vault_unreadable_connections', 'Connections of users to a server that cannot be decrypted because a key of the vault is missing.', ['server']);
   readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries of a server that are left out of its lists because they are invalid or exceed a limit.', ['server']);
@@ -158,9 +169,10 @@ export class UpstreamMetrics extends Instruments {
     this.#circuit.inc({ server, cause });
   }
 
-  load(server: ServerName, { running, waiting, connections }: { readonly running: number; readonly waiting: number; readonly connections: number }): void {
+  load(server: ServerName, { running, waiting, signIns, connections }: UpstreamLoad): void {
     this.#running.set({ server }, running);
     this.#waiting.set({ server }, waiting);
+    this.#signInWaiting.set({ server }, signIns);
     this.#connections.set({ server }, connections);
   }
 
@@ -206,6 +218,7 @@ export class UpstreamMetrics extends Instruments {
     for (const what of schemaProblems) this.#schemaProblems.remove({ server, what });
     this.#running.remove({ server });
     this.#waiting.remove({ server });
+    this.#signInWaiting.remove({ server });
     this.#connections.remove({ server });
     this.#leftOut.remove({ server });
     this.#held.remove({ server });

@@ -1,7 +1,7 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { CallCommand, CatalogRecord, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeId, JsonObject, Principal, ServerIntroduction, SessionKey } from '@omnibus/protocol';
-import type { Tap, Tracing } from '@omnibus/telemetry';
+import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
 import { SchemaChecks } from './call/schema-checks.ts';
@@ -221,8 +221,8 @@ export class Adapter {
     this.#gone.resolve();
   }
 
-  get load(): { readonly running: number; readonly waiting: number; readonly connections: number } {
-    return { running: this.calls.running, waiting: this.calls.waiting, connections: this.#pool.size };
+  get load(): UpstreamLoad {
+    return { running: this.calls.running, waiting: this.calls.waiting, signIns: this.calls.signIns.waiting, connections: this.#pool.size };
   }
 
   /** Whether the server keeps state for a caller: in a program behind this adapter, or in a connection of the caller's own. */

@@ -88,6 +88,17 @@ it('a wait ends with its call, with its time, and when the adapter leaves', asyn
   expect([made, reports.length]).toEqual([[], said]);
 });
 
+it('one user\'s calls do not take all places: the next of his is answered with the address at once, and another\'s waits', async () => {
+  const { begin, ended, signIns, close } = open();
+  const held = [];
+  for (let count = 0; count < 250; count += 1) held.push(await begin());
+  const [next, other] = [await begin(), await begin(ben)];
+  expect([ended.get(next.call), ended.get(other.call), ended.size, signIns.waiting]).toEqual([outcomeOf('the address'), undefined, 1, 251]);
+  close((held[0] as { readonly call: Call }).call);
+  const after = await begin();
+  expect([ended.has(after.call), signIns.waiting]).toEqual([false, 251]);
+});
+
 it('a client that opens addresses is asked first; without its consent the call ends, unless the user has signed in by then', async () => {
   const { begin, made, ended, signsIn, state } = open();
   state.answer = wait({ params: url });

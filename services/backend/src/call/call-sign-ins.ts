@@ -43,6 +43,8 @@ const reportMs = 5_000;
 const stepSize = 1e-6;
 /** Bound on waiting calls of one server; further ones are answered with the address at once. */
 const maxWaiting = 1_000;
+/** Bound on those of one user, so that nobody takes the places of others. */
+const maxWaitingOfOne = 250;
 /** Bound on the sign-ins that one call waits for: a server that demands more after each would have a user sign in for ever. */
 const maxWaits = 3;
 
@@ -54,6 +56,11 @@ export class CallSignIns {
 
   constructor(options: CallSignInsOptions) {
     this.#options = options;
+  }
+
+  /** Calls that wait. */
+  get waiting(): number {
+    return this.#waiting.size;
   }
 
   /** @returns false for a call that has ended as `given` says. */
@@ -119,7 +126,7 @@ export class CallSignIns {
       this.#again(call, wait.done);
       return;
     }
-    if (this.#isStopped || this.#waiting.size >= maxWaiting) {
+    if (this.#isStopped || this.#waiting.size >= maxWaiting || this.#waitingOf(call.command.context.principal) >= maxWaitingOfOne) {
       this.#end(call, wait.otherwise);
       return;
     }
@@ -129,6 +136,10 @@ export class CallSignIns {
     this.#report(waiting, 1);
     // The code may have come while the client was asked.
     void wait.isCodeWanted().then((isWanted) => (isWanted && this.#waiting.get(call) === waiting ? this.codeWanted(call.command.context.principal) : undefined), () => undefined);
+  }
+
+  #waitingOf(principal: Principal): number {
+    return [...this.#waiting.keys()].filter(({ command: { context } }) => context.principal === principal).length;
   }
 
   #report(waiting: Waiting, count: number): void {
