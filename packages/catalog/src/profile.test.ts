@@ -25,9 +25,8 @@ it.each([
 
 it('many stars and a long name take no longer than both are long', () => {
   const isShown = toolFilter({ tools: [`a/${'*x'.repeat(12)}*y`] });
-  const startedAt = performance.now();
+  // An expression that tries every split would not be done within the time that a test has.
   expect(isShown(`a/${'x'.repeat(20_000)}`)).toBe(false);
-  expect(performance.now() - startedAt).toBeLessThan(2_000);
 });
 
 it('what a server does not offer is in no selection, by its own names or globs', () => {

