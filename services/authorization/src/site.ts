@@ -110,6 +110,10 @@ export class Site {
     // The page for device codes shows the address of the program.
     request.headers['x-forwarded-for'] = address;
     const url = new URL(request.url ?? '/', publicUrl);
+    // To the library, an address with a slash at its end is the same; so that it is the same to every rule here, it has none from here on.
+    url.pathname = url.pathname.replace(/\/+$/, '');
+    const isTooLong = (request.url ?? '').length > maxAskedCharacters;
+    request.url = `${url.pathname}${url.search}`;
     response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
     const allowed = protocol.get(url.pathname);
     if (allowed !== undefined && request.method !== 'OPTIONS' && !allowed.split(', ').includes(String(request.method))) throw new NotAllowed(allowed);
@@ -121,11 +125,11 @@ export class Site {
     if (first === 'device' || url.pathname === devicePaths.authorization) return this.#device(exchange, url, library);
     if (url.pathname === '/register') return this.#register(exchange, library);
     if (url.pathname === '/token' && request.method === 'POST') return this.#token(exchange, library);
-    // The library also accepts HEAD, and a slash at the end of the path.
-    if (url.pathname.replace(/\/$/, '') === '/authorize') {
+    // The library also accepts HEAD.
+    if (url.pathname === '/authorize') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
-      if ((request.url ?? '').length > maxAskedCharacters) throw new Unwanted(414, `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`);
+      if (isTooLong) throw new Unwanted(414, `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`);
       if (url.searchParams.getAll('response_mode').includes('form_post')) throw new Unwanted(400, 'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script');
       request.url = this.#withScopes(url);
     }
@@ -202,7 +206,7 @@ export class Site {
   }
 
   #failed({ request, response }: Exchange, error: unknown): void {
-    if (response.headersSent || request.socket.destroyed) {
+    if (response.headersSent || response.destroyed) {
       response.destroy();
       return;
     }

@@ -45,7 +45,7 @@ async function keysOf(kind: 'short' | 'long'): Promise<number> {
   return count;
 }
 
-it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/authorize/', authorize.replace('?', '/?')], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
+it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/authorize/', authorize.replace('?', '/?')], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK'], ['GET', '/device/', '/device/'], ['GET', '/device//', '/device//?user_code=x'], ['GET', '/device/%2e', '/device/%2e']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
   const statuses: number[] = [];
   for (let count = 0; count < 70; count += 1) statuses.push((await ask(path, { method })).status);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);
@@ -53,11 +53,24 @@ it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['
   expect((await ask(path, { method })).status).toBeLessThan(400);
 });
 
+it('a page has the same headers, and no script, with a slash at the end of its address', async () => {
+  const headersOf = async (path: string): Promise<readonly (string | null)[]> => {
+    const { headers } = await ask(path);
+    return ['content-security-policy', 'x-frame-options', 'cache-control', 'content-length'].map((name) => headers.get(name));
+  };
+  for (const query of ['', '?user_code=BCDF-GHJK', '?user_code=x']) expect(await headersOf(`/device/${query}`), query).toEqual(await headersOf(`/device${query}`));
+  expect((await ask('/device/')).headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+});
+
 it('an address or form that is longer than any program needs is refused in words, and nothing of it is kept', async () => {
   const before = await keysOf('short');
   const long = `${authorize}&state=${'x'.repeat(8_192)}`;
   for (const method of ['GET', 'HEAD']) expect((await ask(long, { method })).status).toBe(414);
   expect(await (await ask(long)).text()).toContain('longer than 8192 characters');
+  for (const path of ['/device_authorization', '/token', '/register']) {
+    const { status } = await ask(path, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'x'.repeat(1_000_000) });
+    expect(status, path).toBe(413);
+  }
   const answer = await ask('/device_authorization', { method: 'POST', body: new URLSearchParams({ client_id: 'listed', scope: 'mcp', more: 'x'.repeat(8_192) }) });
   expect([answer.status, await answer.json()]).toEqual([413, { error: 'invalid_request', error_description: 'the form is longer than 8192 characters' }]);
   expect(await keysOf('short')).toBe(before);
