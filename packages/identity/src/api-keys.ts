@@ -67,11 +67,14 @@ export class ApiKeys {
     return entry.facts;
   }
 
-  /** Whether a key that was valid is still valid, for the same endpoints and tools, and until the same time: whoever reads a stream comes back to it on other terms. Other groups count from the next request on. */
-  holds(facts: Facts): boolean {
+  /**
+   * What a key that was valid proves now, perhaps with other groups.
+   * @returns undefined where it is not valid any more for the same endpoints and tools, and until the same time: whoever reads a stream comes back to it on other terms.
+   */
+  current(facts: Facts): Facts | undefined {
     const entry = this.#entries.byId.get(facts.key ?? '');
     const terms = this.#terms.get(facts);
-    return entry !== undefined && entry.facts.principal === facts.principal && isGood(entry.facts) && (terms === undefined || terms === this.#terms.get(entry.facts));
+    return entry !== undefined && entry.facts.principal === facts.principal && isGood(entry.facts) && (terms === undefined || terms === this.#terms.get(entry.facts)) ? entry.facts : undefined;
   }
 
   async close(): Promise<void> {

@@ -140,16 +140,25 @@ export class Authenticator {
   }
 
   #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
-    const { held } = this.#options;
-    if (held === undefined || isAdminPort === true || 'fault' in verdict) return this.tally.count('token', verdict);
-    const facts = held(verdict, token);
-    if (this.#asked.has(verdict)) this.#asked.add(facts);
-    return this.tally.count('token', facts);
+    return this.tally.count('token', isAdminPort === true || 'fault' in verdict ? verdict : this.#holding(verdict, token));
   }
 
-  /** Whether what was proven still holds; asked for open streams when something was revoked. */
-  holds(facts: Facts): boolean {
-    return facts.key === undefined ? this.#own?.holds(facts) !== false : this.#keys?.holds(facts) === true;
+  /** Lets a token be held that the gateway may need again. @returns the facts that its request goes on with. */
+  #holding(facts: Facts, token: string): Facts {
+    const { held } = this.#options;
+    if (held === undefined) return facts;
+    const named = held(facts, token);
+    if (this.#asked.has(facts)) this.#asked.add(named);
+    return named;
+  }
+
+  /**
+   * What was proven, as it is now; asked for open streams when something was revoked or changed.
+   * @returns undefined where it holds no longer.
+   */
+  current(facts: Facts): Facts | undefined {
+    if (facts.key !== undefined) return this.#keys?.current(facts);
+    return this.#own?.holds(facts) === false ? undefined : facts;
   }
 
   /** Whether facts are from a token that somebody else has to be asked about, who tells nobody when it is revoked. */
@@ -158,15 +167,17 @@ export class Authenticator {
   }
 
   /**
-   * Whether the token of an accepted request is still valid at its endpoint. Its issuer is asked if the last answer is more than a minute old; while it does
-   * not answer, the token is taken as it was. Never rejects.
+   * What the token of an accepted request proves now at its endpoint. Its issuer is asked if the last answer is more than a minute old; while it does not
+   * answer, the token is taken as it was. Never rejects.
    * @param facts that the request has proven, for which `mustAsk` is true.
+   * @returns undefined where the token is not valid any more.
    */
-  async isStillValid(facts: Facts, request: Request, endpoint: EndpointName): Promise<boolean> {
+  async ask(facts: Facts, request: Request, endpoint: EndpointName): Promise<Facts | undefined> {
     const credential = credentialOf(request);
-    if (typeof credential !== 'string') return true;
+    if (typeof credential !== 'string') return facts;
     const verdict = await this.#token(credential, endpoint, () => itself);
-    return 'fault' in verdict ? verdict.fault.reason === 'auth.unavailable' : verdict.principal === facts.principal;
+    if ('fault' in verdict) return verdict.fault.reason === 'auth.unavailable' ? facts : undefined;
+    return verdict.principal === facts.principal ? this.#holding(verdict, credential) : undefined;
   }
 
   /** Calls back when something may have been revoked. */

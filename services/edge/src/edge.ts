@@ -238,8 +238,11 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),
     credentialLifetimes: new CredentialLifetimes({
       wheel,
-      holds: (facts) => (authenticator?.holds(facts) ?? true) && blocks?.callerProblem(facts) === undefined,
-      askAbout: ({ facts, request, endpoint }) => (authenticator?.mustAsk(facts) === true ? () => authenticator.isStillValid(facts, request, endpoint) : undefined),
+      current: (facts) => {
+        const current = authenticator === undefined ? facts : authenticator.current(facts);
+        return current === undefined || blocks?.callerProblem(current) !== undefined ? undefined : current;
+      },
+      askAbout: ({ facts, request, endpoint }) => (authenticator?.mustAsk(facts) === true ? () => authenticator.ask(facts, request, endpoint) : undefined),
     }),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },

@@ -9,21 +9,25 @@ export interface Proven {
   readonly facts: Facts;
   readonly request: IncomingMessage;
   readonly endpoint: EndpointName;
+  /** Called when the same credentials prove something else, such as other groups. Left out where each message brings credentials of its own. */
+  readonly changed?: (facts: Facts) => void;
 }
 
 interface CredentialLifetime {
-  readonly facts: Facts;
-  /** Asks whether the credentials are still valid; undefined where somebody says so when they are not. */
-  readonly ask: (() => Promise<boolean>) | undefined;
+  /** What is proven now. */
+  facts: Facts;
+  readonly changed: ((facts: Facts) => void) | undefined;
+  /** Asks what the credentials prove now, and for undefined where that is nothing; left out where somebody says so when they change. */
+  readonly ask: (() => Promise<Facts | undefined>) | undefined;
   readonly end: () => void;
 }
 
 export interface CredentialLifetimesOptions {
   readonly wheel: DeadlineWheel;
-  /** Whether facts that were proven are still valid, as far as this process knows. */
-  readonly holds: (facts: Facts) => boolean;
-  /** Gives a question whether a request would still be accepted; undefined where nobody has to be asked. It never rejects. */
-  readonly askAbout?: ((proven: Proven) => (() => Promise<boolean>) | undefined) | undefined;
+  /** What facts that were proven are now, as far as this process knows; undefined where they hold no longer. */
+  readonly current: (facts: Facts) => Facts | undefined;
+  /** Gives a question what the credentials of a request prove now; undefined where nobody has to be asked. It never rejects. */
+  readonly askAbout?: ((proven: Proven) => (() => Promise<Facts | undefined>) | undefined) | undefined;
 }
 
 /** Milliseconds after which a stream ends even if the credentials are valid for longer. */
@@ -52,7 +56,7 @@ export class CredentialLifetimes {
 
   /** Whether facts that were proven are not valid any more. @param asOf `reviews` when they were proven. */
   areOver(facts: Facts, asOf: number): boolean {
-    return asOf !== this.#reviews && !this.#options.holds(facts);
+    return asOf !== this.#reviews && this.#options.current(facts) === undefined;
   }
 
   /**
@@ -60,32 +64,45 @@ export class CredentialLifetimes {
    * @returns a function that forgets the entry, for a stream that has ended.
    */
   begin(proven: Proven, end: () => void): () => void {
-    const { wheel, holds, askAbout } = this.#options;
-    const { facts } = proven;
+    const { wheel, current, askAbout } = this.#options;
+    const { facts, changed } = proven;
     const forget = (): void => {
       deadline.cancel();
       this.#open.delete(lifetime);
     };
     const lifetime: CredentialLifetime = {
       facts,
+      changed,
       ask: askAbout?.(proven),
       end: () => {
         forget();
         end();
       },
     };
-    // Something may have been revoked while the stream was being opened.
-    const leftMs = !holds(facts) ? 0 : facts.expiresAt === undefined ? maxMs : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
+    // Something may have been revoked or changed while the stream was being opened.
+    const now = current(facts);
+    const leftMs = now === undefined ? 0 : facts.expiresAt === undefined ? maxMs : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
     const deadline = wheel.schedule(leftMs, lifetime.end);
     this.#open.add(lifetime);
+    if (now !== undefined) this.#take(lifetime, now);
     if (lifetime.ask !== undefined && !this.#hasRound) this.#planRound();
     return forget;
   }
 
-  /** Ends the streams whose facts are no longer valid. */
+  /** Ends the streams whose facts are no longer valid, and tells the others what theirs are now. */
   review(): void {
     this.#reviews += 1;
-    for (const lifetime of [...this.#open]) if (!this.#options.holds(lifetime.facts)) lifetime.end();
+    for (const lifetime of [...this.#open]) this.#take(lifetime, this.#options.current(lifetime.facts));
+  }
+
+  #take(lifetime: CredentialLifetime, facts: Facts | undefined): void {
+    if (!this.#open.has(lifetime) || facts === lifetime.facts) return;
+    if (facts === undefined) {
+      lifetime.end();
+      return;
+    }
+    lifetime.facts = facts;
+    lifetime.changed?.(facts);
   }
 
   #planRound(): void {
@@ -97,7 +114,7 @@ export class CredentialLifetimes {
   async #round(): Promise<void> {
     const waiting = [...this.#open].filter(({ ask }) => ask !== undefined).values();
     await Promise.all(Array.from({ length: atOnce }, async () => {
-      for (const lifetime of waiting) if (this.#open.has(lifetime) && (await lifetime.ask?.()) === false && this.#open.has(lifetime)) lifetime.end();
+      for (const lifetime of waiting) if (lifetime.ask !== undefined && this.#open.has(lifetime)) this.#take(lifetime, await lifetime.ask());
     }));
     this.#hasRound = false;
     if ([...this.#open].some(({ ask }) => ask !== undefined)) this.#planRound();

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { Authenticator } from '@omnibus/identity';
 import { StandInIssuer } from '@omnibus/identity/testing';
+import type { Caller } from '@omnibus/protocol';
 import { EdgeUnderTest } from '../edge-under-test.ts';
 
 const publicUrl = 'https://mcp.example.com';
@@ -12,6 +13,7 @@ const laterMs = 61_000;
 
 let issuer: StandInIssuer;
 let test: EdgeUnderTest;
+let callers: readonly Caller[];
 
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
@@ -25,7 +27,7 @@ beforeEach(async () => {
       return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: [], scopes: [] }, warn: () => undefined });
     },
   });
-  await test.serveStateless();
+  callers = await test.serveStateless();
 });
 
 afterEach(async () => {
@@ -61,6 +63,22 @@ it('a WebSocket closes when the issuer no longer confirms its token', async () =
   revoke('ann');
   vi.advanceTimersByTime(laterMs);
   expect((await once(socket, 'close'))[0]).toBe(1008);
+});
+
+it('a WebSocket whose token gives other groups now goes on with those', async () => {
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
+  await once(socket, 'open');
+  const ask = async (): Promise<readonly string[] | undefined> => {
+    const answered = once(socket, 'message');
+    socket.send(test.stateless({}, 'tools/list').body);
+    await answered;
+    return callers.at(-1)?.facts?.groups;
+  };
+  expect(await ask()).toEqual([]);
+  issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), groups: ['ops'] });
+  vi.advanceTimersByTime(laterMs);
+  await expect.poll(ask).toEqual(['ops']);
+  socket.terminate();
 });
 
 it('while the issuer does not answer, a stream goes on; many streams by one token cost one question', async () => {

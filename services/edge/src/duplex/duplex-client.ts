@@ -17,11 +17,13 @@ import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.
 import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
 import { addressOf, type SessionAddress } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
+import { WaitingMessages } from './waiting-messages.ts';
 
 export interface DuplexOptions {
   readonly bus: Bus;
   readonly delivery: Delivery;
   readonly limits: Limits;
+  /** Who connected; messages that come later may be of the same client with other rights (`comesFrom`). */
   readonly caller: Caller;
   readonly meter: RequestMeter;
   readonly carrier: Carrier;
@@ -45,8 +47,7 @@ interface OpenRequest {
 
 type State =
   | { readonly kind: 'closed' }
-  /** Messages that come before the answer to `initialize` wait for it. */
-  | { readonly kind: 'opening'; readonly waiting: ParsedBody[]; waitingCount: number; waitingBytes: number; readonly measured: Measured }
+  | { readonly kind: 'opening'; readonly waiting: WaitingMessages; readonly measured: Measured }
   | { readonly kind: 'open'; readonly session: SessionAddress; readonly revision: Revision };
 
 const nextStreamId = idSequence<StreamId>(newWorkerId('duplex'));
@@ -54,11 +55,20 @@ const nextPushId = pushStreamIds();
 
 export class DuplexClient {
   readonly #options: DuplexOptions;
+  readonly #client = { id: newRequestKey(), isOne: true };
+  #caller: Caller;
   #state: State = { kind: 'closed' };
   #openRequests: OpenRequest[] = [];
 
   constructor(options: DuplexOptions) {
-    this.#options = { ...options, caller: { ...options.caller, client: { id: newRequestKey(), isOne: true } } };
+    this.#options = options;
+    this.#caller = { ...options.caller, client: this.#client };
+  }
+
+  /** Says as whom the client sends from now on: the same principal, whose rights may be others than before. */
+  comesFrom(caller: Caller): void {
+    const { origin } = this.#options.caller;
+    this.#caller = { ...caller, ...(origin === undefined ? {} : { origin }), client: this.#client };
   }
 
   /** Handles a message that was not parsed yet. */
@@ -74,34 +84,23 @@ export class DuplexClient {
   }
 
   #receive(parsed: ParsedBody, bytes: number): void {
-    switch (parsed.kind) {
-      case 'refused':
-        this.refuse(parsed.fault, parsed.id);
-        return;
-      case 'single':
-        if (this.#receiveAlone(parsed.message)) return;
-        if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
-        else this.#receiveMessage(parsed.message);
-        return;
-      case 'batch':
-        if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
-        else this.#receiveBatch(parsed);
-    }
+    if (parsed.kind === 'refused') this.refuse(parsed.fault, parsed.id);
+    else if (parsed.kind === 'single' && this.#receiveAlone(parsed.message)) return;
+    else if (this.#state.kind === 'opening') this.#wait(this.#state, parsed, bytes);
+    else if (parsed.kind === 'single') this.#receiveMessage(parsed.message);
+    else this.#receiveBatch(parsed);
   }
 
   /** Keeps a message that comes before the answer to `initialize`, within bounds. */
   #wait(state: Extract<State, { kind: 'opening' }>, parsed: Exclude<ParsedBody, { kind: 'refused' }>, bytes: number): void {
-    const { maxInFlightPerSession, maxBodyBytes } = this.#options.limits;
     const messages = parsed.kind === 'single' ? [parsed.message] : parsed.messages;
     if (parsed.kind === 'single' && this.#answersPing(parsed.message)) return;
-    state.waitingBytes += bytes;
-    state.waitingCount += messages.length;
-    if (state.waitingCount <= maxInFlightPerSession && state.waitingBytes <= maxBodyBytes) state.waiting.push(parsed);
-    else for (const message of messages) if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
+    if (state.waiting.keep({ parsed, caller: this.#caller }, messages.length, bytes)) return;
+    for (const message of messages) if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
   }
 
   #receiveBatch(batch: Extract<ParsedBody, { kind: 'batch' }>): void {
-    const { caller, write } = this.#options;
+    const { write } = this.#options;
     const { messages, refusals = [] } = batch;
     const open = this.#state.kind === 'open' ? this.#state : undefined;
     const isUnsupported = open !== undefined && !takesBatches(open.revision);
@@ -110,7 +109,7 @@ export class DuplexClient {
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
     } else if (open !== undefined) {
-      this.#send(open.session, { kind: 'batch', caller, stream: nextStreamId(), messages, refusals }, undefined);
+      this.#send(open.session, { kind: 'batch', caller: this.#caller, stream: nextStreamId(), messages, refusals }, undefined);
     } else {
       for (const refusal of refusals) write(refusal);
       for (const message of messages) this.#receiveMessage(message);
@@ -131,13 +130,13 @@ export class DuplexClient {
   /** Ends the session, because the connection has ended. */
   end(): Promise<void> {
     const state = this.#state;
-    const { bus, delivery, caller } = this.#options;
+    const { bus, delivery } = this.#options;
     for (const openRequest of this.#openRequests.splice(0)) this.#abandon(openRequest, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
     this.#options.rate.giveBack(this.#options.address);
     return new Promise((resolve) => {
-      delivery.sessions.request(state.session, { kind: 'delete', caller }, { reply: () => resolve(), failed: () => resolve() });
+      delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => resolve(), failed: () => resolve() });
     });
   }
 
@@ -164,7 +163,7 @@ export class DuplexClient {
   }
 
   #requestAlone(request: JsonRpcRequest): void {
-    const { delivery, caller, limits, write } = this.#options;
+    const { delivery, limits, write } = this.#options;
     const { id } = request;
     const measured = this.#measure(request);
     const context = checkRequest(request, undefined);
@@ -187,7 +186,7 @@ export class DuplexClient {
       done();
     };
     try {
-      pending = delivery.stateless.request({ kind: 'request', key, caller, request, context, parameterHeaders: undefined, trace: measured.trace, tap: measured.tap }, {
+      pending = delivery.stateless.request({ kind: 'request', key, caller: this.#caller, request, context, parameterHeaders: undefined, trace: measured.trace, tap: measured.tap }, {
         reply: (frame) => {
           if (frame.kind === 'message') write(frame.text);
           if (frame.kind === 'message' && frame.last) measured.end();
@@ -203,8 +202,8 @@ export class DuplexClient {
   }
 
   #measure(request: JsonRpcRequest): Measured {
-    const { meter, caller, carrier } = this.#options;
-    return meter.begin(request, caller, carrier);
+    const { meter, carrier } = this.#options;
+    return meter.begin(request, this.#caller, carrier);
   }
 
   #refuseRequest(gatewayFault: GatewayFault, id: JsonRpcId | undefined, measured: Measured | undefined): void {
@@ -228,21 +227,21 @@ export class DuplexClient {
   }
 
   #open(request: JsonRpcRequest): void {
-    const { delivery, caller, boundary, rate, address } = this.#options;
+    const { delivery, limits, boundary, rate, address } = this.#options;
     const tooFast = rate.refuses(address);
     if (tooFast !== undefined) {
       this.refuse(tooFast, request.id);
       return;
     }
-    this.#state = { kind: 'opening', waiting: [], waitingCount: 0, waitingBytes: 0, measured: this.#measure(request) };
-    delivery.open({ kind: 'open', caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
+    this.#state = { kind: 'opening', waiting: new WaitingMessages(limits), measured: this.#measure(request) };
+    delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
       if (reply.kind !== 'opened') rate.giveBack(address);
       this.#opened(reply, request);
     }));
   }
 
   #opened(reply: OpenReply, { id, params }: JsonRpcRequest): void {
-    const { caller, write } = this.#options;
+    const { write } = this.#options;
     const isGone = this.#state.kind !== 'opening';
     const { waiting, measured } = this.#state.kind === 'opening' ? this.#state : { waiting: [], measured: undefined };
     measured?.end('fault' in reply ? reply.fault.reason : undefined);
@@ -258,14 +257,19 @@ export class DuplexClient {
         return;
       }
       write(reply.text);
-      this.#send(session, { kind: 'attach', caller, stream: nextPushId(), after: undefined }, undefined);
+      this.#send(session, { kind: 'attach', caller: this.#caller, stream: nextPushId(), after: undefined }, undefined);
     }
-    for (const parsed of waiting) this.#receive(parsed, 0);
+    const latest = this.#caller;
+    for (const { parsed, caller } of waiting) {
+      this.#caller = caller;
+      this.#receive(parsed, 0);
+    }
+    this.#caller = latest;
   }
 
   #post(session: SessionAddress, message: PostedMessage): void {
     const measured = message.kind === 'request' ? this.#measure(message.message) : undefined;
-    const command = { kind: 'post', caller: this.#options.caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }), ...(measured?.tap === undefined ? {} : { tap: measured.tap }) } as const;
+    const command = { kind: 'post', caller: this.#caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }), ...(measured?.tap === undefined ? {} : { tap: measured.tap }) } as const;
     this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
   }
 

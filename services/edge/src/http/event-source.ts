@@ -59,6 +59,7 @@ export class EventSourceEndpoint {
         return;
       }
       reply({ kind: 'accepted' });
+      client.comesFrom(post.caller);
       client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages, refusals: post.refusals }, limits.maxBodyBytes * assumedPart);
     }).then(
       (opened) => arrival.run(() => {

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Facts } from '@omnibus/identity';
 import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
 import type { Gatekeeper } from '../callers/gatekeeper.ts';
-import { knownCaller, type Gate } from './arrival.ts';
+import { knownCaller, withAddress, type Gate } from './arrival.ts';
 import type { Endpoints } from '../requests/endpoints.ts';
 import { DuplexClient, type DuplexOptions } from '../duplex/duplex-client.ts';
 
@@ -35,8 +35,8 @@ export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints
   const { boundary, rate, limits, addresses, credentialLifetimes, proofs } = gate;
   const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
     if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant)) return { fault: fault('http.path_unknown') };
-    const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: gate.rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller, address: addresses.of(request), carrier: 'pipe', write, ended });
-    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint }, ended);
+    const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: withAddress(caller, request, gate), address: addresses.of(request), carrier: 'pipe', write, ended });
+    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed: (now) => client.comesFrom(withAddress(knownCaller(now, endpoint, proofs), request, gate)) }, ended);
     return {
       receive: (message) => client.receiveBytes(Buffer.from(message)),
       end() {

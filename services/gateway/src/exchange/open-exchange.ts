@@ -50,7 +50,7 @@ export function openExchange({ config, bus, log, metrics, authorization }: Excha
     hold: held.hold,
     async start(authenticator, edge) {
       if (authenticator === undefined) return;
-      holds = (facts) => authenticator.holds(facts);
+      holds = (facts) => authenticator.current(facts) !== undefined;
       authenticator.onRevoked(() => held.review());
       const heard = await bus.subscribe(subjects.callerToken(edge), async (ask, reply) => reply(await (await (desk ??= open())).desk.hear(ask)));
       stopHearing = () => heard.drain();

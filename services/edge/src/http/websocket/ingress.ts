@@ -121,7 +121,10 @@ export class WebSocketIngress {
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
-    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin({ facts, request, endpoint: caller.endpoint }, () => webSocket.close(policyViolation)));
+    const { endpoint } = caller;
+    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin({
+      facts, request, endpoint, changed: (now) => client.comesFrom(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate)),
+    }, () => webSocket.close(policyViolation)));
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();
       isAlive = false;
