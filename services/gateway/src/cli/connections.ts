@@ -7,7 +7,7 @@ export function addConnections(program: Command): void {
   program.command('sign-in').description('sign in for a server behind a gateway, with your browser, so that it is called in your name')
     .argument('<server>', 'name of the server')
     .option('-u, --url <url>', 'the gateway (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
-    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: the token that you signed in for, or OMNIBUS_TOKEN)')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)')
     .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--answer <pair...>', 'code=CODE, the code that the page shows at the end, where it shows one')
     .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
@@ -23,7 +23,7 @@ export function addConnections(program: Command): void {
   const connections = program.command('connections').description('list and revoke what users have connected to servers (docs/credentials.md)');
   const command = (words: string, description: string): Command => connections.command(words).description(description)
     .option('-u, --url <url>', 'the gateway at which you connected (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
-    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: the token that you signed in for, or OMNIBUS_TOKEN)')
+    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)')
     .option('-a, --admin <host:port>', 'ask for the connections of all users at the admin address of a process that serves clients, https://host:port where it speaks TLS')
     .option('--signed-in <url>', 'with --admin: send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
     .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')

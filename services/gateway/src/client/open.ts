@@ -5,6 +5,7 @@ import type { Config } from '@omnibus/config';
 import { aloneOf } from '../alone.ts';
 import { isObject, isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice } from '../outcome.ts';
+import { headerProblem, headersOf } from './header-lines.ts';
 import { LineClient } from './line-client.ts';
 import { Questions, type QuestionOptions } from './questions.ts';
 
@@ -116,19 +117,20 @@ function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }:
   return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
 }
 
-function headersOf({ header = [] }: Pick<TargetOptions, 'header'>): Record<string, string> {
-  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:[^\r\n\0]*$/.test(line));
-  if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
-  return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+/** HTTP headers with the credentials of the caller: those of `--header`, else OMNIBUS_TOKEN, else the token of a sign-in at this gateway. */
+export async function credentials({ header = [], tokens }: Pick<TargetOptions, 'header' | 'tokens'>, url: string): Promise<Record<string, string>> {
+  const problem = headerProblem(header);
+  if (problem !== undefined) throw new CommandProblem('usage', problem);
+  const headers = headersOf(header);
+  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
+  // Whoever sets the variable means it, whatever an earlier sign-in has left on this machine.
+  const token = process.env['OMNIBUS_TOKEN'] || await signedInToken(tokens, url);
+  return token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
 }
 
-/** HTTP headers with the credentials of the caller: those of `--header`, else the token of a sign-in at this gateway, else OMNIBUS_TOKEN. */
-export async function credentials(options: Pick<TargetOptions, 'header' | 'tokens'>, url: string): Promise<Record<string, string>> {
-  const headers = headersOf(options);
-  if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
+async function signedInToken(file: string | undefined, url: string): Promise<string | undefined> {
   const [{ KeptTokens }, { freshToken }] = await Promise.all([import('../sign-in/kept-tokens.ts'), import('../sign-in/session.ts')]);
-  const token = (await freshToken(new KeptTokens(options.tokens), url).catch(() => undefined))?.accessToken ?? process.env['OMNIBUS_TOKEN'];
-  return token === undefined || token === '' ? headers : { ...headers, authorization: `Bearer ${token}` };
+  return (await freshToken(new KeptTokens(file), url).catch(() => undefined))?.accessToken;
 }
 
 async function join(options: TargetOptions, url: string): Promise<Transport> {

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { clientById, clients, entriesAt, formatOf, removeEntry, setEntry, type Client } from '@omnibus/config';
 import { isObject, isToken } from '@omnibus/protocol';
+import { headerProblem, headersOf } from '../client/header-lines.ts';
 import type { Exit } from '../exit-codes.ts';
 import { answer, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { confirm, isInteractive, type InputOptions } from '../terminal.ts';
@@ -30,7 +31,9 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const client = find(id);
     const url = addressOf(options);
-    const headers = headersOf(options);
+    const problem = headerProblem(options.header ?? []);
+    if (problem !== undefined) throw new CommandProblem('usage', problem);
+    const headers = headersOf(options.header ?? []);
     const entry = client.entry?.({ url, headers, command: process.execPath, args: [program(), 'stdio', '--connect', url, ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`])] });
     if (entry === undefined) throw new CommandProblem('unknown', `omnibus does not write the file of ${client.name}`, { advice: `Its servers can be copied, however: omnibus import ${client.id}` });
     return change(client, options, (text, file, path) => setEntry(text, formatOf(file, text), path, options.name, entry));
@@ -124,10 +127,4 @@ function addressOf({ url, endpoint }: ConnectOptions): string {
   if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
   if (endpoint !== undefined && !isToken(endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`);
   return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
-}
-
-function headersOf({ header = [] }: ConnectOptions): Record<string, string> {
-  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
-  if (bad !== undefined) throw new CommandProblem('usage', `--header: expected "Name: value", not ${JSON.stringify(bad)}`);
-  return Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
 }

@@ -4,6 +4,7 @@ import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { aloneOf } from '../alone.ts';
+import { headerProblem, headersOf } from '../client/header-lines.ts';
 import { startGateway } from '../compose.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
@@ -52,7 +53,7 @@ async function join({ endpoint, header = [], tokens, device = false, browser }: 
     return;
   }
   const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
-  const headers = Object.fromEntries(header.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+  const headers = headersOf(header);
   const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
@@ -91,8 +92,7 @@ const lowerCased = (headers: Readonly<Record<string, string>>): Readonly<Record<
 function joinProblem(address: string, endpoint: string | undefined, header: readonly string[]): string | undefined {
   if (!URL.canParse(address) || !/^https?:/.test(address)) return `--connect: expected http://host:port/mcp, not ${JSON.stringify(address)}`;
   if (endpoint !== undefined && !isToken(endpoint)) return `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`;
-  const bad = header.find((line) => !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+\s*:/.test(line));
-  return bad === undefined ? undefined : `--header: expected "Name: value", not ${JSON.stringify(bad)}`;
+  return headerProblem(header);
 }
 
 async function serveAlone(options: StdioOptions): Promise<void> {
