@@ -133,6 +133,8 @@ export class Site {
       if (url.searchParams.getAll('response_mode').includes('form_post')) throw new Unwanted(400, 'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script');
       request.url = this.#withScopes(url);
     }
+    // A sign-in that goes on is known by its id and the cookie; the library stumbles over parameters there.
+    if (first === 'authorize' && second !== undefined) request.url = url.pathname;
     await library(request, response);
   }
 

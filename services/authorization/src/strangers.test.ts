@@ -62,6 +62,12 @@ it('a page has the same headers, and no script, with a slash at the end of its a
   expect((await ask('/device/')).headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
 });
 
+it.each(['/authorize/none', '/authorize/..%2f', '/authorize//x', '/authorize/a/b'])('parameters of a request at the address of one that goes on change nothing: %s', async (path) => {
+  const [plain, asked] = [await ask(path), await ask(authorize.replace('/authorize', path))];
+  expect([asked.status, await asked.text()]).toEqual([plain.status, await plain.text()]);
+  expect(asked.status).toBeLessThan(500);
+});
+
 it('an address or form that is longer than any program needs is refused in words, and nothing of it is kept', async () => {
   const before = await keysOf('short');
   const long = `${authorize}&state=${'x'.repeat(8_192)}`;
