@@ -10,14 +10,14 @@ import { RawClient } from '../support/raw-client.ts';
 import { answered } from './judge.ts';
 import { Upstream } from '../support/upstream.ts';
 
-/** Printed with the run, and sufficient to repeat it; the time is the sum of all four runs. */
+/** Printed with the run, and sufficient to repeat it; the time is the sum of all six runs. */
 export const seed = Number(process.env['OMNIBUS_FUZZ_SEED'] ?? 20_261_121);
 const seconds = Number(process.env['OMNIBUS_FUZZ_SECONDS'] ?? 40);
 /** Number of messages of clients, and of requests to hostile servers, that a run consists of instead of a time; half of them in each shape. */
 const count = process.env['OMNIBUS_FUZZ_COUNT'];
 /** One iteration of one carrier only, for repeating a failure. */
 export const only = process.env['OMNIBUS_FUZZ_ONLY'];
-const runMs = (seconds * 1_000) / 4;
+const runMs = (seconds * 1_000) / 6;
 const perShape = count === undefined ? Infinity : Number(count) / 2;
 /** An upper bound for the time of one message on any machine. */
 const slowestMs = 50;
