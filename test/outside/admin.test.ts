@@ -119,7 +119,7 @@ it('a signed-in user has a role by a group with a token for the admin scope; the
     expect((await ask(port, '/reload', more.access_token, 'POST')).status).toBe(403);
   }
   expect(JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json())).not.toContain('mcp:admin');
-  expect((await run(['status', '--admin', ports[0]], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
+  await expect.poll(async () => (await run(['status', '--admin', ports[0]], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
   expect((await run(['status', '--admin', ports[0]])).output).toContain('serves known callers only');
 });
 
