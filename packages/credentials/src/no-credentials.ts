@@ -23,7 +23,7 @@ export class NoCredentials implements HeaderSource {
     return Promise.resolve(false);
   }
 
-  gaveUp(): Promise<void> {
-    return Promise.resolve();
+  gaveUp(): Promise<false> {
+    return Promise.resolve(false);
   }
 }

@@ -14,8 +14,11 @@ export interface HeaderSource {
    * @returns whether there are other headers with which to repeat the request.
    */
   refused(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
-  /** Called when the request was repeated with these headers, and refused again. */
-  gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void>;
+  /**
+   * Called when the request was repeated with these headers, and refused again.
+   * @returns whether there are others all the same: these were only found for the repetition, and not obtained for it.
+   */
+  gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean>;
   /** The proof that a request needs besides these headers; undefined for tokens that are not bound to a key. @param body that is sent; undefined for none. */
   prove?(sent: SentHeaders, method: string, address: string, body?: string): SentHeaders | undefined;
   /** Called with what the next proof for that address has to contain. */

@@ -54,6 +54,8 @@ export class UserTokens implements HeaderSource {
   /** Makes proofs with the key that the tokens are bound to; `x` tells keys apart. */
   #prover: { readonly of: Prover; readonly x: string | undefined } | undefined;
   #secrets: readonly string[] = [];
+  /** The access token that was obtained last, by this process: when it is refused, there will be no better one. */
+  #renewed: string | undefined;
   /** After a refresh that failed and may succeed later, by the access token that it was to replace. */
   readonly #pause = new Pause();
   /** Changes of the stored record: what was read before the last one is outdated, and callers wait for another process to write new tokens. */
@@ -144,10 +146,14 @@ export class UserTokens implements HeaderSource {
     return await this.#refresh(tokens.accessToken) === nobody ? this.#want(challenge) : true;
   }
 
-  async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
+  async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
+    if (challenge.error === 'insufficient_scope') return false;
     const kept = await this.#kept();
-    if (challenge.error === 'insufficient_scope' || kept?.value.tokens === undefined || sent['authorization'] !== authorizationOf(kept.value.tokens)) return;
+    const tokens = kept?.value.tokens;
+    if (kept === undefined || tokens === undefined || sent['authorization'] !== authorizationOf(tokens)) return false;
+    if (tokens.accessToken !== this.#renewed) return this.refused(sent, challenge);
     if (await this.#forget(kept)) this.#want(challenge);
+    return false;
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
@@ -237,6 +243,7 @@ export class UserTokens implements HeaderSource {
       const identity = asConfigured(this.#options.client, client);
       try {
         const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
+        this.#renewed = given.accessToken;
         const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
         const storing = storeRefreshed({ vault, place, fresh, leased, by });
         storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));

@@ -106,10 +106,10 @@ export class WorkloadTokens implements HeaderSource {
     return true;
   }
 
-  gaveUp(sent: SentHeaders): Promise<void> {
+  gaveUp(sent: SentHeaders): Promise<false> {
     if (this.#held?.headers['authorization'] === sent['authorization']) this.#held = undefined;
     this.#discovered = undefined;
-    return Promise.resolve();
+    return Promise.resolve(false);
   }
 
   #ask(): Promise<SentHeaders> {

@@ -1,6 +1,6 @@
 /**
- * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent once more with fresh ones: a 401 in answer to the
- * request itself says that it was not executed (RFC 9110, 15.5.2).
+ * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent again with others, and where these had only been
+ * found, once more with those that are obtained then: a 401 in answer to the request itself says that it was not executed (RFC 9110, 15.5.2).
  */
 import { CredentialProblem, readChallenge, type Challenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
@@ -33,7 +33,17 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
     return this.#attempt(options, handler, headers, (refusal, challenge) => {
       void this.#wait(handler, async () => ((await this.#source.refused(headers, challenge)) ? this.#source.ask() : undefined), (fresh) => {
         if (fresh === undefined) refusal.pass();
-        else this.#attempt(options, handler, fresh, (again, second) => void this.#wait(handler, () => this.#source.gaveUp(fresh, second), () => again.pass()));
+        else this.#repeat(options, handler, fresh, true);
+      });
+    });
+  }
+
+  /** @param mayRepeat whether it may be sent a third time, with what is obtained for it. */
+  #repeat(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, mayRepeat: boolean): void {
+    this.#attempt(options, handler, headers, (refusal, challenge) => {
+      void this.#wait(handler, async () => ((await this.#source.gaveUp(headers, challenge)) && mayRepeat ? this.#source.ask() : undefined), (obtained) => {
+        if (obtained === undefined) refusal.pass();
+        else this.#repeat(options, handler, obtained, false);
       });
     });
   }

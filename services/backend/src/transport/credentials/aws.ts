@@ -71,9 +71,9 @@ export class AwsSignatures implements HeaderSource {
     return (this.#held as Held | undefined)?.credentials.accessKeyId !== accessKeyId;
   }
 
-  gaveUp(): Promise<void> {
+  gaveUp(): Promise<false> {
     this.#held = undefined;
-    return Promise.resolve();
+    return Promise.resolve(false);
   }
 
   isRefusal(status: number, header: (name: string) => unknown): boolean {

@@ -112,10 +112,10 @@ export class CallerToken implements HeaderSource {
     return true;
   }
 
-  gaveUp(sent: SentHeaders, challenge: Challenge): Promise<void> {
+  gaveUp(sent: SentHeaders, challenge: Challenge): Promise<false> {
     if (this.#held?.headers === sent) this.#held = undefined;
     this.#wanted = challenge;
-    return Promise.resolve();
+    return Promise.resolve(false);
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
