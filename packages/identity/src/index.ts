@@ -12,5 +12,5 @@ export type { OwnServer } from './own-tokens.ts';
 export type { Facts, Verdict } from './facts.ts';
 export { certificatesIn, followTls, readTls, tlsProblem } from './tls-files.ts';
 export type { TlsFiles } from './tls-files.ts';
-export { formatKeys, newKey, parseKeys } from './key-file.ts';
+export { formatKeys, isKey, newKey, parseKeys } from './key-file.ts';
 export type { KeyRecord } from './key-file.ts';

@@ -226,7 +226,7 @@ function addKeys(program: Command): void {
     });
 
   command('revoke', 'revoke an API key')
-    .argument('<id>', 'the part between the two "_" of the key')
+    .argument('<id>', 'the part between the two "_" of the key, or the whole key')
     .action(async (id: string, options: KeysOptions) => {
       const { revokeKey } = await import('./commands/keys.ts');
       await revokeKey(id, options);

@@ -1,6 +1,7 @@
 /** Reads and changes the file of API keys, for commands and the admin port. Errors have messages for the operator. */
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { formatKeys, newKey, parseKeys, type KeyRecord } from '@omnibus/identity';
+import { formatKeys, isKey, newKey, parseKeys, type KeyRecord } from '@omnibus/identity';
 import { selectorProblem } from '@omnibus/protocol';
 import { rewrite } from './rewrite.ts';
 
@@ -31,33 +32,46 @@ export function readKeys(file: string): readonly KeyRecord[] {
 }
 
 /** Makes a key and adds its digest to the file. @returns the key itself, which is stored nowhere. @throws {Error} where `expires` is neither, or the file cannot be written. */
-export function addKey(file: string, { subject, tenant, groups, endpoints, tools, expires, note }: NewKey): { readonly id: string; readonly key: string } {
+export async function addKey(file: string, { subject, tenant, groups, endpoints, tools, expires, note }: NewKey): Promise<{ readonly id: string; readonly key: string }> {
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
   if (until !== undefined && Date.parse(until) <= Date.now()) throw new Error(`expires: ${JSON.stringify(expires)} is not in the future`);
   // The endpoint of all servers has the empty name.
   const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), tools: tools === undefined ? undefined : [...tools], expires: until, note });
-  change(file, (keys) => [...keys, record]);
+  await change(file, (keys) => [...keys, record]);
   return { id: record.id, key };
 }
 
-/** Marks a key as revoked. It stays in the file, so that its id is never used again and the list shows that it was revoked. @throws {Error} where there is no such key. */
-export function revokeKeyIn(file: string, id: string): void {
+/** There is no such key. */
+export class UnknownKey extends Error {}
+
+/**
+ * Marks a key as revoked. It stays in the file, so that its id is never used again and the list shows that it was revoked.
+ * @param given its id, or the whole key, which whoever has found it in the open has at hand.
+ * @returns its id.
+ * @throws {UnknownKey} where there is no such key; the message does not repeat a whole one.
+ */
+export async function revokeKeyIn(file: string, given: string): Promise<string> {
   const now = new Date().toISOString();
-  change(file, (keys) => {
-    if (!keys.some((key) => key.id === id)) throw new Error(`there is no key ${JSON.stringify(id)}; omnibus keys list shows those there are`);
-    return keys.map((key) => (key.id === id ? { ...key, revoked: key.revoked ?? now } : key));
+  const isWhole = isKey(given);
+  const digest = isWhole ? hash('sha256', given, 'hex') : undefined;
+  let id = '';
+  await change(file, (keys) => {
+    const found = keys.find((key) => (isWhole ? key.hash === digest : key.id === given));
+    if (found === undefined) throw new UnknownKey(`${file} has ${isWhole ? 'no such key' : `no key ${JSON.stringify(given)}`}`);
+    ({ id } = found);
+    return keys.map((key) => (key === found ? { ...key, revoked: key.revoked ?? now } : key));
   });
+  return id;
 }
 
 /** Changes the file of keys under its lock. @throws {Error} where that is not possible. */
-function change(file: string, make: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): void {
-  const problem = rewrite(file, () => {
+function change(file: string, make: (keys: readonly KeyRecord[]) => readonly KeyRecord[]): Promise<void> {
+  return rewrite(file, () => {
     const text = formatKeys(make(existsSync(file) ? readKeys(file) : []));
     parseKeys(text, selectorProblem); // Throws for what the gateway would refuse, before it is written.
-    return { text };
+    return text;
   });
-  if (problem !== undefined) throw new Error(problem);
 }
 
 /** @returns ISO 8601; undefined when the text is neither a number of days nor a date. */

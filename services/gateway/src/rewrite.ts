@@ -1,33 +1,47 @@
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+/** Changes of files of secrets, which commands and the gateway make at any time, one after another. */
+import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-
-/** The new content of a file, or why it is not changed. */
-type Rewritten = { readonly text: string } | { readonly problem: string };
+import { FileLock } from '@omnibus/credentials';
 
 /**
- * Replaces a file of secrets in one step, readable by its owner only. A lock file keeps other commands from changing it at the same time.
- * @param make reads the file under the lock and returns its new content. What it throws counts as a problem.
- * @returns why the file was not changed, in words; undefined when it was.
+ * Replaces a file of secrets in one step, readable by its owner only; a symbolic link stays one. It waits for others who change the file at the moment. A
+ * lock that a killed process has left keeps nobody waiting for more than ten seconds.
+ * @param make reads the file under the lock and returns its new text; what it throws is passed on, and the file stays as it is.
+ * @throws {Error} in words for the operator.
  */
-export function rewrite(file: string, make: () => Rewritten): string | undefined {
-  const lock = `${file}.lock`;
-  try {
-    mkdirSync(dirname(file), { recursive: true });
-    closeSync(openSync(lock, 'wx'));
-  } catch (error) {
-    const isTaken = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    return isTaken ? `another command is changing ${file}; if there is none, remove ${lock}` : `${file} cannot be written: ${String(error)}`;
+export async function rewrite(file: string, make: () => string): Promise<void> {
+  const target = existsSync(file) ? realpathSync(file) : file;
+  for (let isWritten = false; !isWritten;) {
+    const lock = await inWords(file, async () => {
+      mkdirSync(dirname(target), { recursive: true });
+      return FileLock.take(`${target}.lock`);
+    });
+    try {
+      const text = make();
+      isWritten = lock.isHeld && await inWords(file, () => write(target, text));
+    } finally {
+      lock.leave();
+    }
   }
+}
+
+function write(target: string, text: string): true {
+  const written = `${target}.new`;
+  const handle = openSync(written, 'w', 0o600);
   try {
-    const made = make();
-    if ('problem' in made) return made.problem;
-    const written = `${file}.new`;
-    writeFileSync(written, made.text, { mode: 0o600 });
-    renameSync(written, file);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
+    writeSync(handle, text);
+    fsyncSync(handle);
   } finally {
-    rmSync(lock, { force: true });
+    closeSync(handle);
+  }
+  renameSync(written, target);
+  return true;
+}
+
+async function inWords<Made>(file: string, work: () => Made | Promise<Made>): Promise<Made> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new Error(`${file} cannot be written: ${(error as Error).message}`, { cause: error });
   }
 }

@@ -18,7 +18,7 @@ export async function setUser(file: string, name: string, password: string, grou
   if (password.length < minPasswordCharacters) throw new Error(`the password has fewer than ${minPasswordCharacters} characters`);
   const digest = await digestOf(password);
   let wasThere = false;
-  change(file, (users) => {
+  await change(file, (users) => {
     const before = users.find((user) => user.name === name);
     wasThere = before !== undefined;
     const now = new Date().toISOString();
@@ -29,18 +29,17 @@ export async function setUser(file: string, name: string, password: string, grou
 }
 
 /** @throws {Error} where there is no such user, or the file cannot be written. */
-export function removeUserFrom(file: string, name: string): void {
-  change(file, (users) => {
+export function removeUserFrom(file: string, name: string): Promise<void> {
+  return change(file, (users) => {
     if (!users.some((user) => user.name === name)) throw new Error(`there is no user ${JSON.stringify(name)}; omnibus users list shows those there are`);
     return users.filter((user) => user.name !== name);
   });
 }
 
-function change(file: string, make: (users: readonly UserRecord[]) => readonly UserRecord[]): void {
-  const problem = rewrite(file, () => {
+function change(file: string, make: (users: readonly UserRecord[]) => readonly UserRecord[]): Promise<void> {
+  return rewrite(file, () => {
     const text = formatUsers(make(readUsers(file)));
     parseUsers(text); // Throws for what the gateway would refuse, before it is written.
-    return { text };
+    return text;
   });
-  if (problem !== undefined) throw new Error(problem);
 }

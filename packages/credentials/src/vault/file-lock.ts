@@ -55,7 +55,8 @@ export class FileLock {
 function recover(path: string): void {
   const token = read(path);
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-  if (token === undefined || !(age > staleMs || isOfGone(token))) return;
+  // The clock may have been set back since.
+  if (token === undefined || !(Math.abs(age) > staleMs || isOfGone(token))) return;
   const aside = `${path}.${randomUUID()}`;
   try {
     renameSync(path, aside);

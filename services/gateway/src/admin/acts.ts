@@ -102,16 +102,16 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
       return { status: 200, text: `${rest} is connected to anew\n` };
     }),
     act({ name: 'keys', method: 'GET', act: 'keys.list' }, () => json(200, readKeys(keysFile()).map(({ hash: _digest, ...rest }) => rest))),
-    act({ name: 'keys', method: 'POST', act: 'keys.change' }, ({ request, body }) => {
+    act({ name: 'keys', method: 'POST', act: 'keys.change' }, async ({ request, body }) => {
       const wanted = read(newKey, body);
-      const made = addKey(keysFile(), wanted);
+      const made = await addKey(keysFile(), wanted);
       note(request, 'keys.create', { key: made.id, subject: wanted.subject });
       return json(201, made);
     }),
-    act({ name: 'keys', method: 'DELETE', act: 'keys.change', hasRest: true }, ({ request, rest = '' }) => {
-      revokeKeyIn(keysFile(), rest);
-      note(request, 'keys.revoke', { key: rest });
-      return { status: 200, text: `key ${rest} is revoked\n` };
+    act({ name: 'keys', method: 'DELETE', act: 'keys.change', hasRest: true }, async ({ request, rest = '' }) => {
+      const key = await revokeKeyIn(keysFile(), rest);
+      note(request, 'keys.revoke', { key });
+      return { status: 200, text: `key ${key} is revoked\n` };
     }),
     act({ name: 'users', method: 'GET', act: 'users.list' }, async () => {
       const { readUsers } = await import('../user-records.ts');
@@ -126,7 +126,7 @@ export function adminRoutes(options: ActsOptions): readonly AdminRoute[] {
     }),
     act({ name: 'users', method: 'DELETE', act: 'users.change', hasRest: true }, async ({ request, rest = '' }) => {
       const { removeUserFrom } = await import('../user-records.ts');
-      removeUserFrom(usersFile(), rest);
+      await removeUserFrom(usersFile(), rest);
       note(request, 'users.remove', { user: rest });
       return { status: 200, text: `user ${rest} is gone, and what was allowed and connected in that name ends\n` };
     }),

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { KeyRecord } from '@omnibus/identity';
 import { printable } from '@omnibus/protocol';
-import { addKey, readKeys, revokeKeyIn } from '../key-records.ts';
+import { addKey, readKeys, revokeKeyIn, UnknownKey } from '../key-records.ts';
 import { alignColumns } from '../table.ts';
 import type { Exit } from '../exit-codes.ts';
 import { answer, answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
@@ -27,8 +27,8 @@ export interface CreateOptions extends KeysOptions {
 
 /** Prints the new key on stdout, which carries nothing else, and a message about it on stderr. */
 export function createKey({ subject, tenant, group = [], endpoint, tool, expires, note, ...where }: CreateOptions): Promise<void> {
-  return inFile(where, (file) => {
-    const { id, key } = addKey(file, { subject, tenant, groups: group, endpoints: endpoint, tools: tool, expires, note });
+  return inFile(where, async (file): Promise<Exit> => {
+    const { id, key } = await addKey(file, { subject, tenant, groups: group, endpoints: endpoint, tools: tool, expires, note });
     if (where.json !== true) notice(`omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`);
     answerEither(where.json, { id, key, subject, file }, `${key}\n`);
     return 'done';
@@ -51,21 +51,25 @@ export function listKeys(where: KeysOptions): Promise<void> {
   });
 }
 
-export function revokeKey(id: string, where: KeysOptions): Promise<void> {
-  return inFile(where, (file) => {
-    if (!readKeys(file).some((key) => key.id === id)) throw new CommandProblem('unknown', `${file} has no key ${JSON.stringify(id)}`, { advice: '"omnibus keys list" shows their ids.' });
-    revokeKeyIn(file, id);
+/** @param given the id of the key, or the whole key. */
+export function revokeKey(given: string, where: KeysOptions): Promise<void> {
+  return inFile(where, async (file): Promise<Exit> => {
+    // Where there is no file, none is made.
+    readKeys(file);
+    const id = await revokeKeyIn(file, given).catch((error: unknown) => {
+      throw error instanceof UnknownKey ? new CommandProblem('unknown', error.message, { advice: '"omnibus keys list" shows their ids.' }) : error;
+    });
     if (where.json === true) answerJson({ id, file, isRevoked: true });
     else notice(`omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`);
     return 'done';
   });
 }
 
-function inFile(where: KeysOptions, work: (file: string) => Exit): Promise<void> {
+function inFile(where: KeysOptions, work: (file: string) => Exit | Promise<Exit>): Promise<void> {
   return runCommand(where.json, async () => {
     const file = await findFile(where);
     try {
-      return work(file);
+      return await work(file);
     } catch (error) {
       throw error instanceof CommandProblem ? error : new CommandProblem('config', (error as Error).message);
     }

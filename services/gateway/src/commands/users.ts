@@ -35,9 +35,9 @@ export function listUsers(where: UsersOptions): Promise<void> {
 }
 
 export function removeUser(name: string, where: UsersOptions): Promise<void> {
-  return inFile(where, (file) => {
+  return inFile(where, async (file) => {
     if (!readUsers(file).some((user) => user.name === name)) throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, { advice: '"omnibus users list" shows them.' });
-    removeUserFrom(file, name);
+    await removeUserFrom(file, name);
     if (where.json === true) answerJson({ name, file, isRemoved: true });
     else notice(`omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed and connected to servers; a stopped one of one process does so at its next start`);
   });
