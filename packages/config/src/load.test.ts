@@ -101,6 +101,7 @@ profiles:
     const problems = problemsOf('bus: "http://team:hunter2@nats:4222"\nnats: { password: { secret: hunter2 }, token: 4711 }\nmcpServers: { a: { url: "ftp://me:hunter2@host", env: { KEY: 4711 } } }').join('\n');
     expect(problems).toContain('bus: expected "memory" or "nats://host:port", got "http://...@nats:4222"');
     expect(problems).toContain('nats.token');
+    expect(problemsOf('auth: { keys: omk_0123456789ab_hunter2-hunter_2 }\nmcpServers: {}').join()).toContain('auth.keys: expected a map, got "omk_..."');
     expect(problems).toContain('mcpServers.a.env.KEY');
     expect(problems).not.toMatch(/hunter2|4711/);
   });

@@ -34,7 +34,7 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   }
   const got = valueAt(value, path);
   const words = issue.code === 'invalid_type' && issue.message.startsWith('Invalid input') ? typeWords(issue.expected, got, path) : issue.code === 'invalid_value' && issue.values.length > 0 ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}` : boundWords(issue) ?? issue.message;
-  report(path, got === undefined || got === null || typeof got === 'object' || isSecret(path) ? words : `${words}, got ${withoutLogin(JSON.stringify(got))}`);
+  report(path, got === undefined || got === null || typeof got === 'object' || isSecret(path) ? words : `${words}, got ${withoutSecrets(JSON.stringify(got))}`);
 }
 
 /** Options of other programs that Omnibus does not have, and what to write instead. */
@@ -79,7 +79,7 @@ function typeWords(expected: string, got: unknown, path: Path): string {
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
   if (size !== null && (expected === 'number' || expected === 'int')) return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
   if (path.length === 0) return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
-  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers') return /^(https?|wss?):/.test(got) ? `expected a map: write { url: ${JSON.stringify(withoutLogin(got))} }` : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
+  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers') return /^(https?|wss?):/.test(got) ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }` : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return `expected ${wanted}`;
 }
 
@@ -99,9 +99,9 @@ function isSecret(path: Path): boolean {
   return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step)) || isSecretOption(path);
 }
 
-/** Removes the user and password of addresses, which a message must not show. */
-function withoutLogin(text: string): string {
-  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@');
+/** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */
+function withoutSecrets(text: string): string {
+  return text.replaceAll(/\/\/[^/@\s]*@/g, '//...@').replaceAll(/omk_[\w-]+/g, 'omk_...');
 }
 
 /** The option a mistyped key probably means. */
