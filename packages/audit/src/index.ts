@@ -8,6 +8,7 @@ export { recordFilter } from './search/filter.ts';
 export type { AnyRecord, RecordFilter } from './search/filter.ts';
 export { lanesOfFolder, linesOfFile, writersOf } from './search/files.ts';
 export type { PlacedLine } from './search/files.ts';
+export { LatestRecords } from './search/latest.ts';
 export { searchBack } from './search/search.ts';
 export type { Lane, LaneLine, SearchResult } from './search/search.ts';
 export { readLink } from './chain.ts';

@@ -27,7 +27,7 @@ export function addAudit(program: Command): void {
     .option('--session <key>', 'a session, by the digest that records have as mcp.session.id')
     .option('--since <when>', 'only records since then: 15m, 2h or 7d ago, or a date')
     .option('--until <when>', 'only records before then, written like --since')
-    .option('-n, --limit <count>', 'at most so many, the latest', '1000')
+    .option('-n, --limit <count>', 'at most so many, the latest; up to 100000', '1000')
     .action(async (places: string[], options: SearchOptions) => {
       const { search } = await import('./commands/audit.ts');
       await search(places, options);

@@ -1,9 +1,9 @@
 /** Reads audit records: `verify` checks whether they are as they were written, `search` finds some of them. */
 import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { filesOf, linesOfFile, readCheckpoint, readCheckpointKey, recordFilter, Verifier, type Checkpoint, type CheckpointKey, type Finding, type PlacedLine } from '@omnibus/audit';
+import { filesOf, LatestRecords, linesOfFile, readCheckpoint, readCheckpointKey, recordFilter, Verifier, type Checkpoint, type CheckpointKey, type Finding, type PlacedLine } from '@omnibus/audit';
 import { auditLedger } from '@omnibus/bus';
-import { printable } from '@omnibus/protocol';
+import { isObject, printable } from '@omnibus/protocol';
 import type { Role } from '../compose.ts';
 import { openBus } from '../open-bus.ts';
 import { wordOf } from '../admin/api/audit-rows.ts';
@@ -40,6 +40,9 @@ const connectMs = 10_000;
 
 /** How often files are read that change under the reader. */
 const maxReadings = 5;
+/** Bound on records that are found: they are sorted in memory, at about a kilobyte each. */
+const maxFound = 100_000;
+
 export function verify(places: readonly string[], options: VerifyOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const verifier = await verified(places, options);
@@ -76,13 +79,13 @@ export function search(places: readonly string[], options: SearchOptions): Promi
     const { who, tool, server, event, outcome, session, since, until } = options;
     const wanted = recordFilter({ who, tool, server, event, outcome, session, since: timeOf(since), until: timeOf(until) });
     const limit = Number(options.limit);
-    const found: Readonly<Record<string, unknown>>[] = [];
+    if (!Number.isInteger(limit) || limit < 1 || limit > maxFound) throw new CommandProblem('usage', `--limit: expected a number from 1 to ${maxFound}, not ${JSON.stringify(options.limit)}`);
+    const latest = new LatestRecords(limit);
     for await (const { text } of linesOf(places, options)) {
       const record = recordOf(text);
-      if (record === undefined || !wanted(record)) continue;
-      found.push(record);
-      if (found.length > limit) found.shift();
+      if (record !== undefined && wanted(record)) latest.add(record);
     }
+    const found = latest.all;
     if (options.json === true) for (const record of found) answer(`${JSON.stringify(record)}\n`);
     else answer(`${alignColumns([['TIME', 'EVENT', 'WHO', 'SERVER', 'TOOL', 'OUTCOME', 'WHY', 'MS'], ...found.map(rowOf)])}\n`);
     return found.length === 0 ? 'unknown' : 'done';
@@ -94,10 +97,11 @@ function rowOf(record: Readonly<Record<string, unknown>>): string[] {
   return [shown('time'), shown('event.name'), shown('user.id', 'omnibus.principal'), shown('omnibus.server'), shown('omnibus.tool', 'gen_ai.tool.name', 'mcp.resource.uri', 'mcp.method.name'), shown('omnibus.outcome'), shown('error.type', 'omnibus.rule'), shown('omnibus.duration_ms')];
 }
 
-/** Parses one line, without checking its hash: a search works on damaged files too. @returns undefined where it is not JSON. */
+/** Parses one line, without checking its hash: a search works on damaged files too. @returns undefined where it is no JSON object. */
 function recordOf(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const record: unknown = JSON.parse(text);
+    return isObject(record) ? record : undefined;
   } catch {
     return undefined; // `verify` reports such lines.
   }
