@@ -185,14 +185,19 @@ function provide(program, debianPackage) {
 
 /** @returns whether the program exists, after an attempt to install it. */
 function installed(program, debianPackage) {
-  if (works(program, ['--version'])) return true;
-  if (works('apt-get', ['--version']) && process.getuid?.() === 0) {
+  if (exists(program)) return true;
+  if (exists('apt-get') && process.getuid?.() === 0) {
     console.error(`omnibus: installing ${debianPackage} from the Debian packages`);
     const quiet = { cwd: root, env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'ignore', 'inherit'] };
     spawnSync('apt-get', ['update', '-q'], quiet);
     spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
   }
-  return works(program, ['--version']);
+  return exists(program);
+}
+
+/** Whether a program of that name can be started. Its exit status says nothing: `secret-tool`, for example, has no `--version` and ends with 2. */
+function exists(program) {
+  return spawnSync(program, ['--version'], { env, stdio: 'ignore' }).error === undefined;
 }
 
 function works(command, args) {
