@@ -43,6 +43,6 @@ it('after a session has unsubscribed, no replica is subscribed, whichever of the
   const said = (method: string): string[] => upstream.requests.filter((request) => request.method === method).map(({ params }) => String(params?.['uri'])).sort();
   for (const uri of uris) expect((await client.request('resources/subscribe', { uri })).last.result).toEqual({});
   for (const uri of uris) expect((await client.request('resources/unsubscribe', { uri })).last.result).toEqual({});
-  await expect.poll(() => said('resources/unsubscribe'), { timeout: 10_000 }).toEqual(said('resources/subscribe'));
+  await expect.poll(() => said('resources/unsubscribe')).toEqual(said('resources/subscribe'));
   expect(new Set(said('resources/subscribe')).size).toBe(uris.length);
 });

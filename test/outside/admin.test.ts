@@ -137,17 +137,17 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   const made = await ask(edge, '/keys', keys.admin, 'POST', { subject: 'new', groups: ['people'], expires: '1d', note: 'for the test' });
   expect(made.status).toBe(201);
   const { id, key } = JSON.parse(made.text) as { readonly id: string; readonly key: string };
-  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status).toBe(200);
   expect((await ask(edge, '/status', key)).status).toBe(200);
   // A key that is restricted to some tools or endpoints permits no administration, whatever roles its caller has.
   for (const some of [{ tools: ['up/echo'] }, { endpoints: ['/mcp'] }]) {
     const narrow = JSON.parse((await ask(edge, '/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text) as { readonly id: string; readonly key: string };
-    await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status).toBe(200);
     expect((await ask(edge, '/keys', narrow.key)).status).toBe(403);
     if ('tools' in some) expect(JSON.parse((await ask(edge, '/keys', keys.admin)).text)).toContainEqual(expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }));
   }
   expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
-  await expect.poll(async () => (await ask(edge, '/status', key)).status, { timeout: 10_000 }).toBe(401);
+  await expect.poll(async () => (await ask(edge, '/status', key)).status).toBe(401);
   expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
   const client = await OAuthClient.register(front.url);
   let tokens: Tokens | undefined;
@@ -159,7 +159,7 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
   expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(200);
   expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
   // The consents of a removed user end at once.
-  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status, { timeout: 10_000 }).toBe(401);
+  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(401);
   expect((await client.refresh(fresh)).body).toMatchObject({ error: 'invalid_grant' });
   for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
     expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
@@ -172,7 +172,7 @@ it('an admin makes and revokes keys and users of a running gateway, and the log 
 it('when there is no admin any more, the sealing key gives access, and roles that are then configured count at once', async () => {
   const [edge, session, backend] = ports;
   await gateway.configure(adminsOf({}));
-  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(403);
+  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status).toBe(403);
   expect(await run(['recover', '--admin', edge, '--config', gateway.configFile], { OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') })).toMatchObject({ status: 4, output: expect.stringContaining('not the sealing key') as string });
   expect((await run(['recover', '--admin', backend, '--config', gateway.configFile], sealing)).output).toContain('no sealing key');
   const { status, output } = await run(['recover', '--admin', edge, '--config', gateway.configFile], sealing);
@@ -184,7 +184,7 @@ it('when there is no admin any more, the sealing key gives access, and roles tha
   expect(gateway.edge.output()).toContain('somebody with the sealing key has become admin');
   expect(gateway.edge.output()).not.toContain(token);
   await gateway.configure(adminsOf(roles));
-  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status, { timeout: 10_000 }).toBe(200);
+  await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status).toBe(200);
 });
 
 it('an operator can have the configuration read again, and is told what is wrong with it', async () => {

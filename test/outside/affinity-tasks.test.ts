@@ -81,7 +81,7 @@ describe('tasks of programs of two backend workers', () => {
     const notes = (await readFile(join(folder, 'notes'), 'utf8')).split('\n').filter((line) => line.includes('"older/')).map((line) => JSON.parse(line) as { readonly connection: string });
     for (const connection of new Set(notes.map((note) => note.connection))) process.kill(Number(connection.split('/')[1]));
     // Ids of this server are sequential, so soon there is another task with the id of the old one.
-    await expect.poll(async () => (await create(session, 'm-again-1')).last.error?.data?.['reason'], { timeout: 15_000 }).toBeUndefined();
+    await expect.poll(async () => (await create(session, 'm-again-1')).last.error?.data?.['reason']).toBeUndefined();
     await Promise.all(many.map((index) => create(session, `m-again-${index + 2}`)));
     for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
       expect((await session.request(method, { taskId: old })).last.error).toMatchObject({ data: { reason: 'task.lost', server: 'older' } });
@@ -97,7 +97,7 @@ describe('tasks of programs of two backend workers', () => {
     await Promise.all([end(gateway.backend, 'SIGKILL'), end(second, 'SIGTERM')]);
     for (const [index, taskId] of [...ids, ...own].entries()) {
       const ask = (): Promise<Answer> => (index < ids.length ? client.request('tasks/get', { taskId }) : session.request('tasks/get', { taskId }));
-      await expect.poll(async () => (await ask()).last.error?.data?.['reason'], { timeout: 15_000 }).toBe('task.lost');
+      await expect.poll(async () => (await ask()).last.error?.data?.['reason']).toBe('task.lost');
     }
   });
 });

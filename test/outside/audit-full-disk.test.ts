@@ -35,7 +35,7 @@ const executed = (): number => upstream.calls.values.filter(({ name }) => name =
 /** From now on no file of the process may grow; its records have begun before. */
 async function fill(gateway: GatewayUnderTest): Promise<void> {
   const largest = async (): Promise<number> => Math.max(0, ...await Promise.all((await files()).map(async (file) => (await stat(file)).size)));
-  await expect.poll(largest, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(largest).toBeGreaterThan(0);
   limit(gateway, String(await largest()));
 }
 

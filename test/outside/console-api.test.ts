@@ -239,12 +239,12 @@ it('a refused change of the configuration is a finding until a change is accepte
   const found = async (): Promise<readonly string[]> => (await ask<Overview>('/overview')).findings.map(({ id }) => id);
   expect(await found()).toContain('down gone');
   await gateway.configure({ ...config(), lisen: 'x' });
-  await expect.poll(found, { timeout: 10_000 }).toContain('rejected');
+  await expect.poll(found).toContain('rejected');
   expect((await ask<Configuration>('/configuration')).rejected?.problems[0]).toContain('lisen');
   await gateway.configure({ ...config(), access: { default: 'deny', rules: [{ who: 'nobody-at-all', allow: ['*'] }] } });
-  await expect.poll(async () => (await ask<Configuration>('/configuration')).rejected?.difference?.options.map(({ path }) => path), { timeout: 10_000 }).toEqual(['access.rules']);
+  await expect.poll(async () => (await ask<Configuration>('/configuration')).rejected?.difference?.options.map(({ path }) => path)).toEqual(['access.rules']);
   await gateway.configure(config());
-  await expect.poll(found, { timeout: 10_000 }).not.toContain('rejected');
+  await expect.poll(found).not.toContain('rejected');
 });
 
 it('state is sent when it changes, and a killed process is shown as missing', async () => {
@@ -257,7 +257,7 @@ it('state is sent when it changes, and a killed process is shown as missing', as
   })().catch(() => undefined);
   await expect.poll(() => said).toContain('"role":"backend"');
   await end(gateway.backend, 'SIGKILL');
-  await expect.poll(() => said, { timeout: 10_000 }).toMatch(/"missing":\[\{"process":"backend-/);
+  await expect.poll(() => said).toMatch(/"missing":\[\{"process":"backend-/);
   expect((await ask<Overview>('/overview')).findings.map(({ id }) => id).join()).toContain('missing backend-');
   stop.abort();
   await reading;

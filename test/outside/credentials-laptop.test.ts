@@ -79,7 +79,7 @@ const config = (more: object = {}): Promise<string> => writeConfig({
   mcpServers: Object.fromEntries(['first', 'second'].map((name, index) => [name, { url: servers[index]?.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } }])),
 });
 
-it('the browser opens at the pages of servers that want a sign-in, one after the other, and the next start needs none', { timeout: 30_000 }, async () => {
+it('the browser opens at the pages of servers that want a sign-in, one after the other, and the next start needs none', async () => {
   // The same file says how callers of a network are known; here there is one user.
   const file = await config({ publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer: 'https://login.example.com' }] } });
   const omnibus = await start(file, ['--browser']);
@@ -100,7 +100,7 @@ it('the browser opens at the pages of servers that want a sign-in, one after the
   expect(opened).toHaveLength(2);
 });
 
-it('where no browser is opened, the address is printed, and it works', { timeout: 30_000 }, async () => {
+it('where no browser is opened, the address is printed, and it works', async () => {
   const before = opened.length;
   const omnibus = await start(await config({ vault: { file: join(folder, 'other.json') } }), ['--no-browser']);
   await expect.poll(omnibus.stderr).toMatch(/wants you to sign in: open http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/);
@@ -110,7 +110,7 @@ it('where no browser is opened, the address is printed, and it works', { timeout
   expect(opened).toHaveLength(before);
 });
 
-it('a gateway of one user that serves HTTP opens the page when a call needs it, unless the client can open it', { timeout: 30_000 }, async () => {
+it('a gateway of one user that serves HTTP opens the page when a call needs it, unless the client can open it', async () => {
   const before = opened.length;
   await using gateway = await startGateway('embedded', { vault: { file: join(folder, 'served.json') }, mcpServers: { first: { url: servers[0].url, credentials: { kind: 'oauth' } } } }, { PATH: `${openers}:${process.env['PATH'] ?? ''}` }, undefined, ['--browser']);
   using able = new ModernClient(gateway.url, { elicitation: { url: {} } });
@@ -124,7 +124,7 @@ it('a gateway of one user that serves HTTP opens the page when a call needs it, 
 /** Programs of Debian's packages gnome-keyring and libsecret-tools. */
 const hasSecretService = ['secret-tool', 'gnome-keyring-daemon', 'dbus-run-session'].every((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0);
 
-it.runIf(hasSecretService)('on a desktop with a Secret Service the key of the vault is there, and no file of the gateway opens the vault', { timeout: 30_000 }, async () => {
+it.runIf(hasSecretService)('on a desktop with a Secret Service the key of the vault is there, and no file of the gateway opens the vault', async () => {
   const session = ['dbus-run-session', '--', 'sh', '-c', 'printf password | gnome-keyring-daemon --unlock --components=secrets >&2 && exec "$0" "$@"', process.execPath];
   const file = await config({ vault: { file: join(folder, 'kept.json') } });
   const omnibus = await start(file, ['--no-browser'], session);

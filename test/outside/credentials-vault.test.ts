@@ -85,11 +85,11 @@ describe('several processes,', () => {
     const early = await omnibus('vault', 'rotate', '--key', 'b', '--admin', admin);
     expect([early.code, early.text]).toEqual([1, expect.stringContaining('has no key "b"')]);
     await configure('b', 'a');
-    await expect.poll(async () => (await asked('vault') as { readonly processes: readonly object[] }).processes, { timeout: 15_000 }).toEqual([expect.objectContaining({ keys: ['b', 'a'] }), expect.objectContaining({ keys: ['b', 'a'] })]);
+    await expect.poll(async () => (await asked('vault') as { readonly processes: readonly object[] }).processes).toEqual([expect.objectContaining({ keys: ['b', 'a'] }), expect.objectContaining({ keys: ['b', 'a'] })]);
     expect((await omnibus('vault', 'rotate', '--admin', admin, '--json')).said).toMatchObject({ key: 'b', lost: 0, isGoingOn: false });
     expect(await status()).toMatchObject({ current: 'b', keys: [{ id: 'b' }, { id: 'a', entries: 0 }], lost: [] });
     await configure('b');
-    await expect.poll(async () => (await status()).keys.map(({ id }) => id), { timeout: 15_000 }).toEqual(['b']);
+    await expect.poll(async () => (await status()).keys.map(({ id }) => id)).toEqual(['b']);
     expect([await call('ann', 'one'), await call('ben', 'one')]).toEqual(['ann one', 'ben one']);
   });
 
@@ -98,7 +98,7 @@ describe('several processes,', () => {
     server.expire('ann');
     server.expire('ben');
     await configure('c');
-    await expect.poll(async () => (await status()).lost, { timeout: 15_000 }).toHaveLength(2);
+    await expect.poll(async () => (await status()).lost).toHaveLength(2);
     expect((await status()).lost).toContainEqual({ server: 'personal', principal: expect.stringMatching(/^p_/) as string, key: 'b', issuer: server.origin });
     expect((await omnibus('vault', 'status', '--admin', admin)).text).toMatch(/2 connections of users cannot be decrypted[^]*With that key in vault\.keys they are there again[^]*personal +p_[\w-]+ +b /);
     await expect.poll(() => call('ann', 'two')).toContain('cannot be decrypted here any more, because a key of the gateway is missing');
@@ -112,20 +112,20 @@ describe('several processes,', () => {
     expect(await call('ben', 'two')).toContain('a key of the gateway is missing');
     await connect('ben', clients.get('ben') as RawClient);
     await configure('c', 'b');
-    await expect.poll(async () => (await status()).lost, { timeout: 15_000 }).toEqual([]);
+    await expect.poll(async () => (await status()).lost).toEqual([]);
     await expect.poll(() => call('ann', 'three')).toBe('ann three');
     expect(await call('ben', 'three')).toBe('ben three');
   });
 
   it('what a lost key has encrypted can be removed by name', async () => {
     await configure('a');
-    await expect.poll(async () => (await status()).lost, { timeout: 15_000 }).toHaveLength(2);
+    await expect.poll(async () => (await status()).lost).toHaveLength(2);
     const [first] = (await status()).lost;
     const removed = await omnibus('connections', 'revoke', 'personal', '--principal', first?.principal ?? '', '--admin', admin);
     expect([removed.code, removed.text]).toEqual([0, expect.stringContaining('its issuer was not asked')]);
     expect((await status()).lost).toHaveLength(1);
     await configure('a', 'b', 'c');
-    await expect.poll(async () => (await status()).lost, { timeout: 15_000 }).toEqual([]);
+    await expect.poll(async () => (await status()).lost).toEqual([]);
   });
 
   it('a user who is gone is removed with everything that he has connected, here and at the issuer', async () => {

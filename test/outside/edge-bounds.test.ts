@@ -123,7 +123,7 @@ describe('sessions', () => {
 describe('bodies that are not finished', () => {
   const half = (url: string, bytes: number): Buffer => Buffer.concat([Buffer.from(requestText(url, ['POST /mcp HTTP/1.1', ...json, `content-length: ${8 * megabyte}`])), Buffer.alloc(bytes, 0x20)]);
 
-  it('use no more memory than their common bound; small bodies are read meanwhile', { timeout: 30_000 }, async () => {
+  it('use no more memory than their common bound; small bodies are read meanwhile', async () => {
     const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 32 * megabyte } });
     const [before] = (await memoryOf([gateway.edge])) as [number];
     const opened = await sockets(gateway.url, 30);
@@ -152,7 +152,7 @@ describe('bodies that are not finished', () => {
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
-  it('of WebSockets count toward the same bound, in one frame or in many', { timeout: 30_000 }, async () => {
+  it('of WebSockets count toward the same bound, in one frame or in many', async () => {
     const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 16 * megabyte } });
     const opened = await Promise.all(Array.from({ length: 8 }, async () => {
       const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
@@ -188,7 +188,7 @@ describe('answers that nobody reads', () => {
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
-  it('are bounded on a WebSocket, including pongs that are not read', { timeout: 30_000 }, async () => {
+  it('are bounded on a WebSocket, including pongs that are not read', async () => {
     const { gateway, client } = await start({ limits: { maxBufferedBytes: 100_000 } });
     const [socket] = (await sockets(gateway.url, 1)) as [Socket];
     const answered = readAnswer(socket);

@@ -41,20 +41,20 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     return (await upstream.calls.until(arrived)).at(-1) as Call;
   };
 
-  it('that closes stdin at once ends the process', { timeout: 20_000 }, async () => {
+  it('that closes stdin at once ends the process', async () => {
     const omnibus = start();
     omnibus.stdin?.end();
     await ended(omnibus);
     expect(omnibus.signalCode).toBe(null);
   });
 
-  it('that closes stdin during the start ends the process', { timeout: 20_000 }, async () => {
+  it('that closes stdin during the start ends the process', async () => {
     const omnibus = start();
     omnibus.stdin?.write(`${initialize}\n`, () => omnibus.stdin?.end());
     await ended(omnibus);
   });
 
-  it('that stops reading, although it goes on writing, ends the process and its children with the next progress', { timeout: 30_000 }, async () => {
+  it('that stops reading, although it goes on writing, ends the process and its children with the next progress', async () => {
     const omnibus = start();
     omnibus.on('error', () => undefined);
     omnibus.stdin?.on('error', () => undefined);
@@ -66,10 +66,10 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     const progressing = setInterval(() => slow.progress(1), 20);
     await exit;
     clearInterval(progressing);
-    await expect.poll(() => children.filter(isAlive), { timeout: 15_000 }).toEqual([]);
+    await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
 
-  it('that closes stdin during a call ends the process', { timeout: 30_000 }, async () => {
+  it('that closes stdin during a call ends the process', async () => {
     const omnibus = start();
     await working(omnibus);
     omnibus.stdin?.end();

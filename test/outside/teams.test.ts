@@ -178,7 +178,7 @@ describe.each(shapes)('%s', (shape) => {
     modern[Symbol.dispose]();
   });
 
-  it('usage is shown by caller, team and tool, and to each tenant only its own', { timeout: 30_000 }, async () => {
+  it('usage is shown by caller, team and tool, and to each tenant only its own', async () => {
     await expect.poll(async () => (await asOps('usage')).output, { timeout: 20_000 }).toMatch(/omnibus:keys\|ann \(acme\) +\d+/);
     expect((await asOps('usage', '--by', 'team')).output).toMatch(/unas +\d+/);
     expect(jsonShapes['usage']?.safeParse(JSON.parse((await asOps('usage', '--by', 'tool', '--json')).output)).data).toMatchObject({ sums: expect.arrayContaining([expect.objectContaining({ name: 'ours/act-ours' })]) as object[] });

@@ -66,7 +66,7 @@ it('the last lines of a server on stderr go to the operator\'s log, without secr
   using client = await RawClient.open(gateway.url);
   const { last } = await client.callTool('die');
   expect(last.error).toMatchObject({ message: 'server "hostile" is not available: the program ended with exit code 1', data: { reason: 'upstream.lost' } });
-  await expect.poll(gateway.backend.output, { timeout: 10_000 }).toContain('fatal: cannot log in with [secret] password=[secret] Authorization: [secret]');
+  await expect.poll(gateway.backend.output).toContain('fatal: cannot log in with [secret] password=[secret] Authorization: [secret]');
   expect(gateway.backend.output() + (await statusOf(gateway))).not.toMatch(/hunter2|correct horse|abcdef123456/);
 });
 
@@ -76,7 +76,7 @@ it('a process that a server left in a session of its own ends with the server', 
   const left = Number(textOf(await client.callTool('leave')));
   expect(await isAlive(left)).toBe(true);
   await client.callTool('die');
-  await expect.poll(() => isAlive(left), { timeout: 15_000 }).toBe(false);
+  await expect.poll(() => isAlive(left)).toBe(false);
 });
 
 it('a process that a server left in a session of its own ends although the gateway was killed, with a shell in between', async () => {
@@ -84,7 +84,7 @@ it('a process that a server left in a session of its own ends although the gatew
   using client = await RawClient.open(gateway.url);
   const left = Number(textOf(await client.callTool('leave')));
   gateway.backend.kill('SIGKILL');
-  await expect.poll(() => isAlive(left), { timeout: 15_000 }).toBe(false);
+  await expect.poll(() => isAlive(left)).toBe(false);
 });
 
 it('no server finds a secret of the gateway in the environment of any process', async () => {
@@ -135,7 +135,7 @@ it('a server that cannot be started because file descriptors are exhausted is tr
   process.kill(pid, 'SIGKILL');
   await gateway.backend.line(/no more files can be opened/);
   await run('prlimit', ['--pid', String(gateway.backend.pid), '--nofile=4096:']);
-  await expect.poll(async () => 'result' in (await client.callTool('identity')).last, { timeout: 15_000 }).toBe(true);
+  await expect.poll(async () => 'result' in (await client.callTool('identity')).last).toBe(true);
 });
 
 it.each([
