@@ -244,13 +244,16 @@ it('doctor checks everything, and advises on what is wrong', async () => {
   expect(output).toMatch(/✗ server typo: .*\n {4}Is "no-such-program" installed/);
 });
 
+/** What doctor says of a NATS that works: on a loaded machine it answers late, which is a warning. */
+const isThere = expect.stringMatching(/^(?:good|warning)$/) as string;
+
 it('doctor accepts a good gateway, its bus and its clock', async () => {
   await using server = await Upstream.start();
   await using nats = await startNatsServer();
   const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', nats.url, '--json');
   expect((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state])).toEqual([
-    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', 'good'], ['bus user', 'good'], ['storage', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
+    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', isThere], ['bus user', 'good'], ['storage', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
   ]);
   expect(status).toBe(0);
 });
@@ -263,8 +266,6 @@ it('doctor works as a user with the permissions of one role, and says what it co
     const { output } = await omnibus('doctor', '-c', file, '--bus', nats.url.replace('://', `://${user}:${user}@`), '--json', ...more);
     return Object.fromEntries((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state]));
   };
-  // On a loaded machine NATS answers late, which is a warning.
-  const isThere = expect.stringMatching(/^(?:good|warning)$/) as string;
   // Nothing is stored yet, and NATS shows its clock only to users that may create something.
   expect(await as('edge', '--role', 'edge')).toMatchObject({ 'bus': isThere, 'bus user': 'good', 'storage': 'good', 'clock': 'unchecked', 'sealing key': 'good', 'servers': 'unchecked' });
   expect(await as('backend')).toMatchObject({ 'bus user': 'unchecked', 'storage': 'good', 'server good': 'good' });
