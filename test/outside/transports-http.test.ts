@@ -161,6 +161,22 @@ it('an error page that repeats the gateway\'s credentials reaches neither client
   expect(it.output() + (await it.status())).not.toContain('sk-very-secret');
 });
 
+it.each([
+  ['an error of JSON-RPC', 'application/json', JSON.stringify({ jsonrpc: '2.0', id: 'server-error', error: { code: -32600, message: 'Missing session ID' } })],
+  ['a text', 'text/plain', 'Missing session ID'],
+])('a server of an older revision that refuses to be asked about the newest one, by %s, is no reason for a warning', async (_how, mediaType, body) => {
+  const post = ({ method }: HeardMessage, response: ServerResponse, by: string): boolean => {
+    if (method !== by) return false;
+    response.writeHead(400, { 'content-type': mediaType }).end(body);
+    return true;
+  };
+  await using old = await bench({ post: (message, response) => post(message, response, 'server/discover') });
+  expect(await old.client.toolNames()).toEqual(['act']);
+  expect(old.output()).not.toContain('Missing session ID');
+  await using refusing = await bench({ post: (message, response) => post(message, response, 'server/discover') || post(message, response, 'initialize') });
+  await expect.poll(refusing.output).toContain('Missing session ID');
+});
+
 it('an error of the server passes unchanged except for the gateway\'s credentials', async () => {
   await using it = await bench({
     post: onCall((id, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code: 77, message: `refused: ${secret}`, data: { sent: [secret.slice(7)], kept: true } } }))),

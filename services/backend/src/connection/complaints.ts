@@ -16,6 +16,8 @@ export interface ComplaintsOptions {
   readonly diary?: Diary | undefined;
   /** The transport that is open. */
   readonly transport: () => Transport | undefined;
+  /** Whether the handshake is over. */
+  readonly isReady: () => boolean;
 }
 
 /** Time between two log lines about one kind of mistake. */
@@ -24,7 +26,7 @@ const quietMs = 10_000;
 const texts: Readonly<Record<DropKind, string>> = {
   invalid: 'the server said something that is no message; it is dropped',
   undelivered: 'something could not be delivered to the server',
-  refusal: 'the server refused a request with a page that is kept from its caller',
+  refusal: 'the server refused a request with words that are kept from its caller',
 };
 
 interface Complaint {
@@ -38,6 +40,8 @@ export class Complaints {
   readonly #options: ComplaintsOptions;
   readonly #refusals: Refusals;
   readonly #open = new Map<DropKind, Complaint>();
+  /** How a request of the handshake was refused. A server that does not know the newest revision says so in this way, and is then greeted in an older one. */
+  #refusedGreeting: string | undefined;
 
   constructor(options: ComplaintsOptions) {
     this.#options = options;
@@ -50,24 +54,44 @@ export class Complaints {
    * @param question the dropped request of the server, which waits for an answer.
    */
   note(kind: DropKind, problem: string, question?: UnusableQuestion): void {
-    if (question !== undefined) this.#refusals.refuse(question, problem);
-    const { log, metrics, diary } = this.#options;
-    if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
-    const open = this.#open.get(kind);
-    if (kind === 'invalid') diary?.stray(open === undefined ? problem : undefined);
-    if (open !== undefined) {
-      open.count += 1;
-      open.latest = problem;
+    if (kind === 'refusal' && !this.#options.isReady()) {
+      this.#refusedGreeting = problem;
       return;
     }
-    log.warn({ problem }, texts[kind]);
-    this.#rest(kind);
+    if (question !== undefined) this.#refusals.refuse(question, problem);
+    const { metrics, diary } = this.#options;
+    if (kind !== 'refusal') metrics.dropped(kind === 'invalid' ? 'upstream_invalid' : 'upstream_undelivered');
+    if (kind === 'invalid') diary?.stray(this.#open.has(kind) ? undefined : problem);
+    this.#log(kind, problem);
+  }
+
+  /** The handshake has succeeded: what was refused in it was no mistake. */
+  up(): void {
+    this.#refusedGreeting = undefined;
+  }
+
+  /** The connection could not be opened, or is lost. */
+  lost(): void {
+    const problem = this.#refusedGreeting;
+    this.#refusedGreeting = undefined;
+    if (problem !== undefined) this.#log('refusal', problem);
   }
 
   /** Stops logging. */
   stop(): void {
     for (const { deadline } of this.#open.values()) deadline.cancel();
     this.#open.clear();
+  }
+
+  #log(kind: DropKind, problem: string): void {
+    const open = this.#open.get(kind);
+    if (open !== undefined) {
+      open.count += 1;
+      open.latest = problem;
+      return;
+    }
+    this.#options.log.warn({ problem }, texts[kind]);
+    this.#rest(kind);
   }
 
   #rest(kind: DropKind): void {

@@ -46,7 +46,7 @@ export class UpstreamConnection {
     const { server, metrics, observer, log, capabilities, owner, isTakenInTurn } = options;
     this.run = new Run(options);
     this.#pending = new PendingRequests({ ended: (reply, how) => this.#questions.leave(reply, how), late: () => metrics.dropped('upstream_late') });
-    this.#complaints = new Complaints({ ...options, transport: () => this.#life.transport });
+    this.#complaints = new Complaints({ ...options, transport: () => this.#life.transport, isReady: () => this.isReady });
     this.#questions = new Questions({
       server, capabilities, owner, log, isTakenInTurn,
       send: (message) => this.#life.transport?.send(message),
@@ -247,6 +247,7 @@ export class UpstreamConnection {
 
   #up(): void {
     this.#renewal.opened();
+    this.#complaints.up();
     this.#circuit.isWell();
     for (const { method, params } of this.#held.take()) if (this.dialect.hearsNotifications) this.#life.transport?.send({ jsonrpc: '2.0', method, params });
     for (const [id, pending] of this.#pending.all()) if (pending.state === 'held') this.#sendAgain(id, pending); // C3
@@ -266,6 +267,7 @@ export class UpstreamConnection {
 
   #lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void {
     this.#held.take();
+    this.#complaints.lost();
     if (isResting) this.#listen?.stop();
     else this.#end(problem);
     this.#options.observer.lost(problem, trouble, isResting);

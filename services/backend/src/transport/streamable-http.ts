@@ -221,7 +221,11 @@ export class StreamableHttpTransport implements Transport {
     if (open.isResumed) this.#fail(open, { kind: 'lost', problem: `the server took the request, but does not go on with its answer (HTTP ${status})` });
     else if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
     else if (status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
-    else this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), doubtsSession: doubtsSession(response), ...errorIn(errorBody, open.id, this.#options.limits) });
+    else {
+      const said = errorIn(errorBody, open.id, this.#options.limits);
+      this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), doubtsSession: doubtsSession(response), ...said });
+      if (said.isAnswer === true) return;
+    }
     if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 
