@@ -39,3 +39,13 @@ it.each([
   const loaded = loadConfig({ file: 'omnibus.yaml', text: `${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`, env: {}, readFile: () => '' });
   expect('problems' in loaded ? loaded.problems.map((problem) => `${problem.path ?? ''}: ${problem.message}`).join('\n') : 'none').toContain(message);
 });
+
+it.each([
+  ['https://MCP.Example.com:443', 'https://mcp.example.com'],
+  ['HTTPS://mcp.example.com/', 'https://mcp.example.com'],
+  ['https://mcp.łódź.example', 'https://mcp.xn--d-uga0v4h.example'],
+  ['https://mcp.example.com:8443', 'https://mcp.example.com:8443'],
+])('the address of the gateway is what clients make of it, so that it can stand in a header: %s', (publicUrl, expected) => {
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: `publicUrl: ${publicUrl}\nmcpServers: {}`, env: {}, readFile: () => '' });
+  expect('problems' in loaded ? loaded.problems : loaded.config.publicUrl).toBe(expected);
+});

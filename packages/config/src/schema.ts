@@ -160,7 +160,7 @@ const shape = z.strictObject({
     drain: duration('10s').describe('How long a stopping process waits for running calls to end.'),
   }).prefault({}),
   publicUrl: z.url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' }).refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, { error: 'expected an address without a path, such as "https://mcp.example.com"' })
-    .transform((text) => text.replace(/\/$/, '')).optional().describe('The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.'),
+    .transform((text) => (URL.canParse(text) ? new URL(text).origin : text)).optional().describe('The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.'),
   auth: authSchema.optional()
     .describe('How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.'),
   access: accessSchema.optional()
