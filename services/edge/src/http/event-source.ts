@@ -8,6 +8,7 @@ import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLi
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
 import type { Delivery } from '../delivery/delivery.ts';
+import { findEndpoint } from '../requests/find-endpoint.ts';
 import { parseMessage } from '../requests/parse-message.ts';
 import type { Arrival, Gate } from './arrival.ts';
 import { EventWriter, type EventWriterOptions } from './event-writer.ts';
@@ -129,10 +130,8 @@ export type EventSourcePath =
 
 /** `/sse[/<endpoint>]` and `/messages[/<endpoint>]?sessionId=`; undefined for any other path. */
 export function findEventSource(url: string): EventSourcePath | undefined {
-  if (!url.startsWith(streamPath) && !url.startsWith(postPath)) return undefined;
-  const { pathname, searchParams } = new URL(url, 'http://gateway');
-  const [, root, endpoint = '', ...rest] = pathname.replace(/\/$/, '').split('/');
-  if (rest.length > 0) return undefined;
-  if (`/${root}` === streamPath) return { kind: 'stream', endpoint };
-  return `/${root}` === postPath ? { kind: 'post', endpoint, key: searchParams.get(keyParameter) ?? '' } : undefined;
+  const stream = findEndpoint(url, streamPath);
+  if (stream !== undefined) return { kind: 'stream', endpoint: stream };
+  const endpoint = findEndpoint(url, postPath);
+  return endpoint === undefined ? undefined : { kind: 'post', endpoint, key: new URL(url, 'http://gateway').searchParams.get(keyParameter) ?? '' };
 }

@@ -5,9 +5,10 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import type { Bus } from '@omnibus/bus';
 import type { Facts } from '@omnibus/identity';
-import { anonymous, fault, type Caller, type EndpointName, type GatewayFault } from '@omnibus/protocol';
+import { anonymous, fault, type Caller, type GatewayFault } from '@omnibus/protocol';
 import { DuplexClient } from '../../duplex/duplex-client.ts';
 import type { Endpoints } from '../../requests/endpoints.ts';
+import { findEndpoint } from '../../requests/find-endpoint.ts';
 import { knownCaller, withAddress, type Gate } from '../arrival.ts';
 import type { Gatekeeper } from '../../callers/gatekeeper.ts';
 import { answerRaw } from '../raw-answer.ts';
@@ -31,7 +32,7 @@ export interface WebSocketOptions {
   readonly targetOf: (request: IncomingMessage) => Target | { readonly fault: GatewayFault };
 }
 
-const path = /^\/ws(?:\/([^/?]+))?\/?(?:\?.*)?$/;
+const path = '/ws';
 /** The subprotocol that clients of the official SDK request. */
 const subprotocol = 'mcp';
 /** RFC 6455, 7.4.1: the endpoint is going away. */
@@ -70,14 +71,16 @@ export class WebSocketIngress {
     };
     boundary.run(refuse, () => {
       const target = targetOf(request);
-      const match = 'fault' in target ? null : path.exec(target.path);
-      const endpoint = (match?.[1] ?? '') as EndpointName;
+      if ('fault' in target) {
+        refuse(target.fault);
+        return;
+      }
+      const endpoint = findEndpoint(target.path, path);
       const serve = (caller: Caller, facts?: Facts): void => {
-        if (endpoints.isFor(endpoint, facts?.tenant)) this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
+        if (endpoints.isFor(caller.endpoint, facts?.tenant)) this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
         else refuse(noSuchPath);
       };
-      if ('fault' in target) refuse(target.fault);
-      else if (match === null || !endpoints.has(endpoint)) refuse(noSuchPath);
+      if (endpoint === undefined || !endpoints.has(endpoint)) refuse(noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
       else if (gatekeeper === undefined) serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
       else gatekeeper.ask(request, target.path, endpoint, { run: (part) => boundary.run(refuse, part) }, (verdict) => {
