@@ -5,6 +5,7 @@ import { watch } from 'chokidar';
 import { fault, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
+import { unwrittenProblem } from './secret-yaml.ts';
 
 /** The issuer of all keys: the gateway itself vouches for the subject of a key. */
 const keyIssuer = 'omnibus:keys';
@@ -55,7 +56,7 @@ export class ApiKeys {
     this.#file = file;
     this.#toolProblem = toolProblem;
     this.#observer = observer;
-    this.#entries = this.#read();
+    this.#entries = this.#read('at the start');
   }
 
   /** Checks a key. @param credential a text that looks like a key. @param endpoint undefined at the admin port. */
@@ -81,7 +82,7 @@ export class ApiKeys {
     await this.#watcher?.close();
   }
 
-  #read(): Entries {
+  #read(when: 'at the start' | 'again'): Entries {
     let text: string;
     try {
       text = readFileSync(this.#file, 'utf8');
@@ -89,6 +90,8 @@ export class ApiKeys {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
       throw new Error(`the file of API keys ${this.#file} ${isMissing ? 'is not there; make a key with: omnibus keys create --subject NAME' : `cannot be read: ${String(error)}`}`, { cause: error });
     }
+    const problem = when === 'again' ? unwrittenProblem(text) : undefined;
+    if (problem !== undefined) throw new Error(`the file of API keys ${this.#file}: ${problem}. "keys: []" revokes all keys`);
     try {
       const entries = parseKeys(text, this.#toolProblem).filter(({ revoked }) => revoked === undefined).map((record) => ({ id: record.id, entry: entryOf(record) }));
       for (const { entry: { facts, endpoints } } of entries) this.#terms.set(facts, JSON.stringify([endpoints, facts.tools, facts.expiresAt]));
@@ -104,7 +107,7 @@ export class ApiKeys {
     this.#watcher = watcher;
     const reload = (): void => {
       try {
-        this.#entries = this.#read();
+        this.#entries = this.#read('again');
       } catch (error) {
         this.#observer.rejected((error as Error).message);
         return;

@@ -193,6 +193,25 @@ it('a file that cannot be used is said, and the keys from before stay', async ()
   expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
 });
 
+it('a file that is empty is being written, and the keys from before stay; one that says that there are none revokes all', async () => {
+  const { key, record } = newKey({ subject: 'ann', groups: [] });
+  await open(record);
+  await writeFile(file, '');
+  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('is empty');
+  expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
+  await writeFile(file, 'keys:\n');
+  await expect.poll(() => ask(`Bearer ${key}`), { timeout: 10_000 }).toBe('auth.invalid');
+});
+
+it('what is said of a file that is no YAML repeats nothing of it', async () => {
+  const { record } = newKey({ subject: 'ann', groups: [] });
+  await open(record);
+  await writeFile(file, formatKeys([record]).replace('hash: ', 'hash: "'));
+  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('it is no YAML');
+  expect(warnings.join()).not.toContain(record.hash);
+  await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow(/it is no YAML: line \d+, column \d+/);
+});
+
 it('a file that is not there or says something else is refused at the start, in words', async () => {
   await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow('omnibus keys create');
   await writeFile(file, formatKeys([newKey({ subject: 'a', groups: [] }).record].flatMap((record) => [record, record])));

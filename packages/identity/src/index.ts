@@ -14,3 +14,4 @@ export { certificatesIn, followTls, readTls, tlsProblem } from './tls-files.ts';
 export type { TlsFiles } from './tls-files.ts';
 export { formatKeys, isKey, newKey, parseKeys } from './key-file.ts';
 export type { KeyRecord } from './key-file.ts';
+export { parseSecretYaml, unwrittenProblem } from './secret-yaml.ts';

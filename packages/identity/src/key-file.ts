@@ -4,9 +4,10 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { isToken } from '@omnibus/protocol';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { z } from 'zod';
 import { isName, noName } from './names.ts';
+import { parseSecretYaml } from './secret-yaml.ts';
 
 /** The prefix of every key, by which secret scanners recognize it. */
 const prefix = 'omk';
@@ -37,7 +38,7 @@ const record = z.strictObject({
   note: z.string().max(1_000).optional(),
 });
 
-const file = z.strictObject({ keys: z.array(record).max(maxKeys).default([]) }).superRefine(({ keys }, context) => {
+const file = z.strictObject({ keys: z.array(record).max(maxKeys).nullish().transform((keys) => keys ?? []) }).superRefine(({ keys }, context) => {
   const ids = new Set<string>();
   const hashes = new Map<string, string>();
   for (const [index, { id, hash: digest }] of keys.entries()) {
@@ -59,8 +60,8 @@ export type ToolProblem = (pattern: string) => string | undefined;
  * @throws {Error} that says what is wrong and where, without any digest.
  */
 export function parseKeys(text: string, toolProblem: ToolProblem = () => undefined): readonly KeyRecord[] {
-  const parsed = file.safeParse(parse(text) ?? {});
-  if (!parsed.success) throw new Error(parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+  const parsed = file.safeParse(parseSecretYaml(text) ?? {});
+  if (!parsed.success) throw new Error(parsed.error.issues.map(({ path, message }) => `${path.length === 0 ? 'the file' : path.join('.')}: ${message}`).join('; '));
   const { keys } = parsed.data;
   const problems = keys.flatMap(({ id, tools = [] }) => tools.flatMap((pattern) => {
     const problem = toolProblem(pattern);

@@ -26,6 +26,11 @@ it('a user is known by his password alone, and none any more when he leaves the 
   await rm(file);
   await expect.poll(() => rejected.at(-1), { timeout: 10_000 }).toContain('does not exist');
   expect(users.find('ann')).toBeDefined();
+  await writeFile(file, '');
+  await expect.poll(() => rejected.at(-1), { timeout: 10_000 }).toContain('is empty');
+  expect([users.find('ann') !== undefined, left]).toEqual([true, ['bob']]);
+  await writeFile(file, 'users:\n');
+  await expect.poll(() => left, { timeout: 10_000 }).toEqual(['bob', 'ann']);
 });
 
 it('a file names each user once, with a digest', async () => {
@@ -34,4 +39,5 @@ it('a file names each user once, with a digest', async () => {
   expect(() => parseUsers('users: [{ name: "a b", password: secret }]')).toThrow('expected');
   expect(() => parseUsers(`users: [{ name: ann, password: "${digest}", groups: ["a\\nb"] }]`)).toThrow('users.0.groups.0: this name has a control character');
   expect(parseUsers('')).toEqual([]);
+  expect(() => parseUsers(formatUsers([{ name: 'ann', password: digest, groups: [] }]).replace('password: ', 'password: "'))).toThrow(/^it is no YAML: line \d+, column \d+ \(\w+\)$/);
 });

@@ -4,9 +4,9 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { isName, noName } from '@omnibus/identity';
+import { isName, noName, parseSecretYaml, unwrittenProblem } from '@omnibus/identity';
 import { watch } from 'chokidar';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { z } from 'zod';
 
 const digest = promisify<string, Buffer, number, { readonly N: number; readonly r: number; readonly p: number; readonly maxmem: number }, Buffer>(scrypt);
@@ -31,17 +31,17 @@ const record = z.strictObject({
   /** When the user was given another password than the first one. */
   passwordSince: z.string().optional(),
 });
-const file = z.strictObject({ users: z.array(record).max(10_000).default([]) })
+const file = z.strictObject({ users: z.array(record).max(10_000).nullish().transform((users) => users ?? []) })
   .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'the same user is listed twice' });
 
 export type UserRecord = z.output<typeof record>;
 
 /** @throws {Error} in words. */
 export function parseUsers(text: string): readonly UserRecord[] {
-  const parsed = file.safeParse(parse(text) ?? {});
+  const parsed = file.safeParse(parseSecretYaml(text) ?? {});
   if (parsed.success) return parsed.data.users;
   const [issue] = parsed.error.issues;
-  throw new Error(`${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is not a file of users'}`);
+  throw new Error(`${issue === undefined || issue.path.length === 0 ? 'the file' : issue.path.join('.')}: ${issue?.message ?? 'it is not a file of users'}`);
 }
 
 export function formatUsers(users: readonly UserRecord[]): string {
@@ -91,7 +91,7 @@ export class Users {
   private constructor(path: string, observer: UsersObserver) {
     this.#file = path;
     this.#observer = observer;
-    this.#users = this.#read();
+    this.#users = this.#read('at the start');
   }
 
   find(name: string): UserRecord | undefined {
@@ -133,9 +133,13 @@ export class Users {
     await this.#watcher?.close();
   }
 
-  #read(): ReadonlyMap<string, UserRecord> {
+  #read(when: 'at the start' | 'again'): ReadonlyMap<string, UserRecord> {
     try {
-      const users = new Map(parseUsers(readFileSync(this.#file, 'utf8')).map((user) => [user.name, user]));
+      const text = readFileSync(this.#file, 'utf8');
+      // Users who leave lose what they have allowed, for good.
+      const problem = when === 'again' ? unwrittenProblem(text) : undefined;
+      if (problem !== undefined) throw new Error(`${problem}. "users: []" removes all users`);
+      const users = new Map(parseUsers(text).map((user) => [user.name, user]));
       this.#readAt = Date.now();
       return users;
     } catch (error) {
@@ -150,7 +154,7 @@ export class Users {
     const reload = (): void => {
       const before = this.#users;
       try {
-        this.#users = this.#read();
+        this.#users = this.#read('again');
       } catch (error) {
         this.#observer.rejected((error as Error).message);
         return;
