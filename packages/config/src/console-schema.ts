@@ -1,5 +1,6 @@
 /** The console of a process, and the API behind it. */
 import { z } from 'zod';
+import { isOfThisMachine } from './loopback.ts';
 
 const mode = z.enum(['auto', 'off', 'read', 'full']);
 
@@ -18,11 +19,9 @@ interface Asked {
   readonly auth?: 'none' | { readonly admin?: unknown } | undefined;
 }
 
-const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
 /** Everybody who reaches an open address without being known may look at most: nobody, unless it is asked for. */
 export function consoleMode({ console: { mode: asked }, admin, auth }: Asked): ConsoleMode {
-  const isGuarded = thisMachine.test(admin.slice(0, admin.lastIndexOf(':'))) || (auth !== undefined && auth !== 'none' && auth.admin !== undefined);
+  const isGuarded = isOfThisMachine(admin) || (auth !== undefined && auth !== 'none' && auth.admin !== undefined);
   if (asked === 'auto') return isGuarded ? 'full' : 'off';
   return asked === 'full' && !isGuarded ? 'read' : asked;
 }

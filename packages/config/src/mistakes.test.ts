@@ -53,6 +53,10 @@ it.each<readonly [string, string, readonly string[]]>([
     'f.yaml:1:1: listen: expected HOST:PORT: write "127.0.0.1:7300" for programs of this machine alone, or "0.0.0.0:7300" for everybody who reaches it, got 7300',
     'f.yaml:2:1: admin: expected HOST:PORT: write "127.0.0.1:7301" for programs of this machine alone, or "0.0.0.0:7301" for everybody who reaches it, got ":7301"',
   ]],
+  ['an address that is none', 'listen: 127.0.0.999:7300\nadmin: "a b:7301"\n', [
+    'f.yaml:1:1: listen: expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300", got "127.0.0.999:7300"',
+    'f.yaml:2:1: admin: expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300", got "a b:7301"',
+  ]],
   ['a port that is none', 'listen: 0.0.0.0:99999\nadmin: "http://127.0.0.1:7301"\n', [
     'f.yaml:1:1: listen: expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300", got "0.0.0.0:99999"',
     'f.yaml:2:1: admin: expected HOST:PORT without http:// and path, for example "127.0.0.1:7300", got "http://127.0.0.1:7301"',

@@ -13,6 +13,7 @@ import { credentialsSchema, vaultSchema } from './credentials-schema.ts';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 import { guardrailsSchema } from './guardrails-schema.ts';
 import { limitRules } from './limit-rules.ts';
+import { hostOf } from './loopback.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
@@ -36,7 +37,8 @@ function isHostPort(text: string): boolean {
 
 function hostPortProblem(text: string): string | undefined {
   const found = /^(\[[^\]]+\]|[^:[\]/]+):(\d+)$/.exec(text);
-  if (found !== null) return Number(found[2]) <= 65_535 ? undefined : 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
+  if (found !== null && Number(found[2]) > 65_535) return 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
+  if (found !== null) return hostOf(text) === undefined ? 'expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300"' : undefined;
   const [port] = /\d+$/.exec(text) ?? [];
   if (/^:?\d{1,5}$/.test(text)) return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for everybody who reaches it`;
   return /^https?:/.test(text) ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"' : 'expected HOST:PORT, for example "127.0.0.1:7300"';

@@ -1,15 +1,13 @@
 /** Servers that are called with what is each user's own, and who the users of a gateway are. */
 import { hasTemplates, isTemplate, templateProblem } from '@omnibus/protocol';
+import { isLoopback, isOfThisMachine } from './loopback.ts';
 import type { Config, ServerConfig } from './schema.ts';
 
 type Gateway = Pick<Config, 'auth' | 'listen' | 'publicUrl'>;
 
-const thisMachine = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-const isOfThisMachine = (listen: string): boolean => thisMachine.test(listen.slice(0, listen.lastIndexOf(':')));
-
 /** Whether everybody who can reach a gateway is the one user of its machine: a `publicUrl` elsewhere says that something leads others to it. */
 export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
-  return (auth === undefined || auth === 'none') && isOfThisMachine(listen) && (publicUrl === undefined || thisMachine.test(new URL(publicUrl).hostname));
+  return (auth === undefined || auth === 'none') && isOfThisMachine(listen) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
 }
 
 /** Whether credentials are those of users, and not of the gateway. */

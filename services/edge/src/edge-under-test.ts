@@ -25,6 +25,8 @@ export interface UnderTestOptions {
   /** Left out where callers need not be known. */
   readonly authenticate?: (config: Config) => Promise<Authenticator>;
   readonly tls?: TlsFiles;
+  /** Default: a port of 127.0.0.1. */
+  readonly listen?: string;
 }
 
 export class EdgeUnderTest implements AsyncDisposable {
@@ -44,8 +46,8 @@ export class EdgeUnderTest implements AsyncDisposable {
   }
 
   /** @param text of the configuration, besides the address. */
-  static async start(text = '', { authenticate, tls }: UnderTestOptions = {}): Promise<EdgeUnderTest> {
-    const config = configOf(`listen: 127.0.0.1:0\n${text}`);
+  static async start(text = '', { authenticate, tls, listen = '127.0.0.1:0' }: UnderTestOptions = {}): Promise<EdgeUnderTest> {
+    const config = configOf(`listen: ${JSON.stringify(listen)}\n${text}`);
     const test = new EdgeUnderTest(config, await authenticate?.(config), tls);
     test.url = await test.edge.start();
     return test;

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import { EdgeUnderTest, initialize } from './edge-under-test.ts';
@@ -45,4 +47,16 @@ it('a request without a session says where its client is, when that is known', a
   await post(modern, { ...headers, 'x-forwarded-for': '198.51.100.7' });
   await post(modern, headers);
   expect(origins).toEqual(['198.51.100.7', undefined]);
+});
+
+it.each(['127.0.0.1:0', '127.0.0.2:0', 'LOCALHOST:0'])('an edge that only this machine can reach serves no page whose name was bound to it: %s', async (listen) => {
+  await using local = await EdgeUnderTest.start('', { listen });
+  const { hostname, port, host } = new URL(local.url);
+  const ask = async (headers: Record<string, string>): Promise<number | undefined> => {
+    const [answer] = (await once(request({ hostname, port, path: '/mcp', method: 'PUT', headers }).end(), 'response')) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+  expect(await Promise.all([ask({ host: `evil.example:${port}` }), ask({ host, origin: 'https://evil.example' })])).toEqual([403, 403]);
+  expect(await Promise.all([ask({ host }), ask({ host: `localhost:${port}` }), ask({ host, origin: 'http://localhost:5173' }), ask({ host, origin: `http://${host}` })])).toEqual([405, 405, 405, 405]);
 });

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Audit } from '@omnibus/audit';
 import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
-import type { Config } from '@omnibus/config';
+import { isLoopback, isOfThisMachine, type Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
 import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type GatewayFault, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
@@ -83,8 +83,8 @@ export class Edge {
     const { hostname, port } = new URL(`http://${config.listen}`);
     this.#host = hostname;
     this.#port = Number(port || 80);
-    const isLoopback = loopbackNames.includes(hostname);
-    const { allowedHosts = isLoopback ? loopbackNames : undefined, allowedOrigins } = config.security;
+    const isLocal = isLoopback(hostname);
+    const { allowedHosts = isLocal ? [...loopbackNames, hostname] : undefined, allowedOrigins } = config.security;
     const scopes = new ScopesOfEndpoints(() => this.#config);
     const gate = gateOf(options, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
     this.#gate = gate;
@@ -100,7 +100,7 @@ export class Edge {
       delivery: this.#delivery,
       bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
-      origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLoopback },
+      origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLocal },
       writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
@@ -232,7 +232,7 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
   const { listen, limits, security } = config;
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
-    addresses: new ClientAddresses(security.trustedProxies, loopbackNames.includes(new URL(`http://${listen}`).hostname)),
+    addresses: new ClientAddresses(security.trustedProxies, isOfThisMachine(listen)),
     rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
     bodies: new ByteBudget({ maxTotal: limits.maxPendingBodyBytes, maxShare: limits.maxPendingBodyBytesPerAddress }),
     unread: new Unread({ maxTotal: limits.maxUnreadBytes, maxShare: limits.maxUnreadBytesPerAddress, metrics }),

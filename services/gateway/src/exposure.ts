@@ -1,11 +1,9 @@
 /** Who can reach the gateway, and whether it authenticates them. */
-import type { Config } from '@omnibus/config';
-
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
+import { isOfThisMachine, type Config } from '@omnibus/config';
 
 /** Whether only programs of this machine can connect. */
 export function listensHere({ listen }: Config): boolean {
-  return loopback.test(listen.slice(0, listen.lastIndexOf(':')));
+  return isOfThisMachine(listen);
 }
 
 /** Why a gateway is not started as configured: if others can reach it without authentication, the configuration must say so. */

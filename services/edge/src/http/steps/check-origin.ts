@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { isLoopback } from '@omnibus/config';
 import { fault, type GatewayFault } from '@omnibus/protocol';
-import { loopbackNames } from './check-host.ts';
 
 export interface OriginRule {
   readonly allowed: ReadonlySet<string>;
@@ -12,6 +12,6 @@ export interface OriginRule {
 export function checkOrigin(request: IncomingMessage, { allowed, allowsLoopback }: OriginRule): GatewayFault | undefined {
   const { origin } = request.headers;
   if (origin === undefined || allowed.has(origin) || allowed.has('*')) return undefined;
-  if (allowsLoopback && URL.canParse(origin) && loopbackNames.includes(new URL(origin).hostname)) return undefined;
+  if (allowsLoopback && URL.canParse(origin) && isLoopback(new URL(origin).hostname)) return undefined;
   return fault('origin.forbidden', 'this Origin is not on security.allowedOrigins');
 }
