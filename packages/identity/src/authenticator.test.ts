@@ -126,8 +126,12 @@ it('of two credentials none counts, and one in the address opens nothing', async
     expect(ask(undefined, rootEndpoint, `/mcp?${name}=${key}`)).toBe('auth.query');
     expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?a=b&${name}=${key}`)).toBe('auth.query');
   }
-  for (const query of [`key=${key}`, `a=1&q=Bearer%20${key}`, 'x=eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2ln', 'X-API-Key=one', 'authorization=Bearer+one']) expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?${query}`), query).toBe('auth.query');
-  expect(ask(`Bearer ${key}`, rootEndpoint, '/messages?sessionId=x')).toMatchObject({ subject: 'ann' });
+  const queries = [
+    `key=${key}`, `a=1&q=Bearer%20${key}`, 'x=eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2ln', 'X-API-Key=one', 'authorization=Bearer+one',
+    key, `${key}=`, `a=1;key=${key}`, `q=%20${key}`, `q=%22${key}%22`, `q=Token+${key}`, 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2ln',
+  ];
+  for (const query of queries) expect(ask(`Bearer ${key}`, rootEndpoint, `/mcp?${query}`), query).toBe('auth.query');
+  for (const query of ['sessionId=x', `sessionId=a${key}`, 'q=comk_1_2']) expect(ask(`Bearer ${key}`, rootEndpoint, `/messages?${query}`), query).toMatchObject({ subject: 'ann' });
 });
 
 it('a key opens the endpoints it was made for, and no other', async () => {

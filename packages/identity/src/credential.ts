@@ -29,12 +29,12 @@ export function credentialOf({ headers: { authorization }, rawHeaders }: Request
 }
 
 const secretParameters: ReadonlySet<string> = new Set(['access_token', 'token', 'id_token', 'api_key', 'api-key', 'apikey', 'x-api-key', 'authorization', 'bearer']);
-/** An API key of the gateway, or a signed token, whatever the parameter is called. */
-const secretValue = /^(Bearer )?(omk_[0-9a-f]+_|eyJ[\w-]*\.eyJ[\w-]*\.)/i;
+/** An API key of the gateway, or a signed token, whatever the parameter is called, and whatever stands before it. */
+const secret = /(^|[^\w-])(omk_[0-9a-f]+_|eyJ[\w-]*\.eyJ[\w-]*\.)/i;
 
 /** A credential in an address ends up in logs and histories, so it is refused (OAuth 2.1, 5.1.2; MCP authorization, Token Requirements). */
 export function queryProblem(url: string): GatewayFault | undefined {
   const start = url.indexOf('?');
   // Names may be percent-encoded.
-  return start >= 0 && [...new URLSearchParams(url.slice(start))].some(([name, value]) => secretParameters.has(name.toLowerCase()) || secretValue.test(value)) ? fault('auth.query') : undefined;
+  return start >= 0 && [...new URLSearchParams(url.slice(start))].some(([name, value]) => secretParameters.has(name.toLowerCase()) || secret.test(value) || secret.test(name)) ? fault('auth.query') : undefined;
 }
