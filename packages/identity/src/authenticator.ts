@@ -223,7 +223,7 @@ export class Authenticator {
   /** Decides what a valid token permits here and now. */
   #judge({ facts, audiences }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
-    if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${audiences.map((one) => printable(one)).join(', ') || 'nobody'}, and not for ${[...expected][0] as string}`) };
+    if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${printable(audiences.join(', ')) || 'nobody'}, and not for ${[...expected][0] as string}`) };
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
     if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user is not there any more, or has taken back what it was given for') };
     const { scopes = [] } = this.#options.resource ?? {};

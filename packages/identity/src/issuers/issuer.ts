@@ -2,7 +2,7 @@
  * An authorization server whose tokens are accepted. Signed tokens (RFC 9068 and older forms) are verified here; for opaque tokens the server is asked (RFC
  * 7662).
  */
-import { errors, jwtVerify, type JWTPayload, type JWTVerifyGetKey } from 'jose';
+import { decodeProtectedHeader, errors, jwtVerify, type CryptoKey, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { proofOf, secondsOf, toleranceSeconds, withoutNulls, type ClaimNames, type Proof } from './claims.ts';
 import { fetchJson } from './fetch-json.ts';
@@ -35,7 +35,9 @@ export type Outcome = Proof | { readonly fault: GatewayFault };
 const accessTokenKinds = new Set(['bearer', 'access_token', 'access', 'at+jwt']);
 /** An opaque token of which its issuer names no expiry is good for as long as the issuer says so; whoever holds a stream open by it shows it again after this time. */
 const unsaidSeconds = 300;
-const accessTokenTypes = new Set(['at+jwt', 'application/at+jwt']);
+/** Bound on the keys that a token is tried with. */
+const maxTried = 8;
+const accessTokenTypes = new Set<unknown>(['at+jwt', 'application/at+jwt']);
 /** Values of the claim by which Keycloak names the kind of a token. */
 const idTokenTypes = new Set<unknown>(['ID', 'Refresh', 'Offline', 'Logout']);
 /** Claims that only an ID token has (OpenID Connect Core, 2 and 3.3.2.11). */
@@ -66,11 +68,12 @@ export class Issuer {
   async verify(token: string): Promise<Outcome> {
     const { issuer, algorithms, tokenType } = this.options;
     try {
-      const { payload, protectedHeader: { typ } } = await jwtVerify(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp'], clockTolerance: toleranceSeconds });
-      const problem = kindProblem(payload, typ?.toLowerCase(), tokenType);
+      const { payload, protectedHeader } = await verified(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp'], clockTolerance: toleranceSeconds });
+      const problem = kindProblem(payload, protectedHeader.typ, tokenType);
       return problem === undefined ? this.#proof(payload as JsonObject) : invalid(problem);
     } catch (error) {
       if (error instanceof KeysUnavailable) return { fault: fault('auth.unavailable', `the keys of ${issuer} cannot be had now`) };
+      if (error instanceof errors.JOSEAlgNotAllowed) return invalid(`it is signed by an algorithm that is not allowed here: ${printable(String(decodeProtectedHeader(token).alg), 20)}, and not ${algorithms.join(' or ')}`);
       if (error instanceof errors.JOSEError) return invalid(inWords(error, issuer));
       // A key that does not match its algorithm makes the platform throw errors of any kind.
       return invalid('its signature cannot be verified');
@@ -109,10 +112,29 @@ export class Issuer {
   }
 }
 
+/** Verifies a token. One that does not name its key (RFC 7515, 4.1.4) is tried with each that fits, since an issuer has two while they rotate. @throws {Error} of `jose`. */
+async function verified(token: string, find: JWTVerifyGetKey, options: JWTVerifyOptions): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, find, options);
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    const keys: CryptoKey[] = [];
+    for await (const key of error) keys.push(key);
+    if (keys.length > maxTried) throw error;
+    const tries = await Promise.allSettled(keys.map((key) => jwtVerify(token, key, options)));
+    const right = tries.find((each) => each.status === 'fulfilled');
+    if (right !== undefined) return right.value;
+    // A right signature with a wrong claim says what is wrong.
+    const problems: unknown[] = tries.map((each) => (each.status === 'rejected' ? each.reason : undefined));
+    throw problems.find((problem) => !(problem instanceof errors.JWSSignatureVerificationFailed)) ?? problems[0];
+  }
+}
+
 const invalid = (why: string): Outcome => ({ fault: fault('auth.invalid', `the token is not accepted: ${why}`) });
 
-/** The reason why a token is not an access token; an ID token says who signed in to a client, and permits nothing. */
-function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'auto' | 'at+jwt'): string | undefined {
+/** The reason why a token is not an access token, by its `typ` and its claims; an ID token says who signed in to a client, and permits nothing. */
+function kindProblem(payload: JWTPayload, said: unknown, tokenType: 'auto' | 'at+jwt'): string | undefined {
+  const typ = typeof said === 'string' ? said.toLowerCase() : said;
   if (typ !== undefined && accessTokenTypes.has(typ)) return undefined;
   if (tokenType === 'at+jwt') return 'its header does not say that it is an access token (typ: at+jwt)';
   if (typ !== undefined && typ !== 'jwt') return 'its header says that it is of another kind than an access token';
@@ -126,10 +148,9 @@ function kindProblem(payload: JWTPayload, typ: string | undefined, tokenType: 'a
 
 function inWords(error: errors.JOSEError, issuer: string): string {
   if (error instanceof errors.JWTExpired) return 'it has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'it is not valid yet' : `its claim "${printable(error.claim)}" is missing or wrong`;
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed here';
+  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'it is not valid yet' : `its claim "${printable(error.claim)}" is ${error.reason === 'missing' ? 'missing' : 'wrong'}`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return `its signature is not of ${issuer}`;
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return `it does not say which of the keys of ${issuer} has signed it (kid)`;
+  if (error instanceof errors.JWKSMultipleMatchingKeys) return `it does not say which of the keys of ${issuer} has signed it (kid), and there are more than ${maxTried}`;
   if (error instanceof errors.JWKSNoMatchingKey) return `${issuer} has no such key`;
   return 'it is malformed';
 }
