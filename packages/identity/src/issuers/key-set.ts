@@ -1,14 +1,14 @@
 /**
- * The public keys of one issuer: found through its metadata, fetched when they are first needed, and again when a token names an unknown key. While an
- * issuer does not answer, its last keys are used for up to a day.
+ * The metadata of one issuer and its public keys: found through the metadata, fetched when they are first needed, and again when a token names an unknown key.
+ * While an issuer does not answer, what it said last is used for up to a day.
  */
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { JsonObject } from '@omnibus/protocol';
 import { fetchJson, isTrustworthy } from './fetch-json.ts';
 
-/** Milliseconds after which keys are fetched again, while the old ones are still used. */
+/** Milliseconds after which metadata and keys are fetched again, while the old ones are still used. */
 const freshMs = 600_000;
-/** Milliseconds after which keys are no longer used, whether or not the issuer answers. */
+/** Milliseconds after which they are no longer used, whether or not the issuer answers. */
 const goodMs = 86_400_000;
 /** Tokens with unknown keys make the gateway ask the issuer at most once in this many milliseconds. */
 const cooldownMs = 30_000;
@@ -33,6 +33,7 @@ export class KeySet {
   #keys: JWTVerifyGetKey | undefined;
   #metadata: JsonObject | undefined;
   #discovering: Promise<JsonObject> | undefined;
+  #discoveredAt = -Infinity;
   #undiscoveredAt = -Infinity;
   #fetchedAt = -Infinity;
   #failedAt = -Infinity;
@@ -67,8 +68,15 @@ export class KeySet {
    * @throws {Error} in words.
    */
   async metadata(): Promise<JsonObject> {
-    if (this.#metadata !== undefined) return this.#metadata;
-    if (this.#now() - this.#undiscoveredAt < failureMs) throw new KeysUnavailable(`${this.#options.issuer} did not say where its keys are a moment ago`);
+    const ageMs = this.#now() - this.#discoveredAt;
+    if (this.#metadata === undefined || ageMs > goodMs) return this.#discovered();
+    if (ageMs > freshMs) this.#discovered().catch(() => undefined); // The old metadata serve.
+    return this.#metadata;
+  }
+
+  /** Metadata as they are now. */
+  async #discovered(): Promise<JsonObject> {
+    if (this.#now() - this.#undiscoveredAt < failureMs) throw new KeysUnavailable(`${this.#options.issuer} did not give its metadata a moment ago`);
     this.#discovering ??= this.#discover().finally(() => {
       this.#discovering = undefined;
     });
@@ -80,18 +88,27 @@ export class KeySet {
     const { origin, pathname } = new URL(issuer);
     const path = pathname.replace(/\/$/, '');
     const problems: string[] = [];
+    let withoutKeys: JsonObject | undefined;
     for (const address of [`${origin}/.well-known/oauth-authorization-server${path}`, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`]) {
       try {
         const document = await fetchJson(address);
         if (document['issuer'] !== issuer) throw new Error(`${address} speaks for ${JSON.stringify(document['issuer'])}, not for ${issuer}`);
-        this.#metadata = document;
-        return document;
+        // Keys need not be named there (RFC 8414, 2), and have to be in the other document (OpenID Connect Discovery, 3).
+        if (document['jwks_uri'] === undefined) withoutKeys ??= document;
+        else return this.#found(document);
       } catch (error) {
         problems.push((error as Error).message);
       }
     }
+    if (withoutKeys !== undefined) return this.#found(withoutKeys);
     this.#undiscoveredAt = this.#now();
     throw new Error(problems.join('; '));
+  }
+
+  #found(document: JsonObject): JsonObject {
+    this.#metadata = document;
+    this.#discoveredAt = this.#now();
+    return document;
   }
 
   #refresh(): Promise<void> {
@@ -105,16 +122,23 @@ export class KeySet {
   async #fetch(): Promise<void> {
     try {
       // The metadata themselves may have changed.
-      this.#metadata = undefined;
-      const { jwksUri = (await this.metadata())['jwks_uri'] } = this.#options;
+      const { jwksUri = (await this.#discovered())['jwks_uri'] } = this.#options;
       if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri)) throw new Error('its metadata name no jwks_uri over https://');
-      this.#keys = createLocalJWKSet((await fetchJson(jwksUri)) as unknown as JSONWebKeySet);
+      this.#keys = keysIn(await fetchJson(jwksUri), jwksUri);
       this.#fetchedAt = this.#now();
     } catch (error) {
       this.#failedAt = this.#now();
       this.#options.failed((error as Error).message);
       throw new KeysUnavailable((error as Error).message, { cause: error });
     }
+  }
+}
+
+function keysIn(answer: JsonObject, address: string): JWTVerifyGetKey {
+  try {
+    return createLocalJWKSet(answer as unknown as JSONWebKeySet);
+  } catch (error) {
+    throw new Error(`${address}: its answer is no set of keys`, { cause: error });
   }
 }
 

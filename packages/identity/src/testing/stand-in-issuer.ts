@@ -21,6 +21,8 @@ export class StandInIssuer {
   readonly asked: string[] = [];
   /** What its metadata say instead of what they should. */
   saysInstead: object = {};
+  /** Its metadata as an OpenID provider; undefined where it is none. */
+  openId: object | undefined;
   /** Metadata are asked for elsewhere. */
   redirectsTo: string | undefined;
   /** It answers nothing but 500. */
@@ -90,6 +92,7 @@ export class StandInIssuer {
     switch (url) {
       case '/.well-known/oauth-authorization-server':
         return { issuer: this.issuer, jwks_uri: `${this.issuer}/keys`, authorization_endpoint: `${this.issuer}/authorize`, token_endpoint: `${this.issuer}/token`, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'], ...this.saysInstead };
+      case '/.well-known/openid-configuration': return this.openId;
       case '/keys': return { keys: this.#published };
       case '/introspect': return this.opaque.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false };
       default: return undefined;
