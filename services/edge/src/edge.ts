@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Audit } from '@omnibus/audit';
 import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus/bus';
 import { isLoopback, isOfThisMachine, type Config } from '@omnibus/config';
-import { followTls, readTls, type Authenticator, type Proofs, type TlsFiles } from '@omnibus/identity';
+import { followTls, readTls, type Authenticator, type Facts, type Proofs, type TlsFiles } from '@omnibus/identity';
 import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
 import { idSequence, newWorkerId, type GatewayFault, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
@@ -28,7 +28,7 @@ import { OpeningRate } from './bounds/opening-rate.ts';
 import { EdgeRecords } from './requests/records.ts';
 import type { RequestMeter } from './requests/request-meter.ts';
 import { Delivery } from './delivery/delivery.ts';
-import { CredentialLifetimes } from './callers/credential-lifetimes.ts';
+import { CredentialLifetimes, type Proven } from './callers/credential-lifetimes.ts';
 import { Unread } from './bounds/unread.ts';
 import { WebSocketIngress } from './http/websocket/ingress.ts';
 import { loopbackNames } from './http/steps/check-host.ts';
@@ -86,7 +86,7 @@ export class Edge {
     const isLocal = isLoopback(hostname);
     const { allowedHosts = isLocal ? [...loopbackNames, hostname] : undefined, allowedOrigins } = config.security;
     const scopes = new ScopesOfEndpoints(() => this.#config);
-    const gate = gateOf(options, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
+    const gate = gateOf(options, scopes, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
     this.#gate = gate;
     const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request));
     this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
@@ -228,8 +228,12 @@ function metadataOf({ auth, publicUrl }: Config, scopes: EndpointScopes): Resour
 
 const askForNetworks = ({ access }: Config): boolean => access?.rules.some(({ network }) => network !== undefined) === true;
 
-function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions, challenge: NonNullable<Gate['challenge']>): Gate {
+function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions, scopes: ScopesOfEndpoints, challenge: NonNullable<Gate['challenge']>): Gate {
   const { listen, limits, security } = config;
+  const ask = async (known: Authenticator, { facts, request, endpoint }: Proven): Promise<Facts | undefined> => {
+    const now = await known.ask(facts, request, endpoint);
+    return now === undefined || scopes.problemOf(now, endpoint) !== undefined ? undefined : now;
+  };
   return {
     boundary: new Boundary(log, new Faults({ log, metrics })),
     addresses: new ClientAddresses(security.trustedProxies, isOfThisMachine(listen)),
@@ -242,7 +246,7 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
         const current = authenticator === undefined ? facts : authenticator.current(facts);
         return current === undefined || blocks?.callerProblem(current) !== undefined ? undefined : current;
       },
-      askAbout: ({ facts, request, endpoint }) => (authenticator?.mustAsk(facts) === true ? () => authenticator.ask(facts, request, endpoint) : undefined),
+      askAbout: (proven) => (authenticator?.mustAsk(proven.facts) === true ? () => ask(authenticator, proven) : undefined),
     }),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },

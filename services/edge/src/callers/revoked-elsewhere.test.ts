@@ -18,13 +18,13 @@ let callers: readonly Caller[];
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   issuer = await StandInIssuer.start();
-  for (const token of ['ann', 'ben']) issuer.opaque.set(token, { active: true, sub: token, aud: `${publicUrl}/mcp`, exp: Math.floor(Date.now() / 1_000) + 3_600 });
+  for (const token of ['ann', 'ben']) issuer.opaque.set(token, { active: true, sub: token, aud: `${publicUrl}/mcp`, scope: 'mcp ops', exp: Math.floor(Date.now() / 1_000) + 3_600 });
   const introspection = `{ url: "${issuer.issuer}/introspect", clientId: omnibus, clientSecret: secret }`;
-  const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}", introspection: ${introspection} }] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
+  const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}", introspection: ${introspection} }], scopes: [mcp], stepUp: [{ scope: ops, endpoints: [a] }] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
   test = await EdgeUnderTest.start(text, {
     authenticate: ({ auth }) => {
       if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: [], scopes: [] }, warn: () => undefined });
+      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: [], scopes: auth.scopes }, warn: () => undefined });
     },
   });
   callers = await test.serveStateless();
@@ -39,7 +39,7 @@ afterEach(async () => {
 
 const revoke = (token: string): unknown => issuer.opaque.set(token, { active: false });
 const questions = (): number => issuer.asked.filter((path) => path === '/introspect').length;
-const subscription = (token: string): Promise<Response> => test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
+const subscription = (token: string, path = '/mcp'): Promise<Response> => test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, path, 'subscriptions/listen');
 const eventSource = (token: string): Promise<Response> => fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` } });
 
 it.each([['a subscription', subscription], ['a stream of HTTP+SSE', eventSource]])('%s ends when the issuer no longer confirms its token, and those of others go on', async (_what, open) => {
@@ -53,6 +53,21 @@ it.each([['a subscription', subscription], ['a stream of HTTP+SSE', eventSource]
   await hers.text();
   expect(hasHisEnded).toBe(false);
   revoke('ben');
+  vi.advanceTimersByTime(laterMs);
+  await rest;
+});
+
+it('a stream ends when its token no longer has the scope of the endpoint, and one at another endpoint goes on', async () => {
+  const [there, elsewhere] = [await subscription('ann', '/mcp/a'), await subscription('ann')];
+  let hasOtherEnded = false;
+  const rest = elsewhere.text().then(() => {
+    hasOtherEnded = true;
+  });
+  issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), scope: 'mcp' });
+  vi.advanceTimersByTime(laterMs);
+  await there.text();
+  expect(hasOtherEnded).toBe(false);
+  issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), scope: '' });
   vi.advanceTimersByTime(laterMs);
   await rest;
 });
