@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { watch } from 'chokidar';
-import { fault, type EndpointName } from '@omnibus/protocol';
+import { fault, printable, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
 import { unwrittenProblem } from './secret-yaml.ts';
@@ -64,7 +64,7 @@ export class ApiKeys {
     const entry = this.#entries.byDigest.get(hash('sha256', credential, 'hex'));
     if (entry === undefined || !isGood(entry.facts)) return refusal;
     if (endpoint === undefined) return entry.endpoints === undefined && entry.facts.tools === undefined ? entry.facts : { fault: fault('auth.endpoint', 'this API key is good for certain endpoints or tools alone, and not for the admin port') };
-    if (entry.endpoints?.includes(endpoint) === false) return { fault: fault('auth.endpoint', 'this API key is not for this endpoint') };
+    if (entry.endpoints?.includes(endpoint) === false) return { fault: fault('auth.endpoint', `this API key is for ${printable(entry.endpoints.map(pathOf).join(', ')) || 'no endpoint'}, and not for ${pathOf(endpoint)}`) };
     return entry.facts;
   }
 
@@ -120,6 +120,8 @@ export class ApiKeys {
     });
   }
 }
+
+const pathOf = (endpoint: string): string => (endpoint === '' ? '/mcp' : `/mcp/${endpoint}`);
 
 const isGood = ({ expiresAt }: Facts): boolean => expiresAt === undefined || Date.now() < expiresAt;
 

@@ -142,6 +142,20 @@ it('a key opens the endpoints it was made for, and no other', async () => {
   expect(ask(`Bearer ${key}`, 'files' as EndpointName)).toBe('auth.endpoint');
 });
 
+it('who uses a key at another endpoint is told for which it is', async () => {
+  const many = Array.from({ length: 200 }, (_, index) => `server-${index}`);
+  const [one, two, wide] = [newKey({ subject: 'ann', groups: [], endpoints: ['github'] }), newKey({ subject: 'ann', groups: [], endpoints: ['', 'files'] }), newKey({ subject: 'ann', groups: [], endpoints: many })];
+  await open(one.record, two.record, wide.record);
+  const said = (key: string, endpoint: string): string => {
+    const headers = { authorization: `Bearer ${key}` };
+    const verdict = (authenticator as Authenticator).authenticate({ headers, rawHeaders: Object.entries(headers).flat() }, { url: '/mcp', endpoint: endpoint as EndpointName, peer: undefined, address: () => '' }) as Verdict;
+    return 'fault' in verdict ? verdict.fault.message : 'accepted';
+  };
+  expect(said(one.key, '')).toBe('this API key is for /mcp/github, and not for /mcp');
+  expect(said(two.key, 'github')).toBe('this API key is for /mcp, /mcp/files, and not for /mcp/github');
+  expect(said(wide.key, '').length).toBeLessThan(400);
+});
+
 it('a key that has expired proves nobody, and one that will says when', async () => {
   const past = newKey({ subject: 'ann', groups: [], expires: '2020-01-01' });
   const future = newKey({ subject: 'ann', groups: [], expires: '2999-01-01T00:00:00Z' });

@@ -15,6 +15,15 @@ it('a key that would never be valid, or until a day that there is not, is not ma
   expect(readKeys(file).map(({ expires }) => expires)).toEqual(['2199-02-28T00:00:00.000Z', '2096-02-29T00:00:00.000Z', expect.any(String), '2199-02-01T04:30:00.000Z']);
 });
 
+it('an endpoint of a key is named by its path too, as clients have it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-key-records-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'keys.yaml');
+  await addKey(file, { subject: 'ann', groups: [], endpoints: ['/mcp', '/mcp/github', 'files'] });
+  expect(readKeys(file).map(({ endpoints }) => endpoints)).toEqual([['', 'github', 'files']]);
+  await expect(addKey(file, { subject: 'ann', groups: [], endpoints: ['/sse/github'] })).rejects.toThrow('expected the name of an endpoint');
+});
+
 it('a key is revoked by its id or by the whole key, and no message repeats a whole one', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-key-records-'));
   onTestFinished(() => rm(folder, { recursive: true }));

@@ -36,8 +36,8 @@ export async function addKey(file: string, { subject, tenant, groups, endpoints,
   const until = expires === undefined ? undefined : dateOf(expires);
   if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
   if (until !== undefined && Date.parse(until) <= Date.now()) throw new Error(`expires: ${JSON.stringify(expires)} is not in the future`);
-  // The endpoint of all servers has the empty name.
-  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => (name === '/mcp' ? '' : name)), tools: tools === undefined ? undefined : [...tools], expires: until, note });
+  // Clients have the path of an endpoint; that of all servers has the empty name.
+  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => name.replace(/^\/mcp(\/|$)/, '')), tools: tools === undefined ? undefined : [...tools], expires: until, note });
   await change(file, (keys) => [...keys, record]);
   return { id: record.id, key };
 }
