@@ -169,7 +169,7 @@ export class Authenticator {
   /**
    * What the token of an accepted request proves now at its endpoint. Its issuer is asked if the last answer is more than a minute old; while it does not
    * answer, the token is taken as it was. Never rejects.
-   * @param facts that the request has proven, for which `mustAsk` is true.
+   * @param facts that the token proved last, for which `mustAsk` is true.
    * @returns undefined where the token is not valid any more.
    */
   async ask(facts: Facts, request: Request, endpoint: EndpointName): Promise<Facts | undefined> {

@@ -230,8 +230,8 @@ const askForNetworks = ({ access }: Config): boolean => access?.rules.some(({ ne
 
 function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions, scopes: ScopesOfEndpoints, challenge: NonNullable<Gate['challenge']>): Gate {
   const { listen, limits, security } = config;
-  const ask = async (known: Authenticator, { facts, request, endpoint }: Proven): Promise<Facts | undefined> => {
-    const now = await known.ask(facts, request, endpoint);
+  const ask = async (known: Authenticator, last: Facts, { request, endpoint }: Proven): Promise<Facts | undefined> => {
+    const now = await known.ask(last, request, endpoint);
     return now === undefined || scopes.problemOf(now, endpoint) !== undefined ? undefined : now;
   };
   return {
@@ -246,7 +246,7 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
         const current = authenticator === undefined ? facts : authenticator.current(facts);
         return current === undefined || blocks?.callerProblem(current) !== undefined ? undefined : current;
       },
-      askAbout: (proven) => (authenticator?.mustAsk(proven.facts) === true ? () => ask(authenticator, proven) : undefined),
+      askAbout: (proven) => (authenticator?.mustAsk(proven.facts) === true ? (last) => ask(authenticator, last, proven) : undefined),
     }),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },

@@ -17,17 +17,20 @@ interface CredentialLifetime {
   /** What is proven now. */
   facts: Facts;
   readonly changed: ((facts: Facts) => void) | undefined;
-  /** Asks what the credentials prove now, and for undefined where that is nothing; left out where somebody says so when they change. */
-  readonly ask: (() => Promise<Facts | undefined>) | undefined;
+  /** Asks what the credentials prove now; undefined where somebody says so when they change. */
+  readonly ask: Question | undefined;
   readonly end: () => void;
 }
+
+/** Asks what credentials prove now. @param last what they proved last, which also counts while nobody answers. @returns undefined where they prove nothing any more. It never rejects. */
+type Question = (last: Facts) => Promise<Facts | undefined>;
 
 export interface CredentialLifetimesOptions {
   readonly wheel: DeadlineWheel;
   /** What facts that were proven are now, as far as this process knows; undefined where they hold no longer. */
   readonly current: (facts: Facts) => Facts | undefined;
-  /** Gives a question what the credentials of a request prove now; undefined where nobody has to be asked. It never rejects. */
-  readonly askAbout?: ((proven: Proven) => (() => Promise<Facts | undefined>) | undefined) | undefined;
+  /** Gives the question about the credentials of a request; undefined where nobody has to be asked. */
+  readonly askAbout?: ((proven: Proven) => Question | undefined) | undefined;
 }
 
 /** Milliseconds after which a stream ends even if the credentials are valid for longer. */
@@ -114,7 +117,7 @@ export class CredentialLifetimes {
   async #round(): Promise<void> {
     const waiting = [...this.#open].filter(({ ask }) => ask !== undefined).values();
     await Promise.all(Array.from({ length: atOnce }, async () => {
-      for (const lifetime of waiting) if (lifetime.ask !== undefined && this.#open.has(lifetime)) this.#take(lifetime, await lifetime.ask());
+      for (const lifetime of waiting) if (lifetime.ask !== undefined && this.#open.has(lifetime)) this.#take(lifetime, await lifetime.ask(lifetime.facts));
     }));
     this.#hasRound = false;
     if ([...this.#open].some(({ ask }) => ask !== undefined)) this.#planRound();

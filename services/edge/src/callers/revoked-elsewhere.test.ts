@@ -42,6 +42,20 @@ const questions = (): number => issuer.asked.filter((path) => path === '/introsp
 const subscription = (token: string, path = '/mcp'): Promise<Response> => test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, path, 'subscriptions/listen');
 const eventSource = (token: string): Promise<Response> => fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` } });
 
+async function webSocket(): Promise<WebSocket> {
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
+  await once(socket, 'open');
+  return socket;
+}
+
+/** The groups with which a message over a WebSocket reaches a worker. */
+async function groupsOver(socket: WebSocket): Promise<readonly string[] | undefined> {
+  const answered = once(socket, 'message');
+  socket.send(test.stateless({}, 'tools/list').body);
+  await answered;
+  return callers.at(-1)?.facts?.groups;
+}
+
 it.each([['a subscription', subscription], ['a stream of HTTP+SSE', eventSource]])('%s ends when the issuer no longer confirms its token, and those of others go on', async (_what, open) => {
   const [hers, his] = [await open('ann'), await open('ben')];
   let hasHisEnded = false;
@@ -73,26 +87,36 @@ it('a stream ends when its token no longer has the scope of the endpoint, and on
 });
 
 it('a WebSocket closes when the issuer no longer confirms its token', async () => {
-  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
-  await once(socket, 'open');
+  const socket = await webSocket();
   revoke('ann');
   vi.advanceTimersByTime(laterMs);
   expect((await once(socket, 'close'))[0]).toBe(1008);
 });
 
 it('a WebSocket whose token gives other groups now goes on with those', async () => {
-  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
-  await once(socket, 'open');
-  const ask = async (): Promise<readonly string[] | undefined> => {
-    const answered = once(socket, 'message');
-    socket.send(test.stateless({}, 'tools/list').body);
-    await answered;
-    return callers.at(-1)?.facts?.groups;
-  };
-  expect(await ask()).toEqual([]);
+  const socket = await webSocket();
+  expect(await groupsOver(socket)).toEqual([]);
   issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), groups: ['ops'] });
   vi.advanceTimersByTime(laterMs);
-  await expect.poll(ask).toEqual(['ops']);
+  await expect.poll(() => groupsOver(socket)).toEqual(['ops']);
+  socket.terminate();
+});
+
+it('while the issuer does not answer, a WebSocket goes on with the groups that were told last, and not with those it was opened with', async () => {
+  issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), groups: ['ops'] });
+  const socket = await webSocket();
+  expect(await groupsOver(socket)).toEqual(['ops']);
+  issuer.opaque.set('ann', { ...issuer.opaque.get('ann'), groups: [] });
+  vi.advanceTimersByTime(laterMs);
+  await expect.poll(() => groupsOver(socket)).toEqual([]);
+  issuer.isBroken = true;
+  // The second round of questions begins when the answers of the first have taken effect.
+  for (let round = 0; round < 2; round += 1) {
+    const before = questions();
+    vi.advanceTimersByTime(laterMs);
+    await expect.poll(questions).toBeGreaterThan(before);
+  }
+  expect(await groupsOver(socket)).toEqual([]);
   socket.terminate();
 });
 
