@@ -5,7 +5,7 @@ import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace, isLoopback } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
-import { SignInProblem } from './upstream.ts';
+import { SignInProblem } from './sign-in-failure.ts';
 import { maxPasswordCharacters } from './users.ts';
 
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>;

@@ -19,6 +19,11 @@ export interface UpstreamSession {
   readonly sid: string | undefined;
 }
 
+/** Whether two records are of one sign-in, about which the provider was not asked in between. */
+export function isSameSession(one: UpstreamSession, other: UpstreamSession): boolean {
+  return one.refreshToken === other.refreshToken && one.accessToken === other.accessToken && one.endsAt === other.endsAt;
+}
+
 export interface Person {
   readonly subject: string;
   /** The name that pages show. */

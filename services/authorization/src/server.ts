@@ -11,14 +11,15 @@ import { adapterFactory } from './adapter.ts';
 import { audienceOf } from './audience.ts';
 import { ClientDocuments } from './client-documents.ts';
 import { Site } from './site.ts';
-import { People, type Person } from './people.ts';
+import { isSameSession, People, type Person } from './people.ts';
 import { openRevocations, Revocations } from './revocations.ts';
 import { SealedStore } from './sealed-store.ts';
 import { Secrets } from './secrets.ts';
 import { settingsOf, type Rules } from './settings.ts';
+import { SignInProblem } from './sign-in-failure.ts';
 import { SignInRecords } from './sign-in-records.ts';
 import { SigningKeys } from './signing-keys.ts';
-import { SignInProblem, Upstream, type SignInOptions } from './upstream.ts';
+import { Upstream, type SignInOptions } from './upstream.ts';
 import { Users } from './users.ts';
 
 export interface AuthorizationServerOptions extends Rules {
@@ -232,8 +233,8 @@ export class AuthorizationServer {
     if (await this.#upstream.lasts(person)) return await this.#people.find(subject);
     await this.#people.takeBack(subject);
     // A new sign-in that was made meanwhile is kept.
-    const { refreshToken, endsAt } = person.upstream;
-    await this.#people.change(subject, (now) => (now.upstream?.refreshToken === refreshToken && now.upstream?.endsAt === endsAt ? { ...now, upstream: undefined } : undefined));
+    const { upstream } = person;
+    await this.#people.change(subject, (now) => (now.upstream !== undefined && isSameSession(now.upstream, upstream) ? { ...now, upstream: undefined } : undefined));
     return undefined;
   }
 

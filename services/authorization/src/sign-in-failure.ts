@@ -1,6 +1,9 @@
 /** Says in words at which step a sign-in at a provider has failed, and what the provider answered: its error code, and never its texts or tokens. */
 import type * as library from 'openid-client';
 
+/** A failed sign-in, in words that the user may read. */
+export class SignInProblem extends Error {}
+
 /** Error codes are of these characters (RFC 6749, 4.1.2.1 and 5.2). */
 const errorCode = /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/;
 

@@ -21,6 +21,10 @@ class StandInProvider {
   claims: Readonly<Record<string, unknown>> = { sub: 'una', org: 'acme', sid: 'session-1' };
   givesRefreshTokens = true;
   isSignedOut = false;
+  /** The refresh token that was given last with a sign-in, and those that were used since. */
+  refreshTokens: { readonly given: string; readonly used: readonly unknown[] } = { given: '', used: [] };
+  /** Answers to refreshes wait for this. */
+  mayRefresh: Promise<void> = Promise.resolve();
   /** What it answers when a code is redeemed; undefined where it gives tokens. */
   refusal: { readonly status: number; readonly answer: object } | undefined;
   /** Parameters with which it sends the browser back; undefined where it signs the user in. */
@@ -73,10 +77,13 @@ class StandInProvider {
     if (path !== '/token') return { status: 404, answer: {} };
     const isFirst = form.get('grant_type') === 'authorization_code';
     if (isFirst && this.refusal !== undefined) return this.refusal;
+    const refreshToken = randomBytes(8).toString('hex');
+    this.refreshTokens = isFirst ? { given: refreshToken, used: [] } : { ...this.refreshTokens, used: [...this.refreshTokens.used, form.get('refresh_token')] };
+    if (!isFirst) await this.mayRefresh;
     if (!isFirst && this.isSignedOut) return { status: 400, answer: { error: 'invalid_grant' } };
     return { status: 200, answer: {
       access_token: 'at', token_type: 'bearer', expires_in: 2, id_token: await this.token({ ...this.claims, ...(isFirst ? { nonce: this.#nonce } : {}) }),
-      ...(this.givesRefreshTokens ? { refresh_token: randomBytes(8).toString('hex') } : {}),
+      ...(this.givesRefreshTokens ? { refresh_token: refreshToken } : {}),
     } };
   }
 }
@@ -205,6 +212,35 @@ it('whoever belongs to another tenant by now, or to none, is refreshed no more a
     pass();
     expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
   }
+});
+
+it.each([
+  ['has too many groups by now', Array.from({ length: 201 }, (_, index) => `group ${index}`)],
+  ['has a group by now whose name is none', ['ops\u0000']],
+  ['has groups by now that are no list', { ops: true }],
+])('whoever %s is not refreshed as one who has none, but told when he signs in again', async (_what, groups) => {
+  const browser = new Browser();
+  const first = await browser.tokens();
+  provider.claims = { ...provider.claims, groups };
+  pass();
+  expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
+  expect((await browser.begin()).text).toContain('This did not work');
+});
+
+it('whoever signs in anew while the provider is asked about his sign-in before goes on with the new one', async () => {
+  const first = await new Browser().tokens();
+  const { promise, resolve: answer } = Promise.withResolvers<void>();
+  provider.mayRefresh = promise;
+  pass();
+  const asking = refresh(first);
+  await expect.poll(() => provider.refreshTokens.used.length).toBe(1);
+  const second = await new Browser().tokens();
+  const { given } = provider.refreshTokens;
+  answer();
+  await asking;
+  pass();
+  expect(await refresh(second)).not.toHaveProperty('error');
+  expect(provider.refreshTokens.used).toEqual([given]);
 });
 
 it('a sign-out that the provider tells is heard, whether it names the session or the user', async () => {

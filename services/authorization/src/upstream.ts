@@ -4,22 +4,17 @@
  */
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration } from 'openid-client';
-import { areElsewhere, claimAt, fewerGroups, isName, noName, requireProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import { NotSignedIn, userOf, type OAuthProvider } from './oauth-user.ts';
-import type { People, Person, UpstreamSession } from './people.ts';
+import { isSameSession, type People, type Person, type UpstreamSession } from './people.ts';
 import type { Secrets } from './secrets.ts';
-import { signInFailure } from './sign-in-failure.ts';
+import { signInFailure, SignInProblem } from './sign-in-failure.ts';
+import { userIn, type UserClaims } from './upstream-user.ts';
 
-export interface SignInOptions {
-  readonly issuer: string;
+export interface SignInOptions extends UserClaims {
   readonly clientId: string;
   readonly clientSecret?: string | undefined;
   readonly scopes: readonly string[];
-  readonly subject: string;
-  readonly groups: string;
-  readonly tenant?: string | undefined;
-  readonly require: Readonly<Record<string, readonly string[]>>;
   /** Further parameters of the address at which users sign in. */
   readonly parameters: Readonly<Record<string, string>>;
   /** Whether ID tokens are kept, for servers that are called by assertions of the provider; default: no. */
@@ -34,9 +29,6 @@ interface Begun {
   readonly verifier: string;
 }
 
-/** A failed sign-in, in words that the user may read. */
-export class SignInProblem extends Error {}
-
 const statePlace = 'sign-in';
 /** Seconds that a provider has to answer. */
 const answerSeconds = 10;
@@ -48,8 +40,6 @@ const askingMs = 15_000;
 const unansweredMs = 24 * 3_600_000;
 /** An ID token is not used this shortly before it expires, since it might expire on its way. */
 const idTokenMarginMs = 10_000;
-const maxSubjectBytes = 255;
-const maxGroups = 200;
 const retryMs = 5_000;
 
 export class Upstream {
@@ -135,26 +125,27 @@ export class Upstream {
     if (now - upstream.checkedAt < askEveryMs || now < upstream.askingUntil) return true;
     let asks = false;
     await this.#people.change(subject, (known) => {
-      asks = known.upstream !== undefined && known.upstream.refreshToken === upstream.refreshToken && known.upstream.askingUntil <= now;
+      asks = known.upstream !== undefined && isSameSession(known.upstream, upstream) && known.upstream.askingUntil <= now;
       return asks ? { ...known, upstream: { ...upstream, askingUntil: now + askingMs } } : undefined;
     });
     return asks ? this.#ask(person, upstream) : true;
   }
 
-  async #ask({ subject, tenant }: Person, { refreshToken, accessToken = '', checkedAt }: UpstreamSession): Promise<boolean> {
+  async #ask({ subject, tenant }: Person, asked: UpstreamSession): Promise<boolean> {
     const client = await import('openid-client');
-    const { issuer, oauth, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require } = this.#options;
+    const { issuer, oauth, subject: subjectClaim, groups: groupsClaim } = this.#options;
+    const { refreshToken, accessToken = '', checkedAt } = asked;
     try {
       const tokens = refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
       const fresh = tokens?.access_token ?? accessToken;
       // Many providers give no new ID token with a refresh: then nothing has changed.
       const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
-      if (claims !== undefined && (areElsewhere(claims, groupsClaim) || requireProblem(claims, require) !== undefined)) return false;
-      // With another tenant or another subject, it is another user (OpenID Connect Core, 12.2).
-      if (claims !== undefined && ((tenantClaim !== undefined && claims[tenantClaim] !== tenant) || (claims[subjectClaim] !== undefined && `${issuer}|${subjectOf(claims, subjectClaim) ?? ''}` !== subject))) return false;
-      const groups = claims === undefined ? undefined : groupsOf(claimAt(claims, groupsClaim)) ?? [];
-      await this.#people.change(subject, (person) => (person.upstream === undefined ? undefined : {
-        ...person, ...(groups === undefined ? {} : { groups }),
+      // A new ID token may leave out the claim with the subject, since it is of the same user (OpenID Connect Core, 12.2).
+      const user = claims === undefined ? undefined : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
+      if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant))) return false;
+      // A new sign-in that was made meanwhile is kept.
+      await this.#people.change(subject, (person) => (person.upstream === undefined || !isSameSession(person.upstream, asked) ? undefined : {
+        ...person, ...(user === undefined ? {} : { groups: user.groups }),
         upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), ...this.#kept(tokens?.id_token), checkedAt: Date.now(), askingUntil: 0 },
       }));
       return true;
@@ -241,38 +232,14 @@ export class Upstream {
 
   /** @throws {SignInProblem} */
   #personOf(claims: JsonObject, upstream: UpstreamSession): Person {
-    const { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require } = this.#options;
-    const subject = subjectOf(claims, subjectClaim);
-    if (subject === undefined) throw new SignInProblem(`${this.host} does not say who you are`);
-    const name = `${issuer}|${subject}`;
-    if (Buffer.byteLength(name) > maxSubjectBytes) throw new SignInProblem(`${this.host} knows you by a name that is too long`);
-    const groups = groupsOf(claimAt(claims, groupsClaim));
-    // When there are too many groups, a provider may leave them out and say so: that must not be taken for "no groups".
-    if (groups === undefined && (claimAt(claims, groupsClaim) !== undefined || areElsewhere(claims, groupsClaim))) throw new SignInProblem(`${this.host} does not name your groups because there are too many: ${fewerGroups}`);
-    const unfit = requireProblem(claims, require);
-    if (unfit !== undefined) throw new SignInProblem(`you are signed in at ${this.host}, but you may not use this gateway: ${unfit}`);
-    const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
-    if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) throw new SignInProblem(`${this.host} does not name your organization`);
-    if (![subject, ...(groups ?? []), ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName)) throw new SignInProblem(`the name of you, of a group of yours or of your organization at ${this.host} ${noName}`);
-    const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
-    return { subject: name, name: (shown ?? subject).slice(0, 128), groups: groups ?? [], tenant: tenant as string | undefined, upstream };
+    const user = userIn(claims, this.#options);
+    if (typeof user === 'string') throw new SignInProblem(user);
+    return { ...user, upstream };
   }
-}
-
-/** The permanent id of a user, which at GitHub is a number. */
-function subjectOf(claims: JsonObject, claim: string): string | undefined {
-  const said = claims[claim];
-  if (typeof said === 'number') return Number.isSafeInteger(said) ? String(said) : undefined;
-  return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
 /** The end of a sign-in about which the provider cannot be asked: that of its token. */
 function endOf(claims: Readonly<Record<string, unknown>>, seconds: number | undefined, now: number): number {
   if (seconds !== undefined) return now + seconds * 1_000;
   return typeof claims['exp'] === 'number' ? claims['exp'] * 1_000 : now;
-}
-
-function groupsOf(said: unknown): readonly string[] | undefined {
-  const groups = typeof said === 'string' ? [said] : said;
-  return Array.isArray(groups) && groups.length <= maxGroups && groups.every((group) => typeof group === 'string' && Buffer.byteLength(group) <= maxSubjectBytes) ? groups : undefined;
 }
