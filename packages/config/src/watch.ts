@@ -8,6 +8,8 @@ export interface ConfigObserver {
   changed(config: Config, loaded: LoadedConfig): void;
   /** The file cannot be used as it is now; what ran before goes on. */
   rejected(problems: readonly ConfigProblem[]): void;
+  /** Called, in words for the operator, when changes of the file cannot be noticed. */
+  unfollowed(problem: string): void;
 }
 
 export interface FollowedConfig {
@@ -41,6 +43,8 @@ export async function watchConfigFile(file: string, observer: ConfigObserver, ho
     return next;
   };
   watcher.on('change', () => void reload()).on('add', () => void reload());
+  // The system has no more watches, for example.
+  watcher.on('error', (error) => observer.unfollowed((error as Error).message));
   await new Promise<void>((resolve) => {
     watcher.once('ready', () => resolve());
   });

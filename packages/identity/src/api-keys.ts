@@ -1,9 +1,9 @@
 /** API keys as a way for callers to prove who they are. The file is followed: a key that is removed from it, is revoked or expires is refused from then on. */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { watch } from 'chokidar';
 import { fault, printable, type EndpointName } from '@omnibus/protocol';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
+import { followFiles } from './follow-files.ts';
 import { parseKeys, type KeyRecord, type ToolProblem } from './key-file.ts';
 import { unwrittenProblem } from './secret-yaml.ts';
 
@@ -13,7 +13,7 @@ const keyIssuer = 'omnibus:keys';
 export interface ApiKeysObserver {
   /** Called when the file has changed, and other keys are valid. */
   changed(): void;
-  /** Called when the file cannot be used as it is now; the previous keys stay valid. */
+  /** Called when the file cannot be used as it is now, or is not followed; the previous keys stay valid. */
   rejected(problem: string): void;
 }
 
@@ -39,7 +39,7 @@ export class ApiKeys {
   readonly #toolProblem: ToolProblem | undefined;
   /** The terms of a key as they were when these facts were proven by it. */
   readonly #terms = new WeakMap<Facts, string>();
-  #watcher: ReturnType<typeof watch> | undefined;
+  #unfollow: (() => Promise<void>) | undefined;
 
   /**
    * Reads the keys.
@@ -48,7 +48,7 @@ export class ApiKeys {
    */
   static async open(file: string, observer: ApiKeysObserver, toolProblem?: ToolProblem): Promise<ApiKeys> {
     const keys = new ApiKeys(file, observer, toolProblem);
-    await keys.#follow();
+    keys.#unfollow = await followFiles([file], { changed: () => keys.#reload(), unfollowed: (problem) => observer.rejected(problem) });
     return keys;
   }
 
@@ -79,7 +79,7 @@ export class ApiKeys {
   }
 
   async close(): Promise<void> {
-    await this.#watcher?.close();
+    await this.#unfollow?.();
   }
 
   #read(when: 'at the start' | 'again'): Entries {
@@ -101,23 +101,14 @@ export class ApiKeys {
     }
   }
 
-  /** Resolves when the file is watched, also through the symbolic links of a Kubernetes Secret. */
-  async #follow(): Promise<void> {
-    const watcher = watch(this.#file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
-    this.#watcher = watcher;
-    const reload = (): void => {
-      try {
-        this.#entries = this.#read('again');
-      } catch (error) {
-        this.#observer.rejected((error as Error).message);
-        return;
-      }
-      this.#observer.changed();
-    };
-    watcher.on('change', reload).on('add', reload).on('unlink', reload);
-    await new Promise<void>((resolve) => {
-      watcher.once('ready', () => resolve());
-    });
+  #reload(): void {
+    try {
+      this.#entries = this.#read('again');
+    } catch (error) {
+      this.#observer.rejected((error as Error).message);
+      return;
+    }
+    this.#observer.changed();
   }
 }
 

@@ -2,7 +2,7 @@
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type TlsOptions } from 'node:tls';
-import { watch } from 'chokidar';
+import { followFiles } from './follow-files.ts';
 
 /** Absolute paths of PEM files. */
 export interface TlsFiles {
@@ -21,12 +21,9 @@ export interface TlsFiles {
 export interface TlsObserver {
   /** New connections use these options from now on. */
   changed(options: TlsOptions): void;
-  /** The files cannot be used as they are now; the previous ones stay in use. */
+  /** The files cannot be used as they are now, or are not followed; the previous ones stay in use. */
   rejected(problem: string): void;
 }
-
-/** Files that belong together are written one after the other, so they are read when nothing more was written for this time. */
-const settleMs = 200;
 
 /**
  * Reads the files of a TLS server.
@@ -63,28 +60,18 @@ export function tlsProblem(files: TlsFiles): string | undefined {
   }
 }
 
-/** Follows the files, also through the symbolic links of a Kubernetes Secret. Resolves when they are followed. @returns a function that ends this. */
-export async function followTls(files: TlsFiles, observer: TlsObserver): Promise<() => Promise<void>> {
-  let later: NodeJS.Timeout | undefined;
-  const reload = (): void => {
-    try {
-      observer.changed(readTls(files));
-    } catch (error) {
-      observer.rejected((error as Error).message);
-    }
-  };
-  const watcher = watch([files.certFile, files.keyFile, ...(files.clients === undefined ? [] : [files.clients.caFile])], { ignoreInitial: true });
-  watcher.on('all', () => {
-    clearTimeout(later);
-    later = setTimeout(reload, settleMs).unref();
+/** Follows the files. Resolves when they are followed. @returns a function that ends this. */
+export function followTls(files: TlsFiles, observer: TlsObserver): Promise<() => Promise<void>> {
+  return followFiles([files.certFile, files.keyFile, ...(files.clients === undefined ? [] : [files.clients.caFile])], {
+    changed() {
+      try {
+        observer.changed(readTls(files));
+      } catch (error) {
+        observer.rejected((error as Error).message);
+      }
+    },
+    unfollowed: (problem) => observer.rejected(problem),
   });
-  await new Promise<void>((resolve) => {
-    watcher.once('ready', () => resolve());
-  });
-  return async () => {
-    clearTimeout(later);
-    await watcher.close();
-  };
 }
 
 function read(what: string, file: string): string {

@@ -4,8 +4,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { isName, noName, parseSecretYaml, unwrittenProblem } from '@omnibus/identity';
-import { watch } from 'chokidar';
+import { followFiles, isName, noName, parseSecretYaml, unwrittenProblem } from '@omnibus/identity';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 
@@ -67,7 +66,7 @@ async function isRight(password: string, stored: string): Promise<boolean> {
 export interface UsersObserver {
   /** Called with users that were removed or have a new password. */
   left(names: readonly string[]): void;
-  /** Called when the file cannot be used as it is now; the previous users stay. */
+  /** Called when the file cannot be used as it is now, or is not followed; the previous users stay. */
   rejected(problem: string): void;
 }
 
@@ -77,14 +76,14 @@ export class Users {
   #users: ReadonlyMap<string, UserRecord>;
   /** Milliseconds since 1970. */
   #readAt = 0;
-  #watcher: ReturnType<typeof watch> | undefined;
+  #unfollow: (() => Promise<void>) | undefined;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
   /** @throws {Error} in words for the operator when the file cannot be read. */
   static async open(path: string, observer: UsersObserver): Promise<Users> {
     const users = new Users(path, observer);
-    await users.#follow();
+    users.#unfollow = await followFiles([path], { changed: () => users.#reload(), unfollowed: (problem) => observer.rejected(problem) });
     return users;
   }
 
@@ -130,7 +129,7 @@ export class Users {
   }
 
   async close(): Promise<void> {
-    await this.#watcher?.close();
+    await this.#unfollow?.();
   }
 
   #read(when: 'at the start' | 'again'): ReadonlyMap<string, UserRecord> {
@@ -148,22 +147,14 @@ export class Users {
     }
   }
 
-  async #follow(): Promise<void> {
-    const watcher = watch(this.#file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
-    this.#watcher = watcher;
-    const reload = (): void => {
-      const before = this.#users;
-      try {
-        this.#users = this.#read('again');
-      } catch (error) {
-        this.#observer.rejected((error as Error).message);
-        return;
-      }
-      this.#observer.left([...before.values()].filter(({ name, password }) => this.#users.get(name)?.password !== password).map(({ name }) => name));
-    };
-    watcher.on('change', reload).on('add', reload).on('unlink', reload);
-    await new Promise<void>((resolve) => {
-      watcher.once('ready', () => resolve());
-    });
+  #reload(): void {
+    const before = this.#users;
+    try {
+      this.#users = this.#read('again');
+    } catch (error) {
+      this.#observer.rejected((error as Error).message);
+      return;
+    }
+    this.#observer.left([...before.values()].filter(({ name, password }) => this.#users.get(name)?.password !== password).map(({ name }) => name));
   }
 }

@@ -249,6 +249,7 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
   }) : undefined;
   const watcher = await watchConfigFile(file, {
     rejected: (problems) => refuse(problems.map(formatProblem)),
+    unfollowed: (problem) => log.error({ problem }, 'changes of the configuration are not noticed; "omnibus reload" applies them'),
     changed: (read, loaded) => {
       sayFindings(loaded, log);
       if (overrides.role === 'all' || overrides.role === 'backend') {
