@@ -52,6 +52,7 @@ export class WorkloadTokens implements HeaderSource {
   #held: Held | undefined;
   #asking: Promise<SentHeaders> | undefined;
   readonly #pause = new Pause();
+  /** That of the client, if it has one, then the last two tokens. */
   #secrets: readonly string[];
   /** Makes proofs for tokens that are bound to a key of this process. */
   #prover: Prover | undefined;
@@ -163,7 +164,7 @@ export class WorkloadTokens implements HeaderSource {
     const now = Date.now();
     const life = (expiresAt ?? now + unknownLifeMs) - now;
     // Requests with the previous token may still be in flight, so it stays a secret.
-    this.#secrets = [...this.#secrets.filter((each) => each === this.#options.client.clientSecret), ...(this.#held === undefined ? [] : [this.#held.headers['authorization']?.split(' ')[1] ?? '']), accessToken];
+    this.#secrets = [...new Set([this.#options.client.clientSecret ?? [], this.#secrets.at(-1) ?? [], accessToken].flat())];
     return {
       headers: { authorization: `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}` },
       renewAt: now + life * (renewAfter - renewSpread * Math.random()),
