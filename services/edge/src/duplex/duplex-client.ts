@@ -128,16 +128,18 @@ export class DuplexClient {
   }
 
   /** Ends the session, because the connection has ended. */
-  end(): Promise<void> {
+  async end(): Promise<void> {
     const state = this.#state;
     const { bus, delivery } = this.#options;
     for (const openRequest of this.#openRequests.splice(0)) this.#abandon(openRequest, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
-    if (state.kind !== 'open' || !bus.connected) return Promise.resolve();
+    if (state.kind === 'opening') state.measured.end('client.gone');
+    if (state.kind !== 'open' || !bus.connected) return;
     this.#options.rate.giveBack(this.#options.address);
-    return new Promise((resolve) => {
-      delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => resolve(), failed: () => resolve() });
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const pending = delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => resolve(), failed: () => resolve() });
+    await promise;
+    pending.close();
   }
 
   /** Handles a message of 2026-07-28. @returns false when it is none. */
