@@ -19,6 +19,7 @@ import { apiHeaders, refuseForeign } from './api/security.ts';
 import { refuseByMode } from './api/site.ts';
 import { TryDesk } from './try-desk.ts';
 import type { Attempt, TryRun } from './try-run.ts';
+import { streamAttempt } from './try-stream.ts';
 
 export interface TrySiteOptions {
   readonly config: () => Config;
@@ -34,9 +35,6 @@ export interface TrySiteOptions {
 const base = '/api/v1/try';
 /** A body that is too long is read up to this size, so that its sender reads the answer. */
 const cutBytes = 8 * 1024 * 1024;
-/** Bound on unread bytes, beyond which a slow reader is disconnected. */
-const maxUnreadBytes = 32 * 1024 * 1024;
-const aliveMs = 15_000;
 
 export function trySite({ config, access, edge, audit, metrics, log, onFault }: TrySiteOptions): AdminSite & { stop(): void } {
   const desk = new TryDesk();
@@ -97,7 +95,7 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
     const run = desk.find(id, access.of(request).name);
     if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
     if (!isGet) return act(request, run, what);
-    stream(run, request, response, () => desk.followed(id));
+    streamAttempt(run, request, response, () => desk.followed(id));
     return undefined;
   };
 
@@ -160,25 +158,6 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   }
   if (bytes > maxAttemptBytes) throw new ApiProblem('large', `a call that is tried may have ${maxAttemptBytes} bytes`, 'make it with "omnibus call"');
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** Streams all events of the attempt, past and new, and ends with it. */
-function stream(run: TryRun, request: IncomingMessage, response: ServerResponse, changed: () => void): void {
-  const after = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('after') ?? 0);
-  response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream' });
-  response.write('retry: 1000\n\n');
-  const alive = setInterval(() => response.write(':\n\n'), aliveMs).unref();
-  const end = run.follow(Number.isSafeInteger(after) ? after : 0, ({ number, kind, data }) => {
-    response.write(`id: ${number}\nevent: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
-    if (response.writableLength > maxUnreadBytes) response.destroy();
-    if (kind === 'result' || kind === 'failed') response.end();
-  });
-  changed();
-  response.once('close', () => {
-    clearInterval(alive);
-    end();
-    changed();
-  });
 }
 
 function json(status: number, value: unknown): AdminAnswer {
