@@ -140,7 +140,7 @@ export class AuthorizationServer {
     this.#keys = keys;
     this.#rebuild();
     this.#renewing = setInterval(() => {
-      keys.renew().then(() => this.#rebuild(), (error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
+      keys.renew().catch((error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
     }, renewMs).unref();
   }
 

@@ -91,7 +91,7 @@ export class Watches {
     if (stateTopics.some((topic) => topics.has(topic))) this.#look();
   }
 
-  /** Ends every stream. */
+  /** Asks nothing more. Open streams end with their connections. */
   stop(): void {
     this.#next?.cancel();
   }
