@@ -237,7 +237,7 @@ describe.each(shapes)('%s', (shape) => {
     expect((await ann.submit(page, '/consent', {}, callback, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
     expect((await ann.submit(page, '/abort', {}, callback)).url).toContain('error=access_denied');
     for (const [name, value] of Object.entries({ 'x-frame-options': 'DENY', 'cache-control': 'no-store' })) expect(page.headers.get(name)).toBe(value);
-    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; form-action 'self' http:\/\/127\.0\.0\.1:1; frame-ancestors 'none'/);
+    expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; frame-ancestors 'none'; base-uri 'none'$/);
     expect(page.text).not.toContain('<script');
   });
 

@@ -91,7 +91,7 @@ export class Interactions {
     const client = await provider().Client.find(String(params['client_id']));
     sendPage(response, status, signInPage({
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName ?? String(params['client_id']),
-      hasUsers: this.#options.users() !== undefined, upstreamHost: upstream?.host, formTargets: targetsOf(String(params['redirect_uri'])), name, problem,
+      hasUsers: this.#options.users() !== undefined, upstreamHost: upstream?.host, leadsToProgram: params['redirect_uri'] !== undefined, name, problem,
     }));
   }
 
@@ -186,7 +186,7 @@ export class Interactions {
       action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
       redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
       person: person?.name ?? subject, scopes: wanted.map((name) => moreScopes.find((more) => more.name === name) ?? { name, isAnnounced: true, administers: false }),
-      resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })), formTargets: targetsOf(redirectUri),
+      resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })), leadsToProgram: asked !== undefined,
     }));
   }
 
@@ -211,11 +211,4 @@ export class Interactions {
     records.consent('given', { subject, client: clientId, address, scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources) });
     await provider().interactionFinished(request, response, { consent: { grantId: saved } }, { mergeWithLastSubmission: true });
   }
-}
-
-/** The origins that the answer to a form may redirect to: browsers apply the content security policy of a page to redirects of its forms too. */
-function targetsOf(redirectUri: string): readonly string[] {
-  if (!URL.canParse(redirectUri)) return [];
-  const { origin, protocol } = new URL(redirectUri);
-  return [origin === 'null' ? protocol : origin];
 }

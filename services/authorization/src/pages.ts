@@ -9,11 +9,11 @@ import type { FurtherScope } from './settings.ts';
 
 const style = `
 :root{color-scheme:light dark}*{box-sizing:border-box}
-body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1.5rem;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
+body{margin:0;min-height:100vh;display:grid;grid-template-columns:minmax(0,1fr);place-items:center;overflow-wrap:anywhere;padding:1.5rem;font:1rem/1.5 system-ui,sans-serif;background:Canvas;color:CanvasText}
 main{width:100%;max-width:32rem;border:1px solid color-mix(in srgb,CanvasText 20%,transparent);border-radius:.75rem;padding:2rem}
 h1{font-size:1.35rem;line-height:1.3;margin:0 0 1rem}h2{font-size:1.05rem;margin:1.5rem 0 .5rem}p{margin:.5rem 0}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.35rem 1rem;margin:1rem 0}dt{opacity:.7}dd{margin:0;overflow-wrap:anywhere}
-.where{font-size:1.35rem;font-weight:600;overflow-wrap:anywhere}.note{border-inline-start:.25rem solid #c77700;padding-inline-start:.75rem}.error{border-inline-start:.25rem solid #c00;padding-inline-start:.75rem}
+dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.35rem 1rem;margin:1rem 0}dt{opacity:.7}dd{margin:0}
+.where{font-size:1.35rem;font-weight:600}.note{border-inline-start:.25rem solid #c77700;padding-inline-start:.75rem}.error{border-inline-start:.25rem solid #c00;padding-inline-start:.75rem}
 label{display:block;margin:.75rem 0 .25rem}input{width:100%;font:inherit;padding:.5rem .6rem;border:1px solid #888;border-radius:.4rem;background:Field;color:FieldText}
 .actions{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.25rem}button{font:inherit;padding:.5rem 1.1rem;border-radius:.4rem;border:1px solid #888;background:ButtonFace;color:ButtonText;cursor:pointer}
 button.main{background:#0b57d0;border-color:#0b57d0;color:#fff}:focus-visible{outline:3px solid #4c8df6;outline-offset:2px}li{margin:.75rem 0}ul{padding-inline-start:1.2rem}
@@ -28,8 +28,11 @@ function escaped(text: string): string {
 export interface Page {
   readonly title: string;
   readonly body: string;
-  /** Origins other than this server that a form of the page may lead to; the policy applies to redirects too. */
-  readonly formTargets?: readonly string[];
+  /**
+   * Whether the answer to a form of the page may redirect to a program. Browsers apply `form-action` to every redirect that follows, also to those by which the
+   * program leads on to a page or an app of its own, so the policy cannot name where they end.
+   */
+  readonly leadsToProgram?: boolean;
 }
 
 export function sendPage(response: ServerResponse, status: number, page: Page): void {
@@ -39,15 +42,15 @@ export function sendPage(response: ServerResponse, status: number, page: Page): 
 }
 
 /** The text and headers of a page. */
-export function rendered({ title, body, formTargets = [] }: Page): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
+export function rendered({ title, body, leadsToProgram = false }: Page): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
   const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
-  return { text, headers: pageHeaders(formTargets) };
+  return { text, headers: pageHeaders(leadsToProgram) };
 }
 
-function pageHeaders(formTargets: readonly string[]): Readonly<Record<string, string>> {
+function pageHeaders(leadsToProgram: boolean): Readonly<Record<string, string>> {
   return {
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; form-action ${["'self'", ...formTargets].join(' ')}; frame-ancestors 'none'; base-uri 'none'`,
+    'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; ${leadsToProgram ? '' : "form-action 'self'; "}frame-ancestors 'none'; base-uri 'none'`,
     'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', // A form of ours sends its origin; no other site learns the address of the page.
     'referrer-policy': 'same-origin', 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin',
   };
@@ -64,19 +67,19 @@ export interface SignInPage {
   readonly hasUsers: boolean;
   /** Host of the OpenID provider; undefined where there is none. */
   readonly upstreamHost: string | undefined;
-  readonly formTargets: readonly string[];
+  readonly leadsToProgram: boolean;
   readonly name: string;
   readonly problem: string | undefined;
 }
 
-export function signInPage({ action, formToken, clientName, hasUsers, upstreamHost, formTargets, name, problem }: SignInPage): Page {
+export function signInPage({ action, formToken, clientName, hasUsers, upstreamHost, leadsToProgram, name, problem }: SignInPage): Page {
   const own = `<form method="post" action="${escaped(action)}/login">${hidden('token', formToken)}
 <label for="name">User name</label><input id="name" name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus value="${escaped(name)}">
 <label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
 <div class="actions"><button class="main" type="submit">Sign in</button></div></form>`;
   const elsewhere = upstreamHost === undefined ? '' : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
   const cancel = `<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<div class="actions"><button type="submit">Cancel</button></div></form>`;
-  return { title: 'Sign in', formTargets, body: `<p>To continue with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
+  return { title: 'Sign in', leadsToProgram, body: `<p>To continue with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
 }
 
 export interface ConsentPage {
@@ -92,10 +95,10 @@ export interface ConsentPage {
   readonly scopes: readonly FurtherScope[];
   /** For each address, the servers that it gives access to. */
   readonly resources: readonly { readonly address: string; readonly servers: readonly string[] }[];
-  readonly formTargets: readonly string[];
+  readonly leadsToProgram: boolean;
 }
 
-export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, formTargets }: ConsentPage): Page {
+export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, leadsToProgram }: ConsentPage): Page {
   const who = clientName ?? clientId;
   const where = resources.map(({ address, servers }) => `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`).join('');
   const rows: readonly (readonly [string, string])[] = [
@@ -104,7 +107,7 @@ export function consentPage({ action, formToken, clientName, clientId, redirectH
     ['May', scopes.map(({ name, description }) => `<code>${escaped(name)}</code>${description === undefined ? '' : ` (${escaped(description)})`}`).join(' ')],
   ];
   return {
-    title: `Allow ${who} to act for you?`, formTargets,
+    title: `Allow ${who} to act for you?`, leadsToProgram,
     body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
 ${isOnThisComputer ? '<p class="note">This is a program on this computer. Any program here can claim this name, so continue only if you have just started it yourself.</p>' : ''}
 ${scopes.some(({ administers }) => administers) ? '<p class="note">It asks for permission to administer the gateway in your name: its keys, its users and its configuration.</p>' : ''}
