@@ -1,4 +1,7 @@
-/** Reads who a user of a provider is: in the claims of an ID token, or in the description that the provider's API gives. */
+/**
+ * Reads who a user of a provider is: in the claims of an ID token, or in the description that the provider's API gives. What cannot be told whole is told as a
+ * problem, never in part: a group that is not seen is not "no group".
+ */
 import { areElsewhere, claimAt, fewerGroups, isName, noName, requireProblem } from '@omnibus/identity';
 import type { JsonObject } from '@omnibus/protocol';
 import type { Person } from './people.ts';
@@ -12,7 +15,8 @@ export interface UserClaims {
   readonly require: Readonly<Record<string, readonly string[]>>;
 }
 
-const maxSubjectBytes = 255;
+/** Bound on the name of a user or group. */
+const maxNameBytes = 255;
 const maxGroups = 200;
 const maxShownCharacters = 128;
 
@@ -22,18 +26,16 @@ export function userIn(claims: JsonObject, { issuer, subject: subjectClaim, grou
   const subject = subjectOf(claims, subjectClaim);
   if (subject === undefined) return `${host} does not say who you are`;
   const name = `${issuer}|${subject}`;
-  if (Buffer.byteLength(name) > maxSubjectBytes) return `${host} knows you by a name that is too long`;
-  const saidGroups = claimAt(claims, groupsClaim);
-  const groups = groupsOf(saidGroups);
-  // When there are too many groups, a provider may leave them out and say so: that must not be taken for "no groups".
-  if (groups === undefined && (saidGroups !== undefined || areElsewhere(claims, groupsClaim))) return `${host} does not name your groups because there are too many: ${fewerGroups}`;
+  if (Buffer.byteLength(name) > maxNameBytes) return `${host} knows you by a name that is too long`;
+  const groups = groupsOf(claims, groupsClaim, host);
+  if (typeof groups === 'string') return groups;
   const unfit = requireProblem(claims, require);
   if (unfit !== undefined) return `you are signed in at ${host}, but you may not use this gateway: ${unfit}`;
   const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
   if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) return `${host} does not name your organization`;
-  if (![subject, ...(groups ?? []), ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName)) return `the name of you, of a group of yours or of your organization at ${host} ${noName}`;
+  if (![subject, ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName)) return `the name of you or of your organization at ${host} ${noName}`;
   const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
-  return { subject: name, name: (shown ?? subject).slice(0, maxShownCharacters), groups: groups ?? [], tenant: tenant as string | undefined };
+  return { subject: name, name: (shown ?? subject).slice(0, maxShownCharacters), groups, tenant: tenant as string | undefined };
 }
 
 /** The permanent id of a user, which at GitHub is a number. */
@@ -43,7 +45,14 @@ function subjectOf(claims: JsonObject, claim: string): string | undefined {
   return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
-function groupsOf(said: unknown): readonly string[] | undefined {
+/** @param claim with the groups. @param host of the provider. @returns the problem, in words for the user, if there is one. */
+function groupsOf(claims: JsonObject, claim: string, host: string): readonly string[] | string {
+  const said = claimAt(claims, claim) ?? undefined;
+  // Where there are too many groups, a provider may leave them out and say so.
+  if (said === undefined) return areElsewhere(claims, claim) ? `${host} does not name your groups because there are too many: ${fewerGroups}` : [];
   const groups = typeof said === 'string' ? [said] : said;
-  return Array.isArray(groups) && groups.length <= maxGroups && groups.every((group) => typeof group === 'string' && Buffer.byteLength(group) <= maxSubjectBytes) ? groups : undefined;
+  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `what ${host} says in "${claim}" is no list of names of groups; \`groups\` of \`signIn\` names the claim with that list`;
+  if (groups.length > maxGroups) return `${host} names more than ${maxGroups} groups of yours: ${fewerGroups}`;
+  if (groups.some((group) => Buffer.byteLength(group) > maxNameBytes)) return `${host} knows a group of yours by a name that is too long`;
+  return groups.every(isName) ? groups : `the name of a group of yours at ${host} ${noName}`;
 }

@@ -214,19 +214,6 @@ it('whoever belongs to another tenant by now, or to none, is refreshed no more a
   }
 });
 
-it.each([
-  ['has too many groups by now', Array.from({ length: 201 }, (_, index) => `group ${index}`)],
-  ['has a group by now whose name is none', ['ops\u0000']],
-  ['has groups by now that are no list', { ops: true }],
-])('whoever %s is not refreshed as one who has none, but told when he signs in again', async (_what, groups) => {
-  const browser = new Browser();
-  const first = await browser.tokens();
-  provider.claims = { ...provider.claims, groups };
-  pass();
-  expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
-  expect((await browser.begin()).text).toContain('This did not work');
-});
-
 it('whoever signs in anew while the provider is asked about his sign-in before goes on with the new one', async () => {
   const first = await new Browser().tokens();
   const { promise, resolve: answer } = Promise.withResolvers<void>();
@@ -296,4 +283,27 @@ it('no ID token is kept where no server is called by one', async () => {
 it.each([{ sub: 'una\nben' }, { org: 'acme\u001b' }, { groups: ['devs', 'ops\u0000'] }])('whom the provider names by %j is told so when he signs in, and not with each of his requests', async (claims) => {
   provider.claims = { ...provider.claims, ...claims };
   expect((await new Browser().begin()).text).toContain('has a control character, or half of a character');
+});
+
+it.each([
+  [Array.from({ length: 201 }, (_, index) => `group-${index}`), 'names more than 200 groups'],
+  [['devs', 'ops\u0000'], 'has a control character'],
+  [['devs', 'x'.repeat(256)], 'by a name that is too long'],
+  [['devs', 7], 'is no list of names'],
+  [{ roles: ['devs'] }, 'is no list of names'],
+])('whose groups cannot be told any more is refreshed no more as somebody without groups, and is told why (%#)', async (groups, why) => {
+  provider.claims = { ...provider.claims, groups: ['devs'] };
+  const first = await new Browser().tokens();
+  expect(claimsOf(first)).toMatchObject({ groups: ['devs'] });
+  provider.claims = { ...provider.claims, groups };
+  pass();
+  expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
+  expect((await new Browser().begin()).text).toContain(why);
+});
+
+it('groups that the provider says to be null are none, at a sign-in and later', async () => {
+  provider.claims = { ...provider.claims, groups: null };
+  const first = await new Browser().tokens();
+  pass();
+  expect([claimsOf(first), claimsOf(await refresh(first))]).toEqual([expect.not.objectContaining({ groups: expect.anything() }), expect.not.objectContaining({ groups: expect.anything() })]);
 });
