@@ -70,7 +70,11 @@ export class Interactions {
     if (upstream === undefined) throw new Unwanted(404, 'there is no such page');
     if (request.method !== 'POST') throw new NotAllowed('POST');
     const form = await readForm(request, publicUrl);
-    const subject = await upstream.loggedOut(form.get('logout_token') ?? '');
+    const subject = await upstream.loggedOut(form.get('logout_token') ?? '').catch((error: unknown) => {
+      if (!(error instanceof SignInProblem)) throw error;
+      this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-out that the OpenID provider tells cannot be checked');
+      throw new Unwanted(503, error.message);
+    });
     if (subject === undefined) throw new Unwanted(400, 'this is not a logout token of the provider');
     await people.takeBack(subject);
     this.#options.records.consent('withdrawn', { subject });

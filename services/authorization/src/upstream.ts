@@ -177,9 +177,13 @@ export class Upstream {
     return idToken === undefined || this.#options.keepsIdTokens?.() !== true ? {} : { idToken };
   }
 
-  /** The user who has signed out at the provider, according to a logout token. @returns undefined when the token is not valid. */
+  /**
+   * The user who has signed out at the provider, according to a logout token.
+   * @returns undefined when the token is not valid.
+   * @throws {SignInProblem} when that cannot be found out now.
+   */
   async loggedOut(token: string): Promise<string | undefined> {
-    const { createRemoteJWKSet, jwtVerify } = await import('jose');
+    const { createRemoteJWKSet, errors, jwtVerify } = await import('jose');
     const { issuer, jwks_uri: keys } = (await this.#discovered()).serverMetadata();
     if (keys === undefined) return undefined;
     this.#logoutKeys ??= createRemoteJWKSet(new URL(keys), { timeoutDuration: answerSeconds * 1_000 });
@@ -191,7 +195,10 @@ export class Upstream {
       if (ofSession !== undefined) return ofSession;
       // The session had no id when its user signed in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
-    } catch {
+    } catch (error) {
+      // Errors about the token are of classes of their own; those of fetching keys are a general one, or not of this library.
+      const isOfToken = error instanceof errors.JOSEError && error.code !== errors.JOSEError.code && !(error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid);
+      if (!isOfToken) throw new SignInProblem(`the keys of ${this.host} cannot be read now`, { cause: error });
       return undefined; // The sender is told that the token is not valid.
     }
   }
