@@ -1,11 +1,12 @@
 /** The frame around every view: header with the state of the gateway, navigation, and the sign-in. */
 import type { Overview as OverviewAnswer } from '@omnibus/admin-api';
 import type { ComponentType } from 'preact';
-import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
-import { needsSignIn, signIn, takeToken } from './api/ask.ts';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
+import { needsSignIn, takeToken } from './api/ask.ts';
 import { refresh, useLive, type Live } from './api/live.ts';
-import { Dialog, Heading, Problem } from './parts/basics.tsx';
+import { Dialog, Heading } from './parts/basics.tsx';
 import { Returned } from './parts/returned.tsx';
+import { SignIn } from './parts/sign-in.tsx';
 import { State } from './parts/state.tsx';
 import { followKeys, isHelpShown, views } from './keys.ts';
 import { followAddress, go, hrefOf, place } from './route.ts';
@@ -84,27 +85,6 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
       : <a href={hrefOf('overview')}><State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} /></a>}
       {value !== undefined && <span class="where">{count(value.counts.processes, 'process', 'processes')} · {value.version} · answered by <code>{value.process}</code>{value.console.mode === 'read' && ' · read only'}</span>}
     </header>
-  );
-}
-
-/** Asks the user for an API key or access token. */
-function SignIn({ problem }: { readonly problem: Live<OverviewAnswer>['problem'] }) {
-  const [token, setToken] = useState('');
-  const go = (event: Event): void => {
-    event.preventDefault();
-    signIn(token);
-    refresh();
-  };
-  return (
-    <>
-      <Heading>Who is asking?</Heading>
-      {problem !== undefined && <Problem {...problem} />}
-      <form class="stack" onSubmit={go}>
-        <label>API key or access token<input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
-        <p class="dim">It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this page.</p>
-        <div class="buttons"><button type="submit" class="strong">Continue</button></div>
-      </form>
-    </>
   );
 }
 

@@ -1,6 +1,7 @@
 /** Requests to the API of the process that served the page. */
 import { signal } from '@preact/signals';
 import { hideAddress } from '../route.ts';
+import type { Granted } from './sign-in.ts';
 
 /** A refusal of the API, or no answer, with a message for the user. */
 export class ApiProblem extends Error {
@@ -16,11 +17,23 @@ export class ApiProblem extends Error {
   }
 }
 
+/** What a refused request says about signing in. */
+export interface Challenge {
+  /** Address of the metadata that name the issuer (RFC 9728). */
+  readonly metadata: string;
+  readonly scope: string | undefined;
+}
+
 const base = new URL('./api/v1/', document.baseURI);
 /** The API key or access token. It is kept in memory only: a cookie would be sent to every port of the host, and storage outlives the tab. */
 const token = signal<string | undefined>(undefined);
 /** Whether the API has answered 401, so that the page asks for a key or token. */
 export const needsSignIn = signal(false);
+/** Where a 401 has said that one signs in; undefined where it has not. */
+export const challenge = signal<Challenge | undefined>(undefined);
+/** Gets the next token of a sign-in; undefined for a key, and after a sign-in that has ended. */
+let renew: Granted['renew'] | undefined;
+let renewing: Promise<void> | undefined;
 
 /** Takes the key out of an address that has one (`#token=KEY`). @returns whether it had. */
 export function takeToken(): boolean {
@@ -33,25 +46,65 @@ export function takeToken(): boolean {
 
 export function signIn(given: string): void {
   token.value = given.trim();
+  renew = undefined;
   needsSignIn.value = false;
 }
 
-/** Sends a request. @param path below `api/v1/`. @throws {ApiProblem} for every status but success, and where there is no answer. */
-export async function ask(path: string, { method = 'GET', body, signal: ending }: { readonly method?: string; readonly body?: unknown; readonly signal?: AbortSignal } = {}): Promise<Response> {
+/** Takes a token that the page has got by itself, and the next ones. */
+export function signInWith(granted: Granted): void {
+  signIn(granted.token);
+  ({ renew } = granted);
+}
+
+/** Replaces a token that is not accepted any more. @returns whether there is another one now. */
+async function renewed(used: string | undefined): Promise<boolean> {
+  if (token.value === used && renew !== undefined) {
+    renewing ??= renew().then((granted) => {
+      if (granted === undefined) renew = undefined;
+      else signInWith(granted);
+    }).catch(() => undefined).finally(() => {
+      renewing = undefined;
+    });
+    await renewing;
+  }
+  return token.value !== used;
+}
+
+function challengeOf(header: string | null): Challenge | undefined {
+  const metadata = /resource_metadata="([^"]+)"/.exec(header ?? '')?.[1];
+  return metadata === undefined || !URL.canParse(metadata) ? undefined : { metadata, scope: /[\s,]scope="([^"]+)"/.exec(header ?? '')?.[1] };
+}
+
+interface Asked {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends a request, and again with a new token where the old one has expired. @param path below `api/v1/`. @throws {ApiProblem} for every status but success, and where there is no answer. */
+export async function ask(path: string, asked: Asked = {}): Promise<Response> {
+  const used = token.value;
+  const first = await send(path, asked);
+  const response = first.status === 401 && await renewed(used) ? await send(path, asked) : first;
+  if (response.ok) return response;
+  if (response.status === 401) {
+    challenge.value = challengeOf(response.headers.get('www-authenticate'));
+    needsSignIn.value = true;
+  }
+  throw await problemOf(response);
+}
+
+async function send(path: string, { method = 'GET', body, signal: ending }: Asked): Promise<Response> {
   const headers = {
     ...(token.value === undefined ? {} : { authorization: `Bearer ${token.value}` }),
     ...(method === 'GET' ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1' }),
   };
-  let response: Response;
   try {
-    response = await fetch(new URL(path, base), { method, headers, credentials: 'omit', redirect: 'error', ...(ending === undefined ? {} : { signal: ending }), ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }) });
+    return await fetch(new URL(path, base), { method, headers, credentials: 'omit', redirect: 'error', ...(ending === undefined ? {} : { signal: ending }), ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }) });
   } catch (error) {
     if (ending?.aborted === true) throw error;
     throw new ApiProblem(0, 'unreachable', 'This process of the gateway does not answer.', 'Is it running? The page tries again by itself.');
   }
-  if (response.ok) return response;
-  if (response.status === 401) needsSignIn.value = true;
-  throw await problemOf(response);
 }
 
 export async function get<Answer>(path: string, signal?: AbortSignal): Promise<Answer> {

@@ -112,7 +112,7 @@ export class AdminAccess {
     // A token needs the scopes of every token too.
     const scopes = scope === false ? [] : [...new Set([...(auth === undefined || auth === 'none' ? [] : auth.scopes), scope])];
     const challenge = bearerChallenge({ reason, message }, [
-      publicUrl === undefined ? ['realm', 'omnibus admin'] : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
+      publicUrl === undefined || this.#tokenIssuers.size === 0 ? ['realm', 'omnibus admin'] : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
       ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
     ]);
     const text = reason === 'auth.required' ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is' : message;

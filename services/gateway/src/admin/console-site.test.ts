@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { consoleSite } from './console-site.ts';
+import { consoleSite, issuersOf } from './console-site.ts';
 
 let folder: string;
 let server: Server;
@@ -78,4 +78,12 @@ it('where the configuration wants no console, there is none, and where none is b
   expect((await ask('/')).status).toBe(404);
   [isShown, isBuilt] = [true, false];
   expect(await ask('/')).toMatchObject({ status: 503 });
+});
+
+it('the page may send requests to those alone who give tokens for the port, besides its own', () => {
+  const originsOf = (auth: object | undefined, publicUrl = 'https://mcp.example.com'): readonly string[] => issuersOf({ auth, publicUrl } as Parameters<typeof issuersOf>[0]);
+  const issuers = [{ issuer: 'https://login.example.com/realms/acme' }];
+  expect(originsOf({ issuers, server: {}, admin: {} })).toEqual(['https://mcp.example.com', 'https://login.example.com']);
+  expect(originsOf({ issuers, admin: {} })).toEqual(['https://mcp.example.com', 'https://login.example.com']);
+  expect([originsOf({ issuers }), originsOf({ issuers: [], admin: {} }), originsOf(undefined)]).toEqual([[], [], []]);
 });

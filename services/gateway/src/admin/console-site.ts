@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Config } from '@omnibus/config';
 import type { AdminSite } from '@omnibus/telemetry';
 
 /** The folder of the built page, in the package or in a checkout; undefined when it was not built. */
@@ -11,16 +12,27 @@ export const pageFolder = ['../console/', '../../../console/dist/page/'].map((pa
 
 const types: Readonly<Record<string, string>> = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml' };
 
-/** Permits scripts, styles and pictures of this port only, no HTML made from strings, no embedding in other pages, and requests to this port only. */
-const policy = [
-  'default-src \'none\'', 'script-src \'self\'', 'style-src \'self\'', 'img-src \'self\' blob:', 'media-src blob:', 'connect-src \'self\'',
+/**
+ * Permits scripts, styles and pictures of this port only, no HTML made from strings, no embedding in other pages, and requests to this port and to the
+ * issuers where its user signs in.
+ */
+const policyWith = (issuers: readonly string[]): string => [
+  'default-src \'none\'', 'script-src \'self\'', 'style-src \'self\'', 'img-src \'self\' blob:', 'media-src blob:', `connect-src ${['\'self\'', ...issuers].join(' ')}`,
   'base-uri \'none\'', 'form-action \'none\'', 'frame-ancestors \'none\'', 'require-trusted-types-for \'script\'', 'trusted-types \'none\'',
 ].join('; ');
 
 const headersOfAll = {
-  'content-security-policy': policy, 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-resource-policy': 'same-origin',
+  'content-security-policy': policyWith([]), 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer', 'cross-origin-opener-policy': 'same-origin', 'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=()', 'x-frame-options': 'DENY',
 } as const;
+
+/** The origins where callers of the admin port get tokens; none where tokens give no access there. */
+export function issuersOf({ auth, publicUrl }: Pick<Config, 'auth' | 'publicUrl'>): readonly string[] {
+  if (auth === undefined || auth === 'none' || auth.admin === undefined || publicUrl === undefined) return [];
+  const issuers = [...(auth.server === undefined ? [] : [publicUrl]), ...auth.issuers.map(({ issuer }) => issuer)];
+  // The gateway's own metadata name the issuers.
+  return issuers.length === 0 ? [] : [...new Set([publicUrl, ...issuers].map((address) => new URL(address).origin))];
+}
 
 interface PageFile {
   readonly type: string;
@@ -33,8 +45,9 @@ interface PageFile {
 /**
  * @param isShown false when the configuration turns the console off.
  * @param folder with `index.html` and `assets`.
+ * @param issuers origins to which the page may send requests to sign its user in.
  */
-export function consoleSite(isShown: () => boolean, folder: string | undefined): AdminSite {
+export function consoleSite(isShown: () => boolean, folder: string | undefined, issuers: () => readonly string[] = () => []): AdminSite {
   let files: ReadonlyMap<string, PageFile> | undefined;
   return {
     covers: (path) => path === '/' || path === '/index.html' || path === '/console' || path === '/console/' || path.startsWith('/assets/'),
@@ -46,7 +59,7 @@ export function consoleSite(isShown: () => boolean, folder: string | undefined):
       files ??= readFiles(folder);
       const file = files.get(path === '/' ? '/index.html' : path);
       if (file === undefined) return say(response, 404, 'the console has no such file; it may be that of another version: load the page again');
-      send(request, response, file, path.startsWith('/assets/'));
+      send(request, response, file, path.startsWith('/assets/'), policyWith(issuers()));
     },
   };
 }
@@ -62,8 +75,8 @@ function readFiles(folder: string): ReadonlyMap<string, PageFile> {
 }
 
 /** @param isHashed whether its name changes with its content. */
-function send({ method, headers }: IncomingMessage, response: ServerResponse, { type, bytes, tag, smaller }: PageFile, isHashed: boolean): void {
-  const common = { ...headersOfAll, 'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache', 'etag': tag, 'vary': 'accept-encoding' };
+function send({ method, headers }: IncomingMessage, response: ServerResponse, { type, bytes, tag, smaller }: PageFile, isHashed: boolean, policy: string): void {
+  const common = { ...headersOfAll, 'content-security-policy': policy, 'cache-control': isHashed ? 'public, max-age=31536000, immutable' : 'no-cache', 'etag': tag, 'vary': 'accept-encoding' };
   if (headers['if-none-match'] === tag) {
     response.writeHead(304, common).end();
     return;

@@ -13,7 +13,7 @@ import { recordAct } from './act-records.ts';
 import { adminRoutes, type Reloaded, type RunningParts } from './acts.ts';
 import { openAdminApi, type OpenApiOptions } from './api/open-api.ts';
 import { approvalsRoutes } from './approvals.ts';
-import { consoleSite, pageFolder } from './console-site.ts';
+import { consoleSite, issuersOf, pageFolder } from './console-site.ts';
 import { definitionsRoutes, type DefinitionsOfProcess } from './definitions.ts';
 import { connectionsRoutes } from './connections.ts';
 import { meteringRoutes, type Kept } from './metering.ts';
@@ -75,7 +75,7 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
   let server: AdminServer;
   try {
     server = await startAdminServer({
-      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder)],
+      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder, () => issuersOf(config()))],
       tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: [
         ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, hasServer: (name) => enabledServers(config()).has(name), log, metrics, audit }),

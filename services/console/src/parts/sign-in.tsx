@@ -1,0 +1,59 @@
+/** Asks the user who he is: he signs in where the gateway says, or gives an API key or access token. */
+import { signal } from '@preact/signals';
+import { useState } from 'preact/hooks';
+import { challenge, problemWords, signIn, signInWith, type Challenge } from '../api/ask.ts';
+import { refresh, type Live } from '../api/live.ts';
+import { Heading, Problem } from './basics.tsx';
+
+/** Why the user has not been signed in. */
+const failure = signal<ReturnType<typeof problemWords> | undefined>(undefined);
+
+/** Takes the answer of an issuer out of the address, if one is there. */
+export async function comeBack(): Promise<void> {
+  if (!new URLSearchParams(location.search).has('state')) return;
+  try {
+    const { finishSignIn } = await import('../api/sign-in.ts');
+    signInWith(await finishSignIn());
+  } catch (error) {
+    failure.value = problemWords(error);
+  }
+}
+
+async function leaveFor(asked: Challenge): Promise<void> {
+  failure.value = undefined;
+  try {
+    const { beginSignIn } = await import('../api/sign-in.ts');
+    await beginSignIn(asked);
+  } catch (error) {
+    failure.value = problemWords(error);
+  }
+}
+
+export function SignIn({ problem }: { readonly problem: Live<unknown>['problem'] }) {
+  const [token, setToken] = useState('');
+  const asked = challenge.value;
+  const give = (event: Event): void => {
+    event.preventDefault();
+    failure.value = undefined;
+    signIn(token);
+    refresh();
+  };
+  return (
+    <>
+      <Heading>Who is asking?</Heading>
+      {failure.value !== undefined ? <Problem {...failure.value} /> : problem !== undefined && <Problem {...problem} />}
+      {/* A page that came over plain http:// from elsewhere can make no proof for the issuer (PKCE). */}
+      {asked !== undefined && isSecureContext && (
+        <div class="stack">
+          <div class="buttons"><button type="button" class="strong" onClick={() => void leaveFor(asked)}>Sign in</button></div>
+          <p class="dim">You come back here afterwards. After the page was loaded anew, you sign in again.</p>
+        </div>
+      )}
+      <form class="stack" onSubmit={give}>
+        <label>API key or access token<input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
+        <p class="dim">It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this page.</p>
+        <div class="buttons"><button type="submit" class={asked === undefined ? 'strong' : undefined}>Continue</button></div>
+      </form>
+    </>
+  );
+}
