@@ -1,5 +1,5 @@
 /** Requests to the API of the process that served the page. */
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import { hideAddress } from '../route.ts';
 import type { Granted } from './sign-in.ts';
 
@@ -27,6 +27,8 @@ export interface Challenge {
 const base = new URL('./api/v1/', document.baseURI);
 /** The API key or access token. It is kept in memory only: a cookie would be sent to every port of the host, and storage outlives the tab. */
 const token = signal<string | undefined>(undefined);
+/** Whether the page has a key or token; the refusal of a page without one says nothing that its user does not see. */
+export const isKnown = computed(() => token.value !== undefined);
 /** Whether the API has answered 401, so that the page asks for a key or token. */
 export const needsSignIn = signal(false);
 /** Where a 401 has said that one signs in; undefined where it has not. */

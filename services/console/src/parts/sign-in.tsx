@@ -1,7 +1,7 @@
 /** Asks the user who he is: he signs in where the gateway says, or gives an API key or access token. */
 import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
-import { challenge, problemWords, signIn, signInWith, type Challenge } from '../api/ask.ts';
+import { challenge, isKnown, problemWords, signIn, signInWith, type Challenge } from '../api/ask.ts';
 import { refresh, type Live } from '../api/live.ts';
 import { Heading, Problem } from './basics.tsx';
 
@@ -41,7 +41,7 @@ export function SignIn({ problem }: { readonly problem: Live<unknown>['problem']
   return (
     <>
       <Heading>Who is asking?</Heading>
-      {failure.value !== undefined ? <Problem {...failure.value} /> : problem !== undefined && <Problem {...problem} />}
+      {failure.value !== undefined ? <Problem {...failure.value} /> : problem !== undefined && isKnown.value && <Problem {...problem} />}
       {/* A page that came over plain http:// from elsewhere can make no proof for the issuer (PKCE). */}
       {asked !== undefined && isSecureContext && (
         <div class="stack">
