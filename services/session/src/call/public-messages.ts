@@ -1,6 +1,6 @@
 /** Translates ids and URIs between one client and the servers: in messages for the client into the public ones, in its answers into the server's own. */
 import type { View } from '@omnibus/catalog';
-import { createdTask, fault, notificationText, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import { createdTask, fault, notificationText, type ErrorReason, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { CallHost } from './call-host.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
@@ -98,7 +98,7 @@ export class PublicMessages<Stream extends CallStream> {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
       const { result, place, tools } = outcome;
       const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
-      const published = this.#tasks.of(about).publicResult(method, server, result, tools);
+      const published = forWhom({ view, server, method }, this.#tasks.of(about).publicResult(method, server, result, tools));
       return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
     }
     return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
@@ -111,6 +111,16 @@ export class PublicMessages<Stream extends CallStream> {
     stream.answerMember(id, member);
     return member.length;
   }
+}
+
+/**
+ * The result of reading a resource. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
+ * the server, what it says may be kept for everybody is for the caller alone.
+ */
+function forWhom({ view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod }, result: JsonObject): JsonObject {
+  if (method !== 'resources/read' || result['cacheScope'] !== 'public') return result;
+  const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
+  return isForAll ? result : { ...result, cacheScope: 'private' };
 }
 
 /** Whether a call was answered with a task, in the form of either era. */

@@ -1,7 +1,7 @@
 /** What clients of every revision are told that there is, and what they are answered where there is nothing. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { featuresOf, isModernRevision, legacyRevisions, modernRevisions, noAnnouncements, type JsonObject } from '@omnibus/protocol';
-import { WorkerUnderTest } from '../worker-under-test.ts';
+import { declaredBy, featuresOf, isModernRevision, legacyRevisions, modernRevisions, noAnnouncements, ownerKey, type JsonObject } from '@omnibus/protocol';
+import { callerOf, WorkerUnderTest } from '../worker-under-test.ts';
 
 const revisions = [...legacyRevisions, ...modernRevisions];
 const methods: Readonly<Record<string, JsonObject>> = {
@@ -9,6 +9,7 @@ const methods: Readonly<Record<string, JsonObject>> = {
   'completion/complete': { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } },
 };
 const ofSessions: Readonly<Record<string, JsonObject>> = { 'resources/subscribe': { uri: 'x://1' }, 'resources/unsubscribe': { uri: 'x://1' }, 'logging/setLevel': { level: 'info' } };
+const ann = callerOf('ann');
 
 let test: WorkerUnderTest;
 afterEach(() => test.stop());
@@ -109,6 +110,19 @@ it('lists of 2026-07-28 say how long they can be used as their servers say', asy
   expect((await client.ask('tools/list')).result).toEqual({
     tools: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public', total: 3, _meta: { 'x.example/y': 1, 'io.modelcontextprotocol/serverInfo': expect.anything() as unknown },
   });
+});
+
+it.each([
+  ['public', {}, {}],
+  ['private', { auth: { keys: { file: 'keys.yaml' } } }, {}],
+  ['private', { access: { default: 'allow' } }, {}],
+  ['private', {}, { owners: { [ownerKey(declaredBy({}, false, ann.principal))]: 'own' }, offers: [{ key: 'own', lists: {} }] }],
+] as const)('a resource that its server says may be kept for everybody is %s with the settings %j and the record %j', async (cacheScope, settings, more) => {
+  test = await WorkerUnderTest.start(['a'], settings);
+  await test.put('a', { capabilities: { resources: {} }, ...more });
+  test.outcome = { kind: 'result', result: { contents: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public' } };
+  const client = await test.open('2026-07-28', {}, ann);
+  expect((await client.ask('resources/read', { uri: 'x://1' })).result).toMatchObject({ ttlMs: 60_000, cacheScope });
 });
 
 it.each([{}, { roots: {} }, { sampling: {}, elicitation: { form: {} } }])('a client that declared %j and has asked for no list is told when one changes', async (declared) => {
