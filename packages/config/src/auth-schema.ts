@@ -130,7 +130,7 @@ const adminAccess = z.strictObject({
     approver: persons.describe('Who may see the calls that wait for approvers (`ask` under `access`) and that they may approve, and approve or refuse them.'),
     auditor: persons.describe('Who may, besides what a viewer may, see API keys, users and what each caller has used.'),
     admin: persons.describe('Who may do everything, such as make and revoke API keys, and add and remove users.'),
-  }).prefault({}).describe('Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups count only for callers without a tenant, and an agent that acts for a user has no role.'),
+  }).prefault({}).describe('Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups, keys and the names that a proxy gives count only for callers without a tenant, and an agent that acts for a user has no role.'),
   tenants: z.record(tenantName, persons).default({}).describe('For each tenant, the callers of it who see at /status the servers of the tenant, and in `omnibus usage` what its callers have used, and nothing else. Groups are those of the tenant. A running gateway follows changes.'),
   metrics: z.enum(['open', 'viewer']).default('open').describe('open: everybody who reaches the admin port may read /metrics. viewer: only callers with a role.'),
   scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('A scope that a token must have at the admin port, so that a client that may use servers may not administer the gateway. false: none, for issuers at which you cannot define scopes.'),

@@ -7,13 +7,16 @@ const decidingRoles = ['approver', 'operator', 'admin'] as const;
 /** People as the configuration lists them, by role: `group:NAME`, `key:SUBJECT`, or `ISSUER|SUBJECT`. */
 type RoleLists = Readonly<Record<(typeof decidingRoles)[number], readonly string[]>>;
 
+/** The issuers that name callers anew in each tenant: API keys, and a proxy that names tenants. Another issuer gives a subject once. */
+const namingPerTenant: readonly string[] = ['omnibus:keys', 'omnibus:proxy'];
+
 /**
  * Whether a list, such as that of a role, names a caller. An agent that acts for a user is not that user. Two tenants may have groups of the same name,
- * and keys with the same subject: both name only callers without a tenant.
+ * keys with the same subject, and users of the same name behind a proxy: these name only callers without a tenant.
  */
 export function isNamed(facts: Facts, list: readonly string[]): boolean {
   const { issuer, subject, groups, tenant, actors } = facts;
-  if (actors.length > 0) return false;
+  if (actors.length > 0 || (tenant !== undefined && namingPerTenant.includes(issuer))) return false;
   const key = issuer === 'omnibus:keys' ? [`key:${subject}`] : [];
   const names = new Set([`${issuer}|${subject}`, ...(tenant === undefined ? [...key, ...groups.map((group) => `group:${group}`)] : [])]);
   return list.some((who) => names.has(who));

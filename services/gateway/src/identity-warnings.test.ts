@@ -27,6 +27,7 @@ it.each([
   ['a role is of keys that are not accepted', `${issuer}admin: { roles: { admin: ["key:a"] } } }\n${up}`, 'auth.admin.roles.admin.0', 'API keys are not accepted'],
   ['a role is of an unknown issuer', `${issuer}admin: { roles: { viewer: ["https://b.example|a"] } } }\n${up}`, 'auth.admin.roles.viewer.0', 'known are https://a.example'],
   ['a role has the issuer with a slash', `${issuer}admin: { tenants: { acme: ["https://a.example/|a"] } } }\n${up}`, 'auth.admin.tenants.acme.0', 'write https://a.example, as its tokens do'],
+  ['a role is of a name that each tenant may have', `auth: { proxy: { addresses: [10.0.0.1], userHeader: x-user, tenantHeader: x-tenant }, admin: { roles: { admin: ["omnibus:proxy|root"] } } }\n${up}`, 'auth.admin.roles.admin.0', 'each tenant may have somebody of that name'],
   ['metrics name servers of other tenants', `auth: { keys: { file: k }, admin: { roles: { admin: ["key:a"] }, tenants: { acme: ["group:ops"] } } }\n${server('[acme]')}`, 'auth.admin.metrics', 'write metrics: viewer'],
   ['a scope is for a server that is not there', `${issuer}scopes: [m], stepUp: [{ scope: s, for: [nope/x] }] }\n${up}`, 'auth.stepUp.0.for', 'matches nothing of any server'],
   ['a scope is for an endpoint that is not there', `${issuer}scopes: [m], stepUp: [{ scope: s, endpoints: [nope] }] }\n${up}`, 'auth.stepUp.0.endpoints', 'no server and no profile "nope"'],

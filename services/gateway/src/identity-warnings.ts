@@ -25,7 +25,7 @@ function issuersOf({ publicUrl }: Config, { issuers, keys, proxy, clientCertific
 }
 
 function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
-  const { admin, keys } = ways;
+  const { admin, keys, proxy } = ways;
   if (admin === undefined) return [];
   const issuers = issuersOf(config, ways);
   const lists: readonly (readonly [path: readonly string[], people: readonly string[]])[] = [
@@ -36,6 +36,9 @@ function roleWarnings(config: Config, ways: Ways): IdentityWarning[] {
     const message = absence(who, issuers, keys !== undefined);
     return message === undefined ? [] : [{ path: [...path, index], message }];
   }));
+  if (proxy?.tenantHeader !== undefined) {
+    for (const [role, people] of Object.entries(admin.roles)) for (const [index, who] of people.entries()) if (who.startsWith('omnibus:proxy|')) found.push({ path: ['auth', 'admin', 'roles', role, index], message: `${JSON.stringify(who)} is nobody: the proxy names a tenant for each caller (\`tenantHeader\`), and each tenant may have somebody of that name. Give the role to an API key, or look after one tenant under \`tenants\`` });
+  }
   // Whoever looks after one tenant reaches the port, where the names of all servers are in the metrics.
   if (admin.metrics === 'open' && hasTenants(config) && Object.keys(admin.tenants).length > 0) found.push({ path: ['auth', 'admin', 'metrics'], message: '/metrics names the servers of all tenants, and everybody who reaches the admin port may read it, those of `tenants` too: write metrics: viewer' });
   return lists.some(([, people]) => people.length > 0) ? found : [{ path: ['auth', 'admin'], message: 'nobody has a role here, so nobody may use the admin port: name somebody under `roles`, such as admin: [key:ann]' }];

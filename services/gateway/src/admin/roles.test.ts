@@ -21,6 +21,13 @@ it('a subject that looks like a group, or is of another issuer, is nobody; neith
   expect(rolesOf({ ...somebody, subject: 'ann', groups: ['admins'], tenant: 'acme' }, lists)).toEqual(['operator']);
 });
 
+it.each(['omnibus:keys', 'omnibus:proxy'])('a name that %s gives is that of a caller without a tenant: each tenant may have somebody of that name', (issuer) => {
+  const root = { ...somebody, issuer, subject: 'root' };
+  const [roles, tenants] = [{ ...lists, admin: [`${issuer}|root`] }, { acme: [`${issuer}|root`] }];
+  expect([rolesOf(root, roles), rolesOf({ ...root, tenant: 'acme' }, roles)]).toEqual([['admin'], []]);
+  expect([tenantOf({ ...root, tenant: 'acme' }, tenants), tenantOf({ ...root, tenant: 'umbrella' }, tenants)]).toEqual(['acme', undefined]);
+});
+
 it('who looks after a tenant is of that tenant, and is so by its own groups and keys; a key of a tenant has no role by its name', () => {
   const tenants = { acme: ['group:ops', 'key:audit'], umbrella: ['https://login.example|bob'] };
   const key = { ...somebody, issuer: 'omnibus:keys', subject: 'audit' };

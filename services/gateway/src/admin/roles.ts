@@ -65,7 +65,7 @@ function namesOf({ issuer, subject }: Facts): string[] {
 
 /**
  * The roles of a caller. An agent that acts for a user has none of that user's roles. Two tenants may have groups of the same name,
- * and keys with the same subject: both give roles only to callers without a tenant.
+ * keys with the same subject, and users of the same name behind a proxy: these give roles only to callers without a tenant.
  */
 export function rolesOf(facts: Facts, lists: RoleLists): readonly AdminRole[] {
   return ([...everyRole, 'approver'] as const).filter((role) => isNamed(facts, lists[role]));
