@@ -46,7 +46,7 @@ export const errorTable = {
   'request.cancelled': row(-32603, 200, 'never', 'The client has cancelled the request. Only a client that accepts no event stream gets this answer.'),
   'request.limit': row(-32603, 503, 'same', 'Too many requests without a session wait for their answers: limits.maxInFlightPerSession of this client, or limits.maxInFlightWithoutSession of all clients.'),
   'parked.limit': row(-32603, 200, 'unknown-outcome', 'Too many calls wait for answers of their clients (limits.maxParked, limits.maxParkedPerClient, limits.maxParkedBytes). This call was cancelled.'),
-  'session.rate': row(-32603, 429, 'same', 'This address opens sessions faster than limits.sessionsPerSecond and limits.sessionBurst allow. Retry-After says when it may open the next one.'),
+  'session.rate': row(-32603, 429, 'same', 'Sessions are opened from this address faster than limits.sessionsPerSecond and limits.sessionBurst allow. Retry-After says when the next one may be opened.'),
   'session.busy': row(-32603, 503, 'same', 'The session has limits.maxInFlightPerSession requests that wait for their answers.'),
   'stream.limit': row(-32603, 409, 'same', 'The session has limits.maxStreamsPerSession streams open.'),
   'stream.unknown': row(-32600, 400, 'never', 'Last-Event-ID names no event of this session that is still kept.'),

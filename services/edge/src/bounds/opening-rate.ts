@@ -1,9 +1,9 @@
-/** Limits the rate at which one address opens sessions. */
+/** Limits the rate at which one caller at one address opens sessions. Callers who need not be known are told apart by their address alone. */
 import { TokenBuckets } from '@omnibus/lifecycle';
-import { fault, type GatewayFault } from '@omnibus/protocol';
+import { anonymous, fault, type Caller, type GatewayFault } from '@omnibus/protocol';
 
 export interface OpeningRateOptions {
-  /** Sessions that an address may open without a pause. */
+  /** Sessions that a caller may open without a pause. */
   readonly burst: number;
   /** Further sessions with every second. */
   readonly perSecond: number;
@@ -11,30 +11,35 @@ export interface OpeningRateOptions {
   readonly now?: () => number;
 }
 
-/** Addresses that are remembered; they take a few MB. */
-const maxAddresses = 20_000;
+/** Callers that are remembered; they take a few MB. */
+const maxOpeners = 20_000;
 
 export class OpeningRate {
   readonly #buckets: TokenBuckets;
 
   constructor({ burst, perSecond, now }: OpeningRateOptions) {
-    this.#buckets = new TokenBuckets({ burst, everyMs: 1_000 / perSecond, maxNames: maxAddresses, ...(now === undefined ? {} : { now }) });
+    this.#buckets = new TokenBuckets({ burst, everyMs: 1_000 / perSecond, maxNames: maxOpeners, ...(now === undefined ? {} : { now }) });
   }
 
-  /** Counts a session. @returns why it may not be opened when the address has opened too many. */
-  refuses(address: string): GatewayFault | undefined {
-    const retryAfterSeconds = this.take(address);
+  /** Counts a session. @param opener who opens it (`openerOf`). @returns why it may not be opened when too many were. */
+  refuses(opener: string): GatewayFault | undefined {
+    const retryAfterSeconds = this.take(opener);
     return retryAfterSeconds === undefined ? undefined : fault('session.rate', undefined, { retryAfterSeconds });
   }
 
   /** Counts a session. @returns undefined when it may be opened, else the whole seconds until one may. */
-  take(address: string): number | undefined {
-    const seconds = this.#buckets.take(address);
+  take(opener: string): number | undefined {
+    const seconds = this.#buckets.take(opener);
     return seconds === 0 ? undefined : seconds;
   }
 
   /** Gives back the place of a session that has ended. */
-  giveBack(address: string): void {
-    this.#buckets.giveBack(address);
+  giveBack(opener: string): void {
+    this.#buckets.giveBack(opener);
   }
+}
+
+/** The name under which sessions are counted. Users behind one address do not hold each other up, and neither do the programs of one user on several machines. */
+export function openerOf({ principal }: Pick<Caller, 'principal'>, address: string): string {
+  return principal === anonymous ? address : `${principal} ${address}`;
 }

@@ -84,6 +84,31 @@ it('a known caller is the principal of what is asked, and is told apart by nothi
   expect(callers[0]?.principal).not.toBe(callers[1]?.principal);
 });
 
+it('one caller who opens sessions too fast holds up no other at the same address, on no way in', async () => {
+  await using limited = await EdgeUnderTest.start('limits: { sessionBurst: 3, sessionsPerSecond: 1 }', { authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }) });
+  await limited.serve((command, reply) => {
+    if (command.kind === 'delete') reply({ kind: 'accepted' });
+  });
+  const open = async ({ key }: typeof ann): Promise<number> => {
+    const answer = await limited.post(initialize, { authorization: `Bearer ${key}` });
+    await answer.text();
+    return answer.status;
+  };
+  const overSocket = ({ key }: typeof ann): Promise<object> => new Promise((resolve) => {
+    const socket = new WebSocket(`${limited.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${key}` } });
+    socket.once('open', () => socket.send(JSON.stringify(initialize)));
+    socket.once('message', (data: Buffer) => {
+      socket.terminate();
+      resolve(JSON.parse(data.toString()) as object);
+    });
+  });
+  for (let count = 0; count < 6; count += 1) await open(bob);
+  expect(await open(bob)).toBe(429);
+  expect(await overSocket(bob)).toMatchObject({ error: { data: { reason: 'session.rate' } } });
+  expect(await open(ann)).toBe(200);
+  expect(await overSocket(ann)).toMatchObject({ result: {} });
+});
+
 it('a key for other endpoints is refused with 403, and an endpoint that is not there with 404 as ever', async () => {
   const forbidden = await post({ authorization: `Bearer ${bob.key}` }, '/mcp/a');
   expect(forbidden.status).toBe(403);

@@ -12,7 +12,7 @@ import {
 import type { Boundary } from '../requests/boundary.ts';
 import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
 import { checkRequest, standsAlone } from '../dialect/modern/check-request.ts';
-import type { OpeningRate } from '../bounds/opening-rate.ts';
+import { openerOf, type OpeningRate } from '../bounds/opening-rate.ts';
 import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.ts';
 import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
 import { addressOf, type SessionAddress } from '../delivery/session-addresses.ts';
@@ -29,7 +29,7 @@ export interface DuplexOptions {
   readonly carrier: Carrier;
   readonly boundary: Boundary;
   readonly rate: OpeningRate;
-  /** Address key that the client is counted under. */
+  /** Key of the client's address, which is counted with its caller. */
   readonly address: string;
   /** Writes one serialised message. */
   readonly write: (text: string) => void;
@@ -56,12 +56,15 @@ const nextPushId = pushStreamIds();
 export class DuplexClient {
   readonly #options: DuplexOptions;
   readonly #client = { id: newRequestKey(), isOne: true };
+  /** Under whose name its sessions are counted. */
+  readonly #opener: string;
   #caller: Caller;
   #state: State = { kind: 'closed' };
   #openRequests: OpenRequest[] = [];
 
   constructor(options: DuplexOptions) {
     this.#options = options;
+    this.#opener = openerOf(options.caller, options.address);
     this.#caller = { ...options.caller, client: this.#client };
   }
 
@@ -135,7 +138,7 @@ export class DuplexClient {
     this.#state = { kind: 'closed' };
     if (state.kind === 'opening') state.measured.end('client.gone');
     if (state.kind !== 'open' || !bus.connected) return;
-    this.#options.rate.giveBack(this.#options.address);
+    this.#options.rate.giveBack(this.#opener);
     const { promise, resolve } = Promise.withResolvers<void>();
     const pending = delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => resolve(), failed: () => resolve() });
     await promise;
@@ -229,15 +232,15 @@ export class DuplexClient {
   }
 
   #open(request: JsonRpcRequest): void {
-    const { delivery, limits, boundary, rate, address } = this.#options;
-    const tooFast = rate.refuses(address);
+    const { delivery, limits, boundary, rate } = this.#options;
+    const tooFast = rate.refuses(this.#opener);
     if (tooFast !== undefined) {
       this.refuse(tooFast, request.id);
       return;
     }
     this.#state = { kind: 'opening', waiting: new WaitingMessages(limits), measured: this.#measure(request) };
     delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
-      if (reply.kind !== 'opened') rate.giveBack(address);
+      if (reply.kind !== 'opened') rate.giveBack(this.#opener);
       this.#opened(reply, request);
     }));
   }

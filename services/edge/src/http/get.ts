@@ -1,6 +1,7 @@
 /** GET and DELETE of an endpoint: opens or resumes a stream of a session, and ends a session. */
 import type { PendingRequest } from '@omnibus/bus';
 import { fault, pushStreamIds } from '@omnibus/protocol';
+import { openerOf } from '../bounds/opening-rate.ts';
 import type { SessionAddress, SessionAddresses } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
 import { hasPrimedStreams, revisionProblem } from '../dialect/legacy/revision.ts';
@@ -91,7 +92,7 @@ export class GetEndpoint {
             arrival.refuse(frame.fault);
             return;
           }
-          gate.rate.giveBack(arrival.address());
+          gate.rate.giveBack(openerOf(arrival.caller, arrival.address()));
           arrival.response.writeHead(204).end();
         },
         failed: (error) => arrival.refuse(gate.boundary.faultOf(error, 'session.unknown')),

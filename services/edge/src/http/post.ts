@@ -5,6 +5,7 @@ import {
   fault, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
   type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamFrame, type StreamId,
 } from '@omnibus/protocol';
+import { openerOf } from '../bounds/opening-rate.ts';
 import type { Boundary } from '../requests/boundary.ts';
 import { hasPrimedStreams, revisionProblem, sessionHeadersProblem } from '../dialect/legacy/revision.ts';
 import { checkRequest, readParameterHeaders, standsAlone } from '../dialect/modern/check-request.ts';
@@ -198,14 +199,14 @@ export class PostEndpoint {
 
   #open(arrival: Arrival, accepted: Accepted, request: JsonRpcRequest): void {
     const { delivery, gate, isDraining } = this.#options;
-    const address = arrival.address();
-    const problem = isDraining() ? fault('gateway.draining') : gate.rate.refuses(address);
+    const opener = openerOf(arrival.caller, arrival.address());
+    const problem = isDraining() ? fault('gateway.draining') : gate.rate.refuses(opener);
     if (problem !== undefined) {
       arrival.refuse(problem, request.id);
       return;
     }
     delivery.open({ kind: 'open', caller: arrival.caller, request }, (reply) => arrival.run(() => {
-      if (reply.kind !== 'opened') gate.rate.giveBack(address);
+      if (reply.kind !== 'opened') gate.rate.giveBack(opener);
       this.#answerOpen(arrival, accepted, request.id, reply);
     }));
   }
