@@ -56,7 +56,6 @@ const nextPushId = pushStreamIds();
 export class DuplexClient {
   readonly #options: DuplexOptions;
   readonly #client = { id: newRequestKey(), isOne: true };
-  /** Under whose name its sessions are counted. */
   readonly #opener: string;
   #caller: Caller;
   #state: State = { kind: 'closed' };
@@ -133,15 +132,15 @@ export class DuplexClient {
   /** Ends the session, because the connection has ended. */
   async end(): Promise<void> {
     const state = this.#state;
-    const { bus, delivery } = this.#options;
+    const { bus, delivery, rate } = this.#options;
     for (const openRequest of this.#openRequests.splice(0)) this.#abandon(openRequest, 'client.gone', 'the connection is over');
     this.#state = { kind: 'closed' };
     if (state.kind === 'opening') state.measured.end('client.gone');
     if (state.kind !== 'open' || !bus.connected) return;
-    this.#options.rate.giveBack(this.#opener);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const pending = delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => resolve(), failed: () => resolve() });
-    await promise;
+    rate.giveBack(this.#opener);
+    const ended = Promise.withResolvers<void>();
+    const pending = delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => ended.resolve(), failed: () => ended.resolve() });
+    await ended.promise;
     pending.close();
   }
 
@@ -246,13 +245,12 @@ export class DuplexClient {
   }
 
   #opened(reply: OpenReply, { id, params }: JsonRpcRequest): void {
-    const { write } = this.#options;
     const isGone = this.#state.kind !== 'opening';
     const { waiting, measured } = this.#state.kind === 'opening' ? this.#state : { waiting: [], measured: undefined };
     measured?.end('fault' in reply ? reply.fault.reason : undefined);
     if (reply.kind !== 'opened') {
       this.#state = { kind: 'closed' };
-      if (reply.kind === 'answered') write(reply.text);
+      if (reply.kind === 'answered') this.#options.write(reply.text);
       else this.#answer(reply.fault, id);
     } else {
       const session = addressOf(reply.session, reply.worker);
@@ -261,7 +259,7 @@ export class DuplexClient {
         void this.end();
         return;
       }
-      write(reply.text);
+      this.#options.write(reply.text);
       this.#send(session, { kind: 'attach', caller: this.#caller, stream: nextPushId(), after: undefined }, undefined);
     }
     const latest = this.#caller;
