@@ -25,13 +25,27 @@ const refusedMs = 5_000;
 /** Bounds on simultaneous checks, for all clients and for one address: each costs a request to an issuer or a tenth of a millisecond. */
 const maxLooking = 1_000;
 const maxLookingPerAddress = 100;
+/** Bound on those that wait for their turn: behind one address there may be many clients, which all come at once after a restart. */
+const maxWaitingPerAddress = 1_000;
+/** Milliseconds after which nobody waits any more: an issuer that does not answer holds up each turn. */
+const maxWaitMs = 5_000;
+
+/** The checks for one address. */
+interface Share {
+  running: number;
+  /** Each is called when it is its turn. */
+  readonly waiting: (() => void)[];
+}
+
+const busy: Looked = { fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once') };
 
 export class KnownTokens {
   /** The oldest comes first. */
   readonly #known = new Map<string, Entry<Proof>>();
   readonly #refused = new Map<string, Entry<GatewayFault>>();
   readonly #looking = new Map<string, Promise<Looked>>();
-  readonly #shares = new Map<string, number>();
+  readonly #shares = new Map<string, Share>();
+  #running = 0;
 
   digestOf(token: string): string {
     return hash('sha256', token, 'base64url');
@@ -49,17 +63,33 @@ export class KnownTokens {
   look(digest: string, address: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const looking = this.#looking.get(digest);
     if (looking !== undefined) return looking;
-    const share = this.#shares.get(address) ?? 0;
-    if (this.#looking.size >= maxLooking || share >= maxLookingPerAddress) return Promise.resolve({ fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once') });
-    this.#shares.set(address, share + 1);
-    const looked = this.#look(digest, isAsked, verify).finally(() => {
+    const share = this.#shares.get(address) ?? { running: 0, waiting: [] };
+    if (this.#running >= maxLooking || share.waiting.length >= maxWaitingPerAddress) return Promise.resolve(busy);
+    this.#shares.set(address, share);
+    const looked = this.#inTurn(share, () => this.#look(digest, isAsked, verify)).finally(() => {
       this.#looking.delete(digest);
-      const left = (this.#shares.get(address) ?? 1) - 1;
-      if (left === 0) this.#shares.delete(address);
-      else this.#shares.set(address, left);
+      if (share.running === 0) this.#shares.delete(address);
     });
     this.#looking.set(digest, looked);
     return looked;
+  }
+
+  async #inTurn(share: Share, look: () => Promise<Looked>): Promise<Looked> {
+    const cameAt = performance.now();
+    if (share.running < maxLookingPerAddress) {
+      share.running += 1;
+      this.#running += 1;
+    } else await new Promise<void>((resolve) => share.waiting.push(resolve)); // Takes the place of one that has ended.
+    try {
+      return performance.now() - cameAt > maxWaitMs ? busy : await look();
+    } finally {
+      const next = share.waiting.shift();
+      if (next !== undefined) next();
+      else {
+        share.running -= 1;
+        this.#running -= 1;
+      }
+    }
   }
 
   async #look(digest: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
