@@ -10,6 +10,10 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.issuers.length > 0 && config.publicUrl === undefined) {
     context.addIssue({ code: 'custom', message: 'tokens of issuers need `publicUrl`, the address that they are for', path: ['auth', 'issuers'] });
   }
+  const isItself = ({ issuer }: { readonly issuer: string }): boolean => issuer.replace(/\/$/, '') === config.publicUrl;
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.server === undefined && config.auth.issuers.some(isItself)) {
+    context.addIssue({ code: 'custom', message: '`publicUrl` is the gateway itself, which makes no tokens: name the authorization server that does, or let the gateway run one (`server`)', path: ['auth', 'issuers'] });
+  }
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
     const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });

@@ -26,6 +26,7 @@ it('a proxy names users, groups and tenants in headers of their own', () => {
 });
 
 it.each([
+  ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: login.example }] }', 'expected an https:// address'],
   ['auth: true', 'auth: expected ways for callers to prove who they are'],
   ['auth: { apiKeys: { file: k } }', 'auth.apiKeys: unknown option; write keys: { file: keys.yaml }'],
   ['auth: { none: true }', 'auth.none: unknown option; write auth: none'],
@@ -48,4 +49,20 @@ it.each([
 ])('the address of the gateway is what clients make of it, so that it can stand in a header: %s', (publicUrl, expected) => {
   const loaded = loadConfig({ file: 'omnibus.yaml', text: `publicUrl: ${publicUrl}\nmcpServers: {}`, env: {}, readFile: () => '' });
   expect('problems' in loaded ? loaded.problems : loaded.config.publicUrl).toBe(expected);
+});
+
+it('hosts and origins are what browsers send, however they were written', () => {
+  const securityOf = (text: string): unknown => {
+    const loaded = loadConfig({ file: 'omnibus.yaml', text: `security: ${text}\nmcpServers: {}`, env: {}, readFile: () => '' });
+    return 'problems' in loaded ? loaded.problems.map(({ message }) => message) : loaded.config.security;
+  };
+  expect(securityOf('{ allowedHosts: ["MCP.Example.com:443", "https://mcp.example.com/", "[::1]:7300", "::1", "łódź.example", "*", "10.0.0.1"] }')).toMatchObject({ allowedHosts: ['mcp.example.com', 'mcp.example.com', '[::1]', '[::1]', 'xn--d-uga0v4h.example', '*', '10.0.0.1'] });
+  expect(securityOf('{ allowedOrigins: ["https://App.example.com/", "https://app.example.com:443", "http://localhost:5173", "*", "vscode-webview://abc", "null"] }')).toMatchObject({ allowedOrigins: ['https://app.example.com', 'https://app.example.com', 'http://localhost:5173', '*', 'vscode-webview://abc', 'null'] });
+  for (const host of ['a b', '', 'mcp.example.com/mcp', '*.example.com']) expect(securityOf(`{ allowedHosts: [${JSON.stringify(host)}] }`), host).toEqual([expect.stringContaining('expected a host name')]);
+  for (const origin of ['app.example.com', 'https://app.example.com/page', 'https://*.example.com', '']) expect(securityOf(`{ allowedOrigins: [${JSON.stringify(origin)}] }`), origin).toEqual([expect.stringContaining('expected an origin')]);
+});
+
+it('the gateway itself is no issuer whose tokens it could accept, unless it runs an authorization server', () => {
+  const loaded = loadConfig({ file: 'omnibus.yaml', text: 'publicUrl: https://mcp.example.com\nauth: { issuers: [{ issuer: "https://mcp.example.com/" }] }\nmcpServers: {}', env: {}, readFile: () => '' });
+  expect('problems' in loaded ? loaded.problems.map(({ message }) => message) : []).toEqual([expect.stringContaining('`publicUrl` is the gateway itself')]);
 });

@@ -4,7 +4,7 @@ export { configJsonSchema } from './schema.ts';
 export { accountOf } from './accounts.ts';
 export { isForOneUser, isOfUsers, isOwned } from './users.ts';
 export type { Config, ProfileConfig, ServerConfig } from './schema.ts';
-export { hostOf, isLoopback, isOfThisMachine } from './loopback.ts';
+export { isLoopback, isOfThisMachine } from './loopback.ts';
 export { consoleMode } from './console-schema.ts';
 export type { ConsoleMode } from './console-schema.ts';
 export { isSecretOption } from './secret-options.ts';

@@ -17,6 +17,7 @@ import { hostOf } from './loopback.ts';
 import { sandboxSchema } from './sandbox-schema.ts';
 import { secretsSchema } from './secrets-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
+import { hostName, webOrigin } from './web-names.ts';
 
 const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
@@ -172,9 +173,9 @@ const shape = z.strictObject({
     .describe('Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
   secrets: secretsSchema.describe('Where references of this file lead that are neither of the environment nor of files.'),
   security: z.strictObject({
-    allowedHosts: z.array(z.string()).optional()
-      .describe('Host names that clients may use in the `Host` header, without port. Default: the names of this machine where `listen` is a loopback address; else any.'),
-    allowedOrigins: z.array(z.string()).default([])
+    allowedHosts: z.array(hostName).optional()
+      .describe('Host names that clients may use in the `Host` header; the port does not count. Default: the names of this machine and the host of `publicUrl` where `listen` is a loopback address; else any.'),
+    allowedOrigins: z.array(webOrigin).default([])
       .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Where `listen` is a loopback address, pages served from this machine always may.'),
     sealingKeyFile: z.string().min(1).optional()
       .describe('A file with the key that encrypts what clients are given and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign who a caller is. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.'),

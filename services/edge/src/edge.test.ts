@@ -49,6 +49,16 @@ it('a request without a session says where its client is, when that is known', a
   expect(origins).toEqual(['198.51.100.7', undefined]);
 });
 
+it('an edge behind a proxy of the same machine is asked for the host that clients know, and for no other', async () => {
+  await using behind = await EdgeUnderTest.start('publicUrl: https://mcp.example.com');
+  const { hostname, port } = new URL(behind.url);
+  for (const [host, status] of [['mcp.example.com', 405], ['MCP.example.com:443', 405], ['localhost', 405], ['evil.example', 403]] as const) {
+    const [answer] = (await once(request({ hostname, port, path: '/mcp', method: 'PUT', headers: { host } }).end(), 'response')) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode, host).toBe(status);
+  }
+});
+
 it.each(['127.0.0.1:0', '127.0.0.2:0', 'LOCALHOST:0'])('an edge that only this machine can reach serves no page whose name was bound to it: %s', async (listen) => {
   await using local = await EdgeUnderTest.start('', { listen });
   const { hostname, port, host } = new URL(local.url);

@@ -84,7 +84,7 @@ export class Edge {
     this.#host = hostname;
     this.#port = Number(port || 80);
     const isLocal = isLoopback(hostname);
-    const { allowedHosts = isLocal ? [...loopbackNames, hostname] : undefined, allowedOrigins } = config.security;
+    const { allowedHosts = isLocal ? [...loopbackNames, hostname, ...(config.publicUrl === undefined ? [] : [new URL(config.publicUrl).hostname])] : undefined, allowedOrigins } = config.security;
     const scopes = new ScopesOfEndpoints(() => this.#config);
     const gate = gateOf(options, scopes, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
     this.#gate = gate;
