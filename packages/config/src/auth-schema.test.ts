@@ -25,6 +25,8 @@ it('a proxy names users, groups and tenants in headers of their own', () => {
   expect(problemsOf('addresses: [10.1.2.3], userHeader: X-User, groupsHeader: x-groups, tenantHeader: x-tenant')).toEqual([]);
 });
 
+const ownServer = 'publicUrl: https://g.example\nauth: { server: { users: { file: u }, ';
+
 it.each([
   ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: login.example }] }', 'expected an https:// address'],
   ['auth: true', 'auth: expected ways for callers to prove who they are'],
@@ -35,6 +37,13 @@ it.each([
   ['publicUrl: https://g.example\nauth: { issuers: [{ issuer: "https://a.example/?tenant=b" }] }', 'no "?" and no "#"'],
   ['auth: { keys: { file: k } }\nprofiles: { p: { tenants: ["acme "] } }', 'without blanks around it'],
   ['auth: { keys: { file: k } }\nprofiles: { p: { tenants: ["*"] } }', '"*" stands for no other'],
+  [`${ownServer}clients: [{ id: a, redirectUris: ["http://evil.example/back"] }] } }`, 'auth.server.clients[0].redirectUris[0]: a redirect URI with http:// must be a loopback address'],
+  [`${ownServer}clients: [{ id: a, redirectUris: ["https://a.example/#x"] }] } }`, 'a redirect URI has a fragment'],
+  [`${ownServer}clients: [{ id: a, redirectUris: ["a:/b"] }, { id: a, redirectUris: ["a:/b"] }] } }`, 'the same client is listed twice'],
+  [`${ownServer}clients: [{ id: omnibus-account, redirectUris: ["a:/b"] }] } }`, 'is the client id of the page /account'],
+  [`${ownServer}clients: [{ id: "söme", redirectUris: ["a:/b"] }] } }`, 'expected letters, digits'],
+  [`${ownServer}signIn: { issuer: https://a.example, clientId: a, scopes: [profile] } } }`, 'expected `openid` among the scopes'],
+  [`${ownServer}signIn: { issuer: https://github.com, clientId: a } } }`, 'github.com has no OpenID Connect: write `oauth`'],
   ['tenants: { acme: {} }', 'tenants: unknown option; write `tenants` under a server or profile'],
 ])('a mistake is refused with what to write instead: %s', (text, message) => {
   const loaded = loadConfig({ file: 'omnibus.yaml', text: `${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`, env: {}, readFile: () => '' });

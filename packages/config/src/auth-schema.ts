@@ -1,4 +1,5 @@
 /** The part of the configuration that says how callers prove who they are. */
+import { redirectKind } from '@omnibus/protocol';
 import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
 
@@ -66,6 +67,8 @@ const lasting = (fallback: string) => z.union([z.string(), z.number()])
   .prefault(fallback);
 const atMost = (most: string, text: string) => lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
 
+const isGitHub = (issuer: string): boolean => /^https:\/\/github\.com(?:\/|$)/.test(issuer);
+
 const signIn = z.strictObject({
   issuer: issuerUrl.describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
   clientId: z.string().min(1).describe('Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.'),
@@ -84,7 +87,15 @@ const signIn = z.strictObject({
     groupName: claim('login').describe('The member of those objects that is the name of the group.'),
   }).optional().describe('Addresses of a provider without OpenID Connect, such as GitHub. `issuer` is then only its name.'),
   tenant: z.string().min(1).optional().describe('The claim that names the user\'s tenant. A user without it is not let in.'),
-});
+})
+  .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), { error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/sign-in.md', path: ['issuer'] })
+  .refine(({ scopes, oauth, issuer: name }) => oauth !== undefined || scopes.includes('openid') || isGitHub(name), { error: 'expected `openid` among the scopes: without it, a provider does not say who its user is', path: ['scopes'] });
+
+const problemOf = (uri: string): string | undefined => {
+  const kind = redirectKind(uri);
+  return 'problem' in kind ? kind.problem : undefined;
+};
+const redirectUri = z.string().min(1).max(2_000).refine((uri) => problemOf(uri) === undefined, { error: ({ input }) => problemOf(String(input)) });
 
 const authorizationServer = z.strictObject({
   users: z.strictObject({
@@ -96,11 +107,12 @@ const authorizationServer = z.strictObject({
   clientDocuments: z.boolean().default(true).describe('Whether a client may use as its client id the https:// address of a document that describes it (client id metadata documents).'),
   documentHosts: z.array(z.string().min(1)).default([]).describe('Such a document is fetched only from addresses of the public Internet. Hosts named here are allowed all the same.'),
   clients: z.array(z.strictObject({
-    id: z.string().min(1).max(200).describe('The client id.'),
+    // RFC 6749, A.1.
+    id: z.string().min(1).max(200).regex(/^[\x20-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII' }).refine((id) => id !== 'omnibus-account', { error: 'this is the client id of the page /account' }).describe('The client id.'),
     name: z.string().max(200).optional().describe('Name that the consent page shows.'),
     secret: z.string().min(16).optional().describe('The secret of the client. Without, it is a public client, such as a program on users\' machines. Secret.'),
-    redirectUris: z.array(z.string().min(1).max(2_000)).min(1).describe('Addresses that users may be sent back to: https:// addresses; for programs, loopback addresses (with any port) or a URI scheme of the program.'),
-  })).max(100).default([]).describe('Clients that need not register.'),
+    redirectUris: z.array(redirectUri).min(1).max(10).describe('Addresses that users may be sent back to: https:// addresses; for programs, loopback addresses (with any port) or a URI scheme of the program.'),
+  })).max(100).refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, { error: 'the same client is listed twice' }).default([]).describe('Clients that need not register.'),
   accessTokenLife: atMost('1h', '10m').describe('How long an access token is valid.'),
   signInLife: atMost('720h', '336h').describe('How long after its last refresh a client may still refresh its tokens, and how long a browser stays signed in after its last use.'),
   refreshGrace: atMost('2m', '30s').describe('How long the same client may use a refresh token once more, for a client that has lost the answer. A later second use revokes all tokens of that client and user.'),

@@ -25,6 +25,7 @@ export { selectorProblem, splitSelector } from './selectors.ts';
 export { uriForms } from './uri-forms.ts';
 export { whoProblem } from './who-text.ts';
 export { printable } from './printable.ts';
+export { isLoopback, redirectKind } from './redirect-uri.ts';
 export { version } from './version.ts';
 export { canTalk, formatProblem, isRead, ownFormats } from './format.ts';
 export type { Formats } from './format.ts';

@@ -1,9 +1,10 @@
 /** The pages of a sign-in and of consent, between a client's request and its answer. */
 import { TokenBuckets } from '@omnibus/lifecycle';
+import { isLoopback } from '@omnibus/protocol';
 import type Provider from 'oidc-provider';
 import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
-import { answerPlace, isLoopback } from './registration.ts';
+import { answerPlace } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
 import { SignInProblem } from './sign-in-failure.ts';
 import { maxPasswordCharacters } from './users.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { describeClient, isLoopback, redirectHost } from './registration.ts';
+import { isLoopback } from '@omnibus/protocol';
+import { describeClient, redirectHost } from './registration.ts';
 
 const kindOf = (...uris: string[]): unknown => {
   const described = describeClient({ redirect_uris: uris });

@@ -16,6 +16,7 @@ function configOf(text: string): Config {
 
 const server = (tenants: string): string => `mcpServers: { up: { url: http://127.0.0.1:4001/mcp, tenants: ${tenants} } }`;
 const up = 'mcpServers: { up: { url: http://127.0.0.1:4001/mcp } }';
+const signIn = (provider: string, more: string): string => `publicUrl: https://g.example\nauth: { server: { signIn: { issuer: "${provider}", clientId: a${more} } } }`;
 const issuer = 'publicUrl: https://g.example\nauth: { issuers: [{ issuer: https://a.example }], ';
 
 it.each([
@@ -33,6 +34,8 @@ it.each([
   ['a scope is for an endpoint that is not there', `${issuer}scopes: [m], stepUp: [{ scope: s, endpoints: [nope] }] }\n${up}`, 'auth.stepUp.0.endpoints', 'no server and no profile "nope"'],
   ['a scope is one that every token has', `${issuer}scopes: [m], stepUp: [{ scope: m, for: [up] }] }\n${up}`, 'auth.stepUp.0.scope', 'without effect'],
   ['there are no tokens that have scopes', `auth: { keys: { file: k }, scopes: [m] }\n${up}`, 'auth.scopes', 'without effect'],
+  ['everybody with an account comes in', `${signIn('https://accounts.google.com', '')}\n${up}`, 'auth.server.signIn.require', 'anybody with an account at accounts.google.com'],
+  ['everybody of every organization comes in', `${signIn('https://login.microsoftonline.com/organizations/v2.0', '')}\n${up}`, 'auth.server.signIn.require', 'anybody with an account at login.microsoftonline.com'],
   ['tokens are sent in the clear', `publicUrl: http://g.example\nauth: { issuers: [{ issuer: https://a.example }] }\n${up}`, 'publicUrl', 'in the clear'],
 ])('it is said where %s', (_what, text, path, message) => {
   expect(identityWarnings(configOf(text)).map((warning) => [warning.path.join('.'), warning.message])).toEqual([[path, expect.stringContaining(message)]]);
@@ -43,6 +46,7 @@ it.each([
   `publicUrl: https://g.example\nauth: { scopes: [m], issuers: [{ issuer: https://a.example, tenant: org }], stepUp: [{ scope: s, for: [up/pay], endpoints: [up, /mcp] }], admin: { roles: { admin: ["https://a.example|ann"] } } }\n${server('[acme]')}`,
   `publicUrl: https://g.example\nauth: { kubernetes: {}, admin: { roles: { viewer: ["https://cluster|system:serviceaccount:a:b"] } } }\n${up}`,
   `publicUrl: https://g.example\nauth: { server: { users: { file: u } }, admin: { roles: { admin: ["https://g.example|ann"] } } }\n${up}`,
+  `${signIn('https://accounts.google.com', ', require: { hd: g.example }')}\n${up}`, `${signIn('https://login.microsoftonline.com/6b29fc40/v2.0', '')}\n${up}`,
   `publicUrl: http://127.0.0.1:7300\nauth: { issuers: [{ issuer: https://a.example }] }\n${up}`, up,
 ])('nothing is said of what is right: %s', (text) => {
   expect(identityWarnings(configOf(text))).toEqual([]);

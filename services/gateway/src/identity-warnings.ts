@@ -12,7 +12,7 @@ type Ways = Exclude<NonNullable<Config['auth']>, 'none'>;
 
 export function identityWarnings(config: Config): readonly IdentityWarning[] {
   const ways = config.auth === undefined || config.auth === 'none' ? undefined : config.auth;
-  return [...(ways === undefined ? [] : [...roleWarnings(config, ways), ...scopeWarnings(config, ways), ...addressWarnings(config, ways)]), ...tenantWarnings(config, ways)];
+  return [...(ways === undefined ? [] : [...roleWarnings(config, ways), ...scopeWarnings(config, ways), ...addressWarnings(config, ways), ...strangerWarnings(ways)]), ...tenantWarnings(config, ways)];
 }
 
 /** Issuers of the callers that the ways bring; undefined for those that are not known before they come. */
@@ -70,6 +70,15 @@ function scopeWarnings(config: Config, { scopes, stepUp, issuers, server }: Ways
 function addressWarnings({ publicUrl }: Config, { issuers }: Ways): IdentityWarning[] {
   const isOpen = publicUrl?.startsWith('http:') === true && !/^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|$)/.test(publicUrl);
   return isOpen && issuers.length > 0 ? [{ path: ['publicUrl'], message: 'clients send their tokens to this address in the clear, and many refuse to: give the gateway `tls`, or a proxy that has, and write https://' }] : [];
+}
+
+/** Providers at which anybody can have an account, by the beginning of their issuer: those that are registered are not those that are meant. */
+const forEverybody = /^https:\/\/(?:accounts\.google\.com|github\.com|gitlab\.com|appleid\.apple\.com|login\.microsoftonline\.com\/(?:common|organizations|consumers))(?:\/|$)/;
+
+function strangerWarnings({ server }: Ways): IdentityWarning[] {
+  const { issuer = '', require = {} } = server?.signIn ?? {};
+  if (!forEverybody.test(issuer) || Object.keys(require).length > 0) return [];
+  return [{ path: ['auth', 'server', 'signIn', 'require'], message: `anybody with an account at ${new URL(issuer).host} may sign in: say whose users are meant, such as require: { hd: example.com } for an organization at Google (docs/sign-in.md)` }];
 }
 
 /** Tenants of which nobody can be: what is theirs alone is there for nobody. */
