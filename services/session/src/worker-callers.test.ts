@@ -1,6 +1,7 @@
 /** Whose a session is: of whom the edge has proven, and of nobody else. */
 import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Audit, AuditEvent } from '@omnibus/audit';
 import { MemoryBus, subjects, type Subject } from '@omnibus/bus';
 import { firstReply } from '@omnibus/bus/testing';
 import { Proofs } from '@omnibus/identity';
@@ -13,10 +14,14 @@ const stranger = new Proofs([randomBytes(32)]);
 
 let bus: MemoryBus;
 let worker: SessionWorker;
+/** What is put on record. */
+let events: AuditEvent[];
 
 beforeEach(async () => {
   bus = new MemoryBus(({ error }) => expect.fail(String(error)));
-  worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', { proofs: edge });
+  events = [];
+  const audit: Audit = { isStrict: false, wantsResults: false, wants: () => true, record: (event) => events.push(event), confirm: () => Promise.resolve(true) };
+  worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', { proofs: edge, audit });
 });
 
 afterEach(() => worker.stop());
@@ -56,6 +61,26 @@ it('is unknown to everybody else, by any command', async () => {
   expect(new Set(await reasons({ ...ann, endpoint: 'other' as never }))).toEqual(new Set(['session.unknown']));
   expect(new Set(await reasons({ principal: ann.principal, endpoint: rootEndpoint }))).toEqual(new Set(['caller.unproven']));
   expect(await reasonOf(ask(subjects.session(opened.worker), { key, command: { kind: 'post', caller: ann, stream, message: ping } }))).toBe('message');
+});
+
+it('is put on record with who has tried to use it, and in whose name without proof', async () => {
+  const [ann, bob] = [callerOf('ann'), callerOf('bob')];
+  const opened = await open(ann);
+  if (opened.kind !== 'opened') throw new Error(opened.kind);
+  const key = sessionKey(opened.session);
+  const stream = 'edge-1' as StreamId;
+  const call = { kind: 'request', message: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'pay' } } } as const;
+  const send = (command: SessionCommand): Promise<string> => reasonOf(ask(subjects.session(opened.worker), { key, command }));
+  await send({ kind: 'post', caller: bob, stream, message: call });
+  await send({ kind: 'attach', caller: bob, stream, after: undefined });
+  await send({ kind: 'delete', caller: { ...ann, proof: bob.proof } });
+  await open({ ...ann, proof: bob.proof });
+  expect(events).toMatchObject([
+    { name: 'mcp.refused', weight: 'refusal', who: { principal: bob.principal, subject: 'bob' }, session: key, method: 'tools/call', id: 2, publicName: 'pay', outcome: 'denied', reason: 'session.unknown' },
+    { name: 'mcp.refused', who: { subject: 'bob' }, session: key, method: undefined, reason: 'session.unknown' },
+    { name: 'mcp.refused', who: { principal: ann.principal, subject: undefined }, session: key, reason: 'caller.unproven' },
+    { name: 'mcp.refused', who: { principal: ann.principal, subject: undefined }, session: undefined, method: 'initialize', reason: 'caller.unproven' },
+  ]);
 });
 
 it('has a share of the worker: one caller does not use up what another needs', async () => {

@@ -158,7 +158,7 @@ export class SessionWorker {
     };
     const owned = { bus, wheel, log, metrics, worker, config, records: this.#records, peers: this.#peers, callerProblem };
     this.#sessions = new Sessions({ ...owned, host, used });
-    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, view: (caller) => host.view(caller) });
+    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, turnedAway: (command, problem) => host.records?.turnedAway(undefined, command, problem), view: (caller) => host.view(caller) });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {

@@ -7,7 +7,7 @@ import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
   errorTable, isObject, listKindOf, repeatableMethods,
-  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcRequest, type OpenCommand, type ServerName, type SessionCommand, type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
@@ -24,6 +24,9 @@ export interface Requester {
   readonly standsAlone: boolean;
   readonly dialect: { readonly revision: string };
 }
+
+/** What a client sends within a session, or to open one. */
+type SentFor = OpenCommand | Extract<SessionCommand, { readonly caller: Caller }>;
 
 /** A request as its client sent it. */
 export interface Requested {
@@ -80,6 +83,21 @@ export class CallRecords {
     const { audit } = this.#options;
     if (!audit.wants('refusal')) return;
     audit.record({ ...this.#event('mcp.refused', 'refusal', requester, requested), outcome: 'denied', reason, ...ruleOf(data), ...noted(requested.permission?.screen) });
+  }
+
+  /**
+   * Records what was sent to a session, or to open one, and not accepted from its sender: nobody has proven who that is, or the session is somebody else's.
+   * @param session undefined where one was to be opened.
+   */
+  turnedAway(session: SessionKey | undefined, sent: SentFor, { reason }: GatewayFault): void {
+    const { audit, whoOf: who } = this.#options;
+    if (!audit.wants('refusal')) return;
+    const { caller } = sent;
+    const { id, method, params: { name, uri } = {} }: Partial<JsonRpcRequest> = sent.kind === 'open' ? sent.request : sent.kind === 'post' && sent.message.kind !== 'response' ? sent.message.message : {};
+    audit.record({
+      name: 'mcp.refused', weight: 'refusal', who: who(caller), endpoint: caller.endpoint, session, method: method?.slice(0, 200), id,
+      publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, outcome: 'denied', reason,
+    });
   }
 
   /** Records a list that was answered from the catalogue. @param characters length of the answer as JSON. */
@@ -192,11 +210,12 @@ function kindOf(method: string): 'mcp.list' | 'mcp.read' | 'mcp.call' {
   return method.endsWith('/read') ? 'mcp.read' : 'mcp.call';
 }
 
-/** The identity of the caller, as the edge has authenticated it. */
+/** The identity of the caller, as the edge has authenticated it. Facts of somebody else, as in a forged command, say nothing of who that was. */
 function whoOf(caller: Caller, proofs: Proofs | undefined): Who {
   const { principal, address, origin } = caller;
-  const facts = Proofs.factsOf(caller, proofs);
-  if (facts?.principal === principal && address === undefined && origin === undefined) return facts;
+  const proven = Proofs.factsOf(caller, proofs);
+  const facts = proven?.principal === principal ? proven : undefined;
+  if (facts !== undefined && address === undefined && origin === undefined) return facts;
   const { issuer, subject, tenant, actors, client, key } = facts ?? {};
   return { principal, address: address ?? origin, issuer, subject, tenant, actors, client, key };
 }

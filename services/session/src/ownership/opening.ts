@@ -16,6 +16,8 @@ export interface OpeningOptions {
   readonly sessions: Sessions;
   /** Why the identity of a caller in a command is not proven; undefined where it is. */
   readonly callerProblem: (caller: Caller) => GatewayFault | undefined;
+  /** Puts on record that it is not, and why. */
+  readonly turnedAway: (command: OpenCommand, problem: GatewayFault) => void;
   readonly factsOf: (caller: Caller) => Facts | undefined;
   /** The common view of an endpoint; undefined when there is no such endpoint. */
   readonly view: (caller: Caller) => View | undefined;
@@ -34,11 +36,14 @@ export class Opening {
     this.#isClosed = true;
   }
 
-  open({ caller, request }: OpenCommand, reply: (answer: OpenReply) => void): void {
-    const { log, metrics, worker, records, sessions, callerProblem, factsOf, view: viewOf } = this.#options;
+  open(command: OpenCommand, reply: (answer: OpenReply) => void): void {
+    const { caller, request } = command;
+    const { log, metrics, worker, records, sessions, callerProblem, turnedAway, factsOf, view: viewOf } = this.#options;
     const declared = request.params?.['capabilities'];
     const bytes = declared === undefined ? 0 : JSON.stringify(declared).length;
-    const problem = callerProblem(caller) ?? this.#problem(caller, bytes);
+    const unproven = callerProblem(caller);
+    if (unproven !== undefined) turnedAway(command, unproven);
+    const problem = unproven ?? this.#problem(caller, bytes);
     if (problem !== undefined) {
       metrics.refused(problem.reason);
       reply({ kind: 'refused', fault: problem });

@@ -2,7 +2,7 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { Caller, ClientInfo, GatewayFault, LateReply, PostedMessage, SessionKey, SessionMessage, StreamFrame, WorkerId } from '@omnibus/protocol';
+import { fault, type Caller, type ClientInfo, type GatewayFault, type LateReply, type PostedMessage, type SessionCommand, type SessionKey, type SessionMessage, type StreamFrame, type WorkerId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Session } from '../stateful/session.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
@@ -124,10 +124,17 @@ export class Sessions {
   receive({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void {
     // What it still works on is asked of the worker that works on it.
     const session = command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
-    const problem = 'caller' in command ? this.#options.callerProblem(command.caller) : undefined;
+    const problem = 'caller' in command ? this.#problem(command, session) : undefined;
     if (problem !== undefined) answer({ kind: 'refused', fault: problem });
     else if (session === undefined) answer({ kind: 'moved' });
     else session.receive(command, answer, edge);
+  }
+
+  /** Why a command is not accepted from its caller, which is put on record. */
+  #problem(command: Extract<SessionCommand, { readonly caller: Caller }>, session: Session | undefined): GatewayFault | undefined {
+    const problem = this.#options.callerProblem(command.caller) ?? (session?.isFor(command.caller) === false ? fault('session.unknown') : undefined);
+    if (problem !== undefined) this.#options.host.records?.turnedAway(session?.key, command, problem);
+    return problem;
   }
 
   /** Passes a message of a client to the worker that held its session before. Only known workers are asked: a text of a client never becomes a subject. */

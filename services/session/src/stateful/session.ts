@@ -10,9 +10,8 @@ import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, clientInfoOf, fault, isObject, latestLegacyRevision, negotiateRevision, resultText,
-  type Caller, type ChangeKind, type ClientInfo, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage,
-  type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
+  changeKinds, clientInfoOf, fault, isObject, latestLegacyRevision, negotiateRevision, resultText, type Caller, type ChangeKind,
+  type ClientInfo, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage, type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
 import { Forwarding } from '../call/forward.ts';
@@ -171,7 +170,12 @@ export class Session {
 
   // --- what its client sends ---------------------------------------------------------------------------------------------------
 
-  /** Handles a command. @param edge to which the client is connected; undefined in a gateway of one process. */
+  /** Whether it is there for a caller (S3). */
+  isFor({ principal, endpoint }: Caller): boolean {
+    return principal === this.caller.principal && endpoint === this.caller.endpoint;
+  }
+
+  /** Handles a command of a caller for whom it is there. @param edge to which the client is connected; undefined in a gateway of one process. */
   receive(command: SessionCommand, reply: Reply, edge?: WorkerId): void {
     this.#lastActivityAt = performance.now();
     const { client, streams, forms } = this.#parts;
@@ -181,10 +185,6 @@ export class Session {
     }
     if (command.kind === 'probe') {
       reply({ kind: 'probed', missing: streams.missing(command.streams) });
-      return;
-    }
-    if (command.caller.principal !== this.caller.principal || command.caller.endpoint !== this.caller.endpoint) {
-      reply({ kind: 'refused', fault: fault('session.unknown') }); // S3
       return;
     }
     this.listsChanged(this.#parts.sight.asks(command.caller));
