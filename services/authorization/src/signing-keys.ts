@@ -43,7 +43,8 @@ export class SigningKeys {
     const keys = new SigningKeys(options);
     await keys.renew();
     keys.#watch = await options.bucket.watch((change) => {
-      if (change.kind === 'put') keys.#take(keys.#read(change.value) ?? []);
+      const ring = change.kind === 'put' ? keys.#read(change.value) : undefined;
+      if (ring !== undefined) keys.#take(ring);
     });
     return keys;
   }
@@ -66,7 +67,10 @@ export class SigningKeys {
     const { bucket, secrets } = this.#options;
     for (;;) {
       const entry = await bucket.get(ringKey);
-      const ring = entry === undefined ? [] : (this.#read(entry.value) ?? []);
+      const found = entry === undefined ? [] : this.#read(entry.value);
+      // They are encrypted with a sealing key that this process gets with its restart: until then it goes on with the keys that it has.
+      if (found === undefined && this.#ring.length > 0) return;
+      const ring = found ?? [];
       const next = this.#renewed(ring);
       if (next === ring) {
         this.#take(ring);

@@ -122,4 +122,22 @@ describe('the keys that sign', () => {
     expect(keys.all).toHaveLength(1);
     expect(keys.all[0]).not.toEqual(first);
   });
+
+  it('stay in use where those that follow are encrypted with a sealing key that is not there yet, and are not overwritten from there', async () => {
+    let now = 1_000_000_000_000;
+    const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
+    const open = (secrets: Secrets): Promise<SigningKeys> => SigningKeys.open({ bucket, secrets, changed: () => undefined, now: () => now });
+    const later = new Secrets([randomBytes(32), key]);
+    const [before, after] = [await open(new Secrets([key])), await open(later)];
+    onTestFinished(() => [before, after].forEach((each) => each.close()));
+    const kidsOf = ({ all }: SigningKeys): string[] => all.map(({ kid }) => kid);
+    const first = kidsOf(before);
+    now += 31 * 86_400_000;
+    await after.renew();
+    await before.renew();
+    expect([kidsOf(before), kidsOf(after)]).toEqual([first, [...first, expect.anything()]]);
+    const restarted = await open(later);
+    onTestFinished(() => restarted.close());
+    expect(kidsOf(restarted)).toEqual(kidsOf(after));
+  });
 });
