@@ -11,7 +11,6 @@ export { sealToken, TokenReceiver } from './sealed-token.ts';
 export type { ClientIdentity } from './token-request.ts';
 export { UserTokens } from './user.ts';
 export { Envelopes, type Place } from './vault/envelope.ts';
-export { FileLock } from './vault/file-lock.ts';
 export { FileStore } from './vault/file-store.ts';
 export { KeyRing, parseVaultKeys, type VaultKeys } from './vault/key-ring.ts';
 export { placeOfSecret, Vault, type Lost, type Resealed, type Survey, type VaultStore } from './vault/vault.ts';

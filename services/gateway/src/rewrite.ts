@@ -1,7 +1,7 @@
 /** Changes of files of secrets, which commands and the gateway make at any time, one after another. */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, realpathSync, renameSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { FileLock } from '@omnibus/credentials';
+import { FileLock } from '@omnibus/credentials/file-lock';
 
 /**
  * Replaces a file of secrets in one step, readable by its owner only; a symbolic link stays one. It waits for others who change the file at the moment. A

@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { FileLock, parseVaultKeys, type KeyRing, type Resealed, type Vault, type VaultKeys } from '@omnibus/credentials';
+import { parseVaultKeys, type KeyRing, type Resealed, type Vault, type VaultKeys } from '@omnibus/credentials';
+import { FileLock } from '@omnibus/credentials/file-lock';
 import { keychainOf, type Keychain } from './desktop/keychain.ts';
 
 const newLine = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;

@@ -7,8 +7,8 @@ import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeS
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Age after which a lock counts as abandoned. Writing takes milliseconds; a process that was paused for longer finds its lock taken, and writes nothing (`isHeld`). */
-const staleMs = 10_000;
+/** Age after which a lock counts as abandoned by default. Writing takes milliseconds; a process that was paused for longer finds its lock taken, and writes nothing (`isHeld`). */
+const writingMs = 10_000;
 const lookMs = 5;
 
 export class FileLock {
@@ -19,11 +19,15 @@ export class FileLock {
     this.#path = path;
   }
 
-  /** Resolves when this process has the lock. @throws {Error} when a lock file cannot be created at all. */
-  static async take(path: string): Promise<FileLock> {
+  /**
+   * Resolves when this process has the lock.
+   * @param staleMs age after which a lock counts as abandoned, for whoever does more under it than write.
+   * @throws {Error} when a lock file cannot be created at all.
+   */
+  static async take(path: string, staleMs = writingMs): Promise<FileLock> {
     const lock = new FileLock(path);
     while (!lock.#make()) {
-      recover(path);
+      recover(path, staleMs);
       await delay(lookMs);
     }
     return lock;
@@ -52,7 +56,7 @@ export class FileLock {
 }
 
 /** Removes an abandoned lock. */
-function recover(path: string): void {
+function recover(path: string, staleMs: number): void {
   const token = read(path);
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
   // The clock may have been set back since.

@@ -1,7 +1,8 @@
 /** The tokens of this user for gateways, by the address of the gateway, in a file that only its owner can read. */
-import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, closeSync, openSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { FileLock } from '@omnibus/credentials/file-lock';
 import { z } from 'zod';
 
 const kept = z.object({
@@ -15,9 +16,8 @@ const file = z.object({ gateways: z.record(z.string(), kept).default({}) });
 
 export type Kept = z.output<typeof kept>;
 
-/** Milliseconds after which a lock counts as left behind by a program that is gone. */
-const staleMs = 30_000;
-const waitMs = 50;
+/** Milliseconds after which a lock counts as left behind: longer than it takes to refresh tokens at an issuer that answers at the last moment (`sign-in.ts`). */
+const staleMs = 90_000;
 
 export class KeptTokens {
   readonly path: string;
@@ -35,7 +35,9 @@ export class KeptTokens {
   /** Changes the tokens for a gateway under the lock of the file. @param make returns the new tokens, or undefined to remove them. @returns what `make` returned. */
   async change(url: string, make: (before: Kept | undefined) => Promise<Kept | undefined>): Promise<Kept | undefined> {
     mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    await this.#lock();
+    const lock = await FileLock.take(`${this.path}.lock`, staleMs).catch((error: unknown) => {
+      throw new Error(`${this.path} cannot be written: ${(error as Error).message}`, { cause: error });
+    });
     try {
       const before = this.#read()[url];
       const after = await make(before);
@@ -48,7 +50,7 @@ export class KeptTokens {
       }
       return after;
     } finally {
-      rmSync(`${this.path}.lock`, { force: true });
+      lock.leave();
     }
   }
 
@@ -63,24 +65,6 @@ export class KeptTokens {
     const parsed = file.safeParse(parseText(text));
     if (!parsed.success) throw new Error(`${this.path} is no file of tokens; remove it, and sign in again`);
     return parsed.data.gateways;
-  }
-
-  async #lock(): Promise<void> {
-    const lock = `${this.path}.lock`;
-    for (;;) {
-      try {
-        closeSync(openSync(lock, 'wx', 0o600));
-        return;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw new Error(`${lock} cannot be made: ${String(error)}`, { cause: error });
-        // A lock that is gone by now is not removed: it may be another program's already.
-        const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-        if (since !== undefined && Date.now() - since > staleMs) rmSync(lock, { force: true });
-      }
-      await new Promise<void>((done) => {
-        setTimeout(done, waitMs);
-      });
-    }
   }
 }
 
