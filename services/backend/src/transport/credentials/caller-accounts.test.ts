@@ -75,6 +75,21 @@ it('after a refusal the edge is told which token was refused, never the token, a
   expect([source.current, source.wanted]).toEqual([undefined, refusal]);
 });
 
+it('a token that the edge has given once more meanwhile is the one that was refused, and the one before it stays a secret', async () => {
+  const source = accounts.of(ann);
+  await source.ask();
+  vi.setSystemTime(Date.now() + 60_000);
+  const sent = await source.ask();
+  answer = (ask) => given(ask, { authorization: sent['authorization'] });
+  vi.setSystemTime(Date.now() + 60_000);
+  await source.ask();
+  expect(source.secrets).toEqual(['p_ann-2', 'p_ann-1']);
+  answer = (ask) => given(ask);
+  expect(await source.refused(sent, refusal)).toBe(true);
+  expect(source.current).not.toEqual(sent);
+  expect(asked.at(-1)).toHaveProperty('refused');
+});
+
 it('what the server has demanded over the shared connection is told to the edge with the first question', async () => {
   await accounts.base.refused({}, refusal);
   await accounts.of(ann).ask();

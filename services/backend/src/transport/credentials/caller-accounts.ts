@@ -105,7 +105,7 @@ export class CallerToken implements HeaderSource {
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     // Only the issuer decides which rights the user's token gives.
     if (challenge.error === 'insufficient_scope') return false;
-    if (this.#held !== undefined && this.#held.headers !== sent) return true;
+    if (this.#held !== undefined && !this.#holds(sent)) return true;
     this.#held = undefined;
     this.#refused = { digest: digestOf(sent), challenge };
     await this.ask();
@@ -113,7 +113,7 @@ export class CallerToken implements HeaderSource {
   }
 
   gaveUp(sent: SentHeaders, challenge: Challenge): Promise<false> {
-    if (this.#held?.headers === sent) this.#held = undefined;
+    if (this.#holds(sent)) this.#held = undefined;
     this.#wanted = challenge;
     return Promise.resolve(false);
   }
@@ -128,13 +128,18 @@ export class CallerToken implements HeaderSource {
     this.#held?.prover?.note(address, nonce);
   }
 
+  /** Whether a token is the present one, which the edge may have given more than once. */
+  #holds(sent: SentHeaders): boolean {
+    return this.#held?.headers['authorization'] === sent['authorization'];
+  }
+
   async #ask(): Promise<SentHeaders> {
     try {
       const given = await this.#given();
       const headers = { authorization: given.authorization };
       const [, token = ''] = given.authorization.split(' ');
       // Requests with the previous token may still be in flight, so it stays a secret.
-      this.#secrets = [token, this.#secrets[0] ?? []].flat();
+      this.#secrets = [...new Set([token, ...this.#secrets])].slice(0, 2);
       this.#held = { headers, until: Math.min(given.until, Date.now() + leaseMs), prover: this.#proverOf(given.proofKey) };
       this.#wanted = undefined;
       return headers;
