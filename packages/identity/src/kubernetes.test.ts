@@ -32,6 +32,8 @@ class ApiServer {
   readonly known = new Map<string, readonly string[]>();
   mayReview = true;
   isBroken = false;
+  /** What its paths begin with, as behind a proxy of several clusters. */
+  prefix = '';
   /** It closes the connection of the next request without an answer, as when it is started again. */
   dropsNext = false;
 
@@ -47,7 +49,7 @@ class ApiServer {
       this.dropsNext = false;
       request.socket.destroy();
     } else if (this.isBroken) say(500, { kind: 'Status', code: 500 });
-    else if (request.method !== 'POST' || request.url !== '/apis/authentication.k8s.io/v1/tokenreviews') say(404, { kind: 'Status', code: 404 });
+    else if (request.method !== 'POST' || request.url !== `${this.prefix}/apis/authentication.k8s.io/v1/tokenreviews`) say(404, { kind: 'Status', code: 404 });
     else if (request.headers.authorization !== `Bearer ${await ownToken}`) say(401, { kind: 'Status', code: 401 });
     else if (!this.mayReview) say(403, { kind: 'Status', code: 403, message: 'tokenreviews.authentication.k8s.io is forbidden' });
     else {
@@ -68,6 +70,14 @@ async function verify(bearer: string): Promise<Verdict> {
   return authenticator.authenticate({ headers: { authorization: `Bearer ${bearer}` }, rawHeaders: [] }, { url: '/mcp', endpoint: rootEndpoint, peer: '127.0.0.1', address: () => '127.0.0.1' });
 }
 
+/** @param path of the API server. */
+function open(path = ''): Promise<Authenticator> {
+  return Authenticator.open({
+    issuers: [], resource: { publicUrl: 'https://mcp.example.com', audience: [], scopes: ['mcp'] }, warn: ({ problem }) => warnings.push(String(problem)),
+    kubernetes: { apiServer: `https://127.0.0.1:${(api.server.address() as AddressInfo).port}${path}`, caFile: authority.caFile, tokenFile },
+  });
+}
+
 beforeEach(async () => {
   warnings = [];
   [authority, issuer] = await Promise.all([TestAuthority.create(), StandInIssuer.start()]);
@@ -77,10 +87,7 @@ beforeEach(async () => {
   ownToken = issuer.token({ sub: 'system:serviceaccount:omnibus:gateway', aud: 'https://kubernetes.default.svc' });
   tokenFile = join(authority.folder, 'token');
   await writeFile(tokenFile, `${await ownToken}\n`);
-  authenticator = await Authenticator.open({
-    issuers: [], resource: { publicUrl: 'https://mcp.example.com', audience: [], scopes: ['mcp'] }, warn: ({ problem }) => warnings.push(String(problem)),
-    kubernetes: { apiServer: `https://127.0.0.1:${(api.server.address() as AddressInfo).port}`, caFile: authority.caFile, tokenFile },
-  });
+  authenticator = await open();
 });
 
 afterEach(async () => {
@@ -100,6 +107,15 @@ describe('a token of a service account', () => {
     expect('expiresAt' in first && typeof first.expiresAt).toBe('number');
     expect(await verify(bearer)).toEqual(second);
     expect(api.reviews).toEqual([{ token: bearer, audiences: [audience] }]);
+  });
+
+  it.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('is asked about under the path of an API server behind a proxy: %s', async (path) => {
+    api.prefix = '/k8s/clusters/c-1';
+    await authenticator.close();
+    authenticator = await open(path);
+    const bearer = await token();
+    api.known.set(bearer, [audience]);
+    expect(await verify(bearer)).toMatchObject({ subject: account.username });
   });
 
   it('that the cluster does not know, or is for somebody else, proves nobody, and nothing of it is repeated', async () => {

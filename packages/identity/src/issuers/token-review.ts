@@ -16,7 +16,7 @@ import { seldom } from './seldom.ts';
 export interface TokenReviewOptions {
   /** The issuer of the cluster's tokens. Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server. */
   readonly issuer?: string | undefined;
-  /** Address of the API server: `https://kubernetes.default.svc`. */
+  /** Address of the API server: `https://kubernetes.default.svc`. Behind a proxy of several clusters it has a path. */
   readonly apiServer: string;
   /** File with the certificate of the authority that signed the server's certificate, PEM. */
   readonly caFile: string;
@@ -90,7 +90,7 @@ export class TokenReview {
 
   #send(review: JsonObject, reuses: boolean): Promise<JsonObject> {
     const { apiServer, caFile, tokenFile } = this.#options;
-    const url = new URL(path, apiServer);
+    const url = new URL(`${apiServer.replace(/\/$/, '')}${path}`);
     const body = JSON.stringify(review);
     return new Promise((resolve, reject) => {
       const options = {
