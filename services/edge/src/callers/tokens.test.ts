@@ -78,6 +78,12 @@ describe('the metadata', () => {
     expect((await fetch(`${url}${wellKnown}/mcp`, { method: 'POST', headers: origin })).status).toBe(405);
   });
 
+  it('are stored by no cache for one origin and shown to another, whoever asked for them first', async () => {
+    for (const place of [`${wellKnown}/mcp`, '/.well-known/oauth-authorization-server']) {
+      for (const headers of [{}, { origin: 'http://localhost:5173' }]) expect((await fetch(`${url}${place}`, { headers })).headers.get('vary'), place).toBe('origin');
+    }
+  });
+
   it('are there for endpoints that are there', async () => {
     for (const place of ['/mcp/nowhere', '/messages', '/other', '/mcp/a/b', 'x']) expect((await fetch(`${url}${wellKnown}${place}`)).status, place).toBe(404);
   });
