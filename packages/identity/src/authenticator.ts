@@ -7,6 +7,7 @@ import { credentialOf, queryProblem, type Request } from './credential.ts';
 import type { Facts, Verdict } from './facts.ts';
 import { canonical, type Proof } from './issuers/claims.ts';
 import { Issuer, type IssuerOptions, type Outcome } from './issuers/issuer.ts';
+import { seldom } from './issuers/seldom.ts';
 import { TokenReview, type TokenReviewOptions } from './issuers/token-review.ts';
 import { isKey, type ToolProblem } from './key-file.ts';
 import { KnownTokens } from './known-tokens.ts';
@@ -80,6 +81,7 @@ export class Authenticator {
   readonly #certificates: ClientCertificates | undefined;
   readonly #cluster: TokenReview | undefined;
   readonly #tokens = new KnownTokens();
+  readonly #noMetadata: (problem: string) => void;
   /** Facts from tokens that somebody else was asked about: such a token can be revoked before it expires. */
   readonly #asked = new WeakSet<Facts>();
   /** Counts of requests by way and outcome. */
@@ -116,6 +118,7 @@ export class Authenticator {
         noAnswer: (problem) => warn({ issuer: each.issuer, problem }, 'an issuer cannot be asked about tokens'),
       })),
     ].map((each) => [each.options.issuer, each]));
+    this.#noMetadata = seldom((problem) => warn({ problem }, 'the metadata of an issuer cannot be had, which clients of 2025-03-26 look for at the root'));
     this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
     this.#cluster = kubernetes === undefined ? undefined : new TokenReview(kubernetes, (problem) => warn({ problem }, 'the API server of the cluster cannot be asked about tokens'));
     this.#certificates = certificates === undefined ? undefined : new ClientCertificates(certificates);
@@ -185,10 +188,15 @@ export class Authenticator {
     this.#listeners.add(listener);
   }
 
-  /** The metadata of the first issuer, as the issuer gives them. @throws {Error} in words when it does not. */
+  /** The metadata of the first issuer, as the issuer gives them. @throws {Error} in words for strangers when it does not; why, is told to the operator. */
   async serverMetadata(): Promise<JsonObject | undefined> {
     const [first] = this.#issuers.values();
-    return first?.metadata();
+    try {
+      return await first?.metadata();
+    } catch (error) {
+      this.#noMetadata((error as Error).message);
+      throw new Error(`the metadata of ${String(first?.options.issuer)} cannot be had now`, { cause: error });
+    }
   }
 
   async close(): Promise<void> {

@@ -194,6 +194,12 @@ it('a token of our own authorization server has the tenant that its user has at 
   for (const tenant of ['', 7, ['one'], null]) expect(await problemOf(await signed({ grant_id: 'g', tenant })), String(tenant)).toMatch(/^auth\.invalid.*"tenant"/);
 });
 
+it('when the metadata for old clients cannot be had, the operator is told why, and a stranger nothing of the answer', async () => {
+  issuer.saysInstead = { issuer: 'https://internal.example' };
+  for (let count = 0; count < 3; count += 1) await expect(authenticator.serverMetadata()).rejects.toThrow(new Error(`the metadata of ${issuer.issuer} cannot be had now`));
+  expect(warnings).toEqual([expect.stringContaining('speaks for')]);
+});
+
 it('an issuer that does not answer is no fault of the token: it may be sent again', async () => {
   issuer.isBroken = true;
   expect(await ask(await signed())).toMatchObject({ fault: { reason: 'auth.unavailable' } });
