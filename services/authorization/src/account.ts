@@ -47,13 +47,15 @@ export class Account {
       response.writeHead(303, { location: '/account', 'cache-control': 'no-store' }).end();
       return;
     }
-    if (action === 'revoke' && grant === '*') {
+    const isAll = action === 'revoke' && grant === '*';
+    if (!isAll && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
+    if (isAll) {
       await people.takeBack(subject);
       records.consent('withdrawn', { subject, address });
-    } else if (action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
+    }
     await session.destroy();
     response.setHeader('set-cookie', cookiesOf(request).filter((name) => name.includes('omnibus-')).map((name) => `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`));
-    sendPage(response, 200, wordsPage('You are signed out', 'Programs that you have allowed keep their access until you withdraw it.'));
+    sendPage(response, 200, wordsPage('You are signed out', isAll ? 'You have taken everything back: the programs that you had allowed have no access any more.' : 'Programs that you have allowed keep their access until you take it back.'));
   }
 
   /** The user who is signed in to the browser of a request; undefined where nobody is. */

@@ -176,7 +176,8 @@ it('whoever has another password signs in anew with every browser, and so does w
   await inNextSecond();
   const { text } = await one.open('/account');
   const [, token = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
-  await one.open('/account/revoke', { token, grant: '*' });
+  const { text: after } = await one.open('/account/revoke', { token, grant: '*' });
+  expect([after.includes('have no access any more'), after.includes('keep their access')]).toEqual([true, false]);
   expect(await isIn(other)).toBe(false);
 });
 
