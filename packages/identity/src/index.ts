@@ -3,7 +3,7 @@ export { Authenticator } from './authenticator.ts';
 export type { AuthenticatorOptions } from './authenticator.ts';
 export { approvalObstacle, isApprover, isNamed } from './approvers.ts';
 export type { Approvable } from './approvers.ts';
-export { areElsewhere, claimAt, fewerGroups, requireProblem } from './issuers/claims.ts';
+export { areElsewhere, claimAt, fewerGroups, requireProblem, withoutNulls } from './issuers/claims.ts';
 export { followFiles } from './follow-files.ts';
 export { isName, noName } from './names.ts';
 export { issuerProblem } from './issuers/key-set.ts';

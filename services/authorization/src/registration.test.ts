@@ -25,6 +25,11 @@ describe('what a client says of itself', () => {
     });
   });
 
+  it('what it says to be null, it does not say', () => {
+    expect(describeClient({ redirect_uris: ['https://app.example/callback'], client_name: null, token_endpoint_auth_method: null, grant_types: null, client_uri: null, scope: null })).toEqual(describeClient({ redirect_uris: ['https://app.example/callback'] }));
+    expect(describeClient({ redirect_uris: null, grant_types: ['urn:ietf:params:oauth:grant-type:device_code'] })).toHaveProperty('metadata');
+  });
+
   it('its name is read as it is written: nothing turns it around, breaks its line or hides in it', () => {
     const nameOf = (name: string): unknown => {
       const described = describeClient({ redirect_uris: ['https://app.example/callback'], client_name: name });

@@ -2,6 +2,7 @@
  * Checks the metadata of a client when it registers (RFC 7591) or in its metadata document: the needed members are taken, within bounds, and all others
  * are dropped. The kind of client follows from its redirect URIs, since these protect the user.
  */
+import { withoutNulls } from '@omnibus/identity';
 import { isLoopback, isObject, printable, redirectKind, type JsonObject } from '@omnibus/protocol';
 import { anotherDevice, deviceGrant } from './device.ts';
 
@@ -27,7 +28,8 @@ export function redirectHost(uri: string): string {
 
 export function describeClient(said: unknown): Described {
   if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
-  const { redirect_uris: given, client_name: name, token_endpoint_auth_method: method, client_uri: home, grant_types: grants } = said;
+  // Some programs send every member that they know.
+  const { redirect_uris: given, client_name: name, token_endpoint_auth_method: method, client_uri: home, grant_types: grants } = withoutNulls(said);
   const usesDevice = Array.isArray(grants) && grants.includes(deviceGrant);
   // A program that is signed in on another device needs no redirect URI.
   const hasNone = usesDevice && (given === undefined || (Array.isArray(given) && given.length === 0));
