@@ -21,7 +21,7 @@ async function serve(registration: Rules['registration']): Promise<string> {
     publicUrl, bus, registration, registrationToken: registration === 'token' ? registrationToken : undefined,
     log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
     scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: ['http://127.0.0.1/callback'] }], clientDocuments: false, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
+    clients: [{ id: 'listed', redirectUris: ['http://127.0.0.1/callback'] }, { id: 'page', redirectUris: ['https://app.example/callback'] }], clientDocuments: false, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => ['up'],
   });
   onTestFinished(async () => {
     http.closeAllConnections();
@@ -70,4 +70,23 @@ it('off: nobody, which the metadata say; clients that are listed are served', as
   const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
   const listed = await fetch(`${url}/authorize?client_id=listed&response_type=code&code_challenge=${challenge}&code_challenge_method=S256&redirect_uri=${encodeURIComponent('http://127.0.0.1:7/callback')}`, { redirect: 'manual' });
   expect([listed.status, listed.headers.get('location')]).toEqual([303, expect.stringContaining('/interaction/')]);
+});
+
+it.each([
+  ['forgotten', 'No program with the client id forgotten is known here', 'sign out in the program'],
+  ['http://app.example/client.json', 'No program with the client id http://app.example/client.json is known here', 'begins with https://'],
+  ['https://app.example/a/../b', 'No program with the client id https://app.example/a/../b is known here', 'begins with https://'],
+  ['<b>', 'No program with the client id &#60;b&#62; is known here', 'sign out in the program'],
+])('the user of a program that is not known is told which one, and what helps: %s', async (id, who, advice) => {
+  const url = await serve('open');
+  const page = await fetch(`${url}/authorize?${new URLSearchParams({ client_id: id, response_type: 'code', redirect_uri: 'http://127.0.0.1/callback' }).toString()}`, { redirect: 'manual' });
+  expect([page.status, await page.text()]).toEqual([400, expect.stringContaining(who)]);
+  expect(await (await fetch(page.url)).text()).toContain(advice);
+});
+
+it('a program of the configuration may be signed in on another device, and a page of the web may not', async () => {
+  const url = await serve('off');
+  const begin = async (client: string): Promise<unknown> => (await fetch(`${url}/device_authorization`, { method: 'POST', body: new URLSearchParams({ client_id: client }) })).json();
+  expect(await begin('listed')).toMatchObject({ user_code: expect.stringMatching(/^[A-Z]{4}-[A-Z]{4}$/) as string });
+  expect(await begin('page')).toMatchObject({ error: 'invalid_request' });
 });

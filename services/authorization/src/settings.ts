@@ -1,12 +1,12 @@
 /** The settings of oidc-provider. Those that look unnecessary are needed by some client or by the specification. */
 import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
-import { printable, type JsonObject } from '@omnibus/protocol';
+import { printable, redirectKind, type JsonObject } from '@omnibus/protocol';
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
-import { anotherDevice, deviceFeature, devicePaths, deviceSeconds } from './device.ts';
+import { anotherDevice, deviceFeature, deviceGrant, devicePaths, deviceSeconds } from './device.ts';
 import { answerPlace, describeClient } from './registration.ts';
 import type { People, Person } from './people.ts';
-import { sendPage, wordsPage } from './pages.ts';
+import { sendPage, wordsPage, type Page } from './pages.ts';
 import { Revocations } from './revocations.ts';
 import type { Secrets } from './secrets.ts';
 import type { SigningKey } from './signing-keys.ts';
@@ -142,11 +142,23 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
       const { error, error_description: description = '' } = out as unknown as { readonly error: string; readonly error_description?: string };
       const { client_id: client } = ctx.query;
       const problem = typeof client === 'string' ? documents.problemOf(client, ctx.req) : undefined;
+      const id = printable(String(client)).slice(0, 200);
       ctx.respond = false;
       ctx.res.statusCode = ctx.status;
-      sendPage(ctx.res, ctx.status, wordsPage('This did not work', problem !== undefined ? `The document that describes the program, ${printable(String(client)).slice(0, 200)}, cannot be used: ${problem}.` : description === '' ? error : `${error}: ${description}`, 'Go back to the program that sent you here, and begin again.'));
+      sendPage(ctx.res, ctx.status, problem !== undefined
+        ? wordsPage('This did not work', `The document that describes the program, ${id}, cannot be used: ${problem}.`, beginAgain)
+        : error === 'invalid_client' && client !== undefined ? unknownClientPage(id) : wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, beginAgain));
     },
   };
+}
+
+const beginAgain = 'Go back to the program that sent you here, and begin again.';
+
+/** To begin again does not help: the program would send the same client id. */
+function unknownClientPage(id: string): Page {
+  const advice = /^https?:/i.test(id) ? 'The address of a document about a program begins with https://, has a path, and neither a user, a fragment nor dots for other folders.'
+    : 'It may have been forgotten here since it registered. Let the program forget its sign-in here and register anew: sign out in the program, or remove this gateway there and add it again.';
+  return wordsPage('This program is not known', `No program with the client id ${id} is known here.`, advice);
 }
 
 interface AccountOf {
@@ -162,7 +174,9 @@ function ownClient(publicUrl: string): JsonObject {
 }
 
 function listedClient({ id, name, secret, redirectUris }: Rules['clients'][number]): JsonObject {
-  const described = describeClient({ redirect_uris: redirectUris, client_name: name, token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic' });
+  // A program signs in without a browser where it has none; a page of the web never does, and somebody could be sent a code in its name.
+  const isProgram = redirectUris.map(redirectKind).some((each) => 'kind' in each && each.kind === 'native');
+  const described = describeClient({ redirect_uris: redirectUris, client_name: name, ...(isProgram ? { grant_types: [deviceGrant] } : {}), token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic' });
   if ('problem' in described) throw new Error(`auth.server.clients: ${id}: ${described.problem}`);
   return { ...described.metadata, client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) };
 }
