@@ -2,6 +2,7 @@
 import { TokenBuckets } from '@omnibus/lifecycle';
 import { isLoopback } from '@omnibus/protocol';
 import type Provider from 'oidc-provider';
+import type { SessionContext } from './account.ts';
 import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace } from './registration.ts';
@@ -110,8 +111,10 @@ export class Interactions {
     }
   }
 
-  async #federated({ request, response, address }: Exchange, { uid, prompt, params }: Details, query: URLSearchParams): Promise<void> {
-    const { upstream, people, provider } = this.#options;
+  async #federated(exchange: Exchange, details: Details, query: URLSearchParams): Promise<void> {
+    const { upstream, people } = this.#options;
+    const { response, address } = exchange;
+    const { uid, prompt, params } = details;
     // With a state that was given to another person, this browser would be signed in as that person.
     if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
     try {
@@ -119,7 +122,7 @@ export class Interactions {
       await people.signedIn(person);
       this.#options.metrics.callers.signedIn('provider', 'good');
       this.#options.records.signedIn({ way: 'provider', outcome: 'ok', subject: person.subject, client: String(params['client_id']), address });
-      await provider().interactionFinished(request, response, { login: { accountId: person.subject, remember: true } }, { mergeWithLastSubmission: false });
+      await this.#goOn(exchange, details, { accountId: person.subject });
     } catch (error) {
       this.#refuse(response, error, address);
     }
@@ -135,8 +138,8 @@ export class Interactions {
   }
 
   async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
-    const { request, response, address } = exchange;
-    const { provider, users, log, metrics, records } = this.#options;
+    const { response, address } = exchange;
+    const { users, log, metrics, records } = this.#options;
     const client = String(details.params['client_id']);
     const known = users();
     if (known === undefined || details.prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
@@ -163,7 +166,22 @@ export class Interactions {
     records.signedIn({ way: 'password', outcome: 'ok', subject: user.name, client, address });
     this.#byAddress.giveBack(address);
     this.#byUser.giveBack(name);
-    await provider().interactionFinished(request, response, { login: { accountId: user.name, amr: ['pwd'], remember: true } }, { mergeWithLastSubmission: false });
+    await this.#goOn(exchange, details, { accountId: user.name, amr: ['pwd'] });
+  }
+
+  /** The user has said who he is. */
+  async #goOn({ request, response }: Exchange, details: Details, login: { readonly accountId: string; readonly amr?: string[] }): Promise<void> {
+    const { provider } = this.#options;
+    const current = await provider().Session.get(provider().createContext(request, response) as unknown as SessionContext);
+    const isOfAnother = current.accountId !== undefined && current.accountId !== login.accountId;
+    // The library would end the session of the other user by a page with a script, at an address that is none here. A session of another browser it refuses.
+    if (isOfAnother && (details.session === undefined || details.session.uid === current.uid)) {
+      await current.destroy();
+      delete details.session;
+      await details.save(details.exp - Math.floor(Date.now() / 1_000));
+    }
+    // The time is kept when the user allows something later: what has ended his sign-ins meanwhile ends this one, too.
+    await provider().interactionFinished(request, response, { login: { ...login, ts: Math.floor(Date.now() / 1_000), remember: true } }, { mergeWithLastSubmission: false });
   }
 
   #abort({ request, response, address }: Exchange, { session, params }: Details): Promise<void> {

@@ -1,0 +1,119 @@
+/** What becomes of a sign-in when its browser changes hands, or its user is no longer who he was, while a page of it is open. */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, expect, it, vi } from 'vitest';
+import { MemoryBus } from '@omnibus/bus';
+import { createLogger, Metrics } from '@omnibus/telemetry';
+import { AuthorizationServer } from './server.ts';
+import { digestOf, formatUsers } from './users.ts';
+
+const password = 'correct horse battery staple';
+const back = 'http://127.0.0.1:7/callback';
+
+let url: string;
+let usersFile: string;
+let digest: string;
+let authorization: AuthorizationServer;
+
+/** Writes the file of users. @param since when each was given his password. */
+const write = (names: readonly string[], since?: string): Promise<void> => writeFile(usersFile, formatUsers(names.map((name) => ({ name, password: digest, groups: [], ...(since === undefined ? {} : { passwordSince: since }) }))));
+
+beforeEach(async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'omnibus-same-browser-'));
+  usersFile = join(folder, 'users.yaml');
+  digest = await digestOf(password);
+  await write(['ann', 'ben']);
+  const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, '198.51.100.1') : response.writeHead(404).end('nothing is here')));
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+  const bus = new MemoryBus(({ what }) => expect.fail(what));
+  authorization = await AuthorizationServer.open({
+    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
+    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
+  });
+  return async () => {
+    http.closeAllConnections();
+    http.close();
+    await authorization.close();
+    await bus.drain();
+    await rm(folder, { recursive: true });
+  };
+});
+
+/** A browser as far as these pages need one: it keeps every cookie for every path. */
+class Browser {
+  readonly #cookies = new Map<string, string>();
+  readonly #verifier = randomBytes(32).toString('base64url');
+
+  /** @returns the text of the page, or the address of the client that it leads to. */
+  async open(to: string, form?: Readonly<Record<string, string>>): Promise<string> {
+    const response = await fetch(new URL(to, url), { redirect: 'manual', headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') }, ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
+    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const location = response.headers.get('location');
+    if (location === null) return response.text();
+    return location.startsWith(back) ? location : this.open(location);
+  }
+
+  /** Goes where the client sends its user. */
+  begin(more: Readonly<Record<string, string>> = {}): Promise<string> {
+    return this.open(`/authorize?${new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(this.#verifier).digest('base64url'), code_challenge_method: 'S256', ...more }).toString()}`);
+  }
+
+  submit(page: string, action: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
+    const [, to = '', token = ''] = new RegExp(`action="([^"]*/${action})"><input type="hidden" name="token" value="([^"]*)">`).exec(page) ?? [];
+    return to === '' ? expect.fail(`there is no form "${action}" on the page:\n${page}`) : this.open(to, { token, ...fields });
+  }
+
+  signIn(page: string, name: string): Promise<string> {
+    return this.submit(page, 'login', { name, password });
+  }
+
+  /** Redeems the code of an answer. @returns the user of the token, or the error. */
+  async userOf(answer: string): Promise<unknown> {
+    const code = URL.parse(answer)?.searchParams.get('code') ?? expect.fail(`no code came: ${answer}`);
+    const said = await (await fetch(`${url}/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'authorization_code', client_id: 'listed', code, redirect_uri: back, code_verifier: this.#verifier }) })).json() as Readonly<Record<string, string>>;
+    return said['access_token'] === undefined ? said['error'] : (JSON.parse(Buffer.from(said['access_token'].split('.')[1] ?? '', 'base64url').toString()) as { readonly sub: string }).sub;
+  }
+}
+
+it('another user may sign in with a browser in which somebody is signed in, and is asked as himself', async () => {
+  const browser = new Browser();
+  const asked = await browser.signIn(await browser.begin(), 'ann');
+  expect(await browser.userOf(await browser.submit(asked, 'consent'))).toBe('ann');
+  const other = await browser.signIn(await browser.begin({ prompt: 'login' }), 'ben');
+  expect(other).toMatch(/Signed in as<\/dt><dd>ben</);
+  expect(await browser.userOf(await browser.submit(other, 'consent'))).toBe('ben');
+  expect(await browser.open('/account')).toContain('<strong>ben</strong>');
+});
+
+it('whoever comes after a user who is none any more signs in with the same browser', async () => {
+  const browser = new Browser();
+  await browser.signIn(await browser.begin(), 'ann');
+  await write(['ben']);
+  await vi.waitUntil(() => authorization.userOfFile('ann') === undefined);
+  const asked = await browser.signIn(await browser.begin(), 'ben');
+  expect(await browser.userOf(await browser.submit(asked, 'consent'))).toBe('ben');
+});
+
+it('whoever has signed in before the password was changed, and allows after it, has to sign in again', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  try {
+    const browser = new Browser();
+    const asked = await browser.signIn(await browser.begin(), 'ann');
+    vi.setSystemTime(Date.now() + 5_000);
+    digest = await digestOf('another horse battery staple');
+    await write(['ann', 'ben'], new Date().toISOString());
+    await vi.waitUntil(() => (authorization.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest);
+    vi.setSystemTime(Date.now() + 5_000);
+    expect(await browser.submit(asked, 'consent')).toContain('type="password"');
+  } finally {
+    vi.useRealTimers();
+  }
+});
