@@ -1,5 +1,6 @@
 /** An edge on a bus of its own, whose session worker is what a test says. */
 import { expect } from 'vitest';
+import type { Audit } from '@omnibus/audit';
 import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
 import type { Authenticator } from '@omnibus/identity';
@@ -27,6 +28,7 @@ export interface UnderTestOptions {
   readonly tls?: TlsFiles;
   /** Default: a port of 127.0.0.1. */
   readonly listen?: string;
+  readonly audit?: Audit;
 }
 
 export class EdgeUnderTest implements AsyncDisposable {
@@ -37,18 +39,19 @@ export class EdgeUnderTest implements AsyncDisposable {
   readonly #authenticator: Authenticator | undefined;
   url = '';
 
-  private constructor(config: Config, authenticator: Authenticator | undefined, tls: TlsFiles | undefined) {
+  private constructor(config: Config, authenticator: Authenticator | undefined, { tls, audit }: UnderTestOptions) {
     const { metrics } = this;
     const log = createLogger({ level: 'silent', format: 'json' });
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
     this.#authenticator = authenticator;
-    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator, tls });
+    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator, tls, audit });
   }
 
   /** @param text of the configuration, besides the address. */
-  static async start(text = '', { authenticate, tls, listen = '127.0.0.1:0' }: UnderTestOptions = {}): Promise<EdgeUnderTest> {
+  static async start(text = '', options: UnderTestOptions = {}): Promise<EdgeUnderTest> {
+    const { authenticate, listen = '127.0.0.1:0' } = options;
     const config = configOf(`listen: ${JSON.stringify(listen)}\n${text}`);
-    const test = new EdgeUnderTest(config, await authenticate?.(config), tls);
+    const test = new EdgeUnderTest(config, await authenticate?.(config), options);
     test.url = await test.edge.start();
     return test;
   }

@@ -88,7 +88,7 @@ export class Edge {
     const scopes = new ScopesOfEndpoints(() => this.#config);
     const gate = gateOf(options, scopes, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
     this.#gate = gate;
-    const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request));
+    const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request), gate.proofs);
     this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
     const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, scopes, metadata: metadataOf(config, scopes), refused: records?.strange });
     this.#gatekeeper = gatekeeper;
@@ -98,7 +98,7 @@ export class Edge {
     this.#endpoints = endpoints;
     this.#router = new Router({
       delivery: this.#delivery,
-      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site,
+      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site, turnedAway: records?.turnedAway,
       allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLocal },
       writers: new Set(),

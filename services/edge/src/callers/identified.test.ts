@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import type { AuditEvent } from '@omnibus/audit';
 import { Authenticator, formatKeys, newKey } from '@omnibus/identity';
 import type { Caller } from '@omnibus/protocol';
 import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
@@ -14,6 +15,8 @@ import { EdgeUnderTest, initialize } from '../edge-under-test.ts';
 let folder: string;
 let test: EdgeUnderTest;
 let url: string;
+/** What is put on record. */
+let events: AuditEvent[];
 /** Whom the edge says it speaks for. */
 let callers: readonly Caller[];
 const ann = newKey({ subject: 'ann', groups: [] });
@@ -27,8 +30,10 @@ async function writeKeys(...keys: readonly (typeof ann)[]): Promise<void> {
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-edge-'));
   await writeKeys(ann, bob);
+  events = [];
   test = await EdgeUnderTest.start('mcpServers: { a: { url: "http://127.0.0.1:1" } }', {
     authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }),
+    audit: { isStrict: false, wantsResults: false, wants: () => true, record: (event) => events.push(event), confirm: () => Promise.resolve(true) },
   });
   url = test.origin;
   callers = await test.serveStateless();
@@ -165,13 +170,14 @@ it('a subscription ends when the key of its caller is revoked, and nobody else\'
   await bobs.body?.cancel();
 });
 
-it('a stream of HTTP+SSE takes messages of its own caller only, and ends with its key', async () => {
+it('a stream of HTTP+SSE takes messages of its own caller only, records those of others, and ends with its key', async () => {
   const stream = await fetch(`${url}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${ann.key}` } });
   const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
   const path = /data: (\S+)/.exec((await reader.read()).value ?? '')?.[1] ?? '';
   const send = async (key: string): Promise<number> => (await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) })).status;
   expect(await send(bob.key)).toBe(404);
   expect(await send(ann.key)).toBe(202);
+  expect(events).toEqual([expect.objectContaining({ name: 'mcp.refused', who: expect.objectContaining({ subject: 'bob' }) as object, method: 'ping', outcome: 'denied', reason: 'session.unknown' })]);
   await writeKeys(bob);
   while (!(await reader.read()).done);
 });

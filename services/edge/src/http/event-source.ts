@@ -5,6 +5,7 @@
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLimit, type InboxPost, type StreamId } from '@omnibus/protocol';
+import type { EdgeRecords } from '../requests/records.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
 import type { Delivery } from '../delivery/delivery.ts';
@@ -20,6 +21,8 @@ export interface EventSourceOptions {
   readonly wheel: DeadlineWheel;
   readonly gate: Gate;
   readonly meter: RequestMeter;
+  /** Puts a message on record that its stream has not taken; undefined without an audit. */
+  readonly turnedAway?: EdgeRecords['turnedAway'] | undefined;
 }
 
 const streamPath = '/sse';
@@ -42,7 +45,7 @@ export class EventSourceEndpoint {
 
   /** Opens a stream. The session begins with the `initialize` that is posted to it. */
   open(arrival: Arrival): void {
-    const { bus, delivery, meter, gate } = this.#options;
+    const { bus, delivery, meter, gate, turnedAway } = this.#options;
     const { response, caller } = arrival;
     const { metrics, limits } = gate;
     const key = newSessionId();
@@ -55,8 +58,12 @@ export class EventSourceEndpoint {
       void client.end();
     });
     bus.subscribe(subjects.edgeInbox(sessionKey(key)), (post, reply) => {
-      if (client === undefined || post.caller.principal !== caller.principal || post.caller.endpoint !== caller.endpoint || gate.proofs?.problemOf(post.caller, true) !== undefined) {
-        reply({ kind: 'refused', fault: fault('session.unknown') });
+      const isTheirs = post.caller.principal === caller.principal && post.caller.endpoint === caller.endpoint;
+      const unproven = gate.proofs?.problemOf(post.caller, true);
+      if (client === undefined || !isTheirs || unproven !== undefined) {
+        const unknown = fault('session.unknown');
+        if (!isTheirs || unproven !== undefined) turnedAway?.(post, sessionKey(key), unproven ?? unknown);
+        reply({ kind: 'refused', fault: unknown });
         return;
       }
       reply({ kind: 'accepted' });

@@ -3,17 +3,14 @@
  * codings, declared length, session header, revision header, body size, JSON, envelope; then the bus.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Bus, Journal } from '@omnibus/bus';
-import type { DeadlineWheel } from '@omnibus/lifecycle';
+import type { Journal } from '@omnibus/bus';
 import { anonymous, fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Endpoints } from '../requests/endpoints.ts';
-import type { RequestMeter } from '../requests/request-meter.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
-import type { Delivery } from '../delivery/delivery.ts';
-import { Arrival, withAddress, type Gate } from './arrival.ts';
+import { Arrival, withAddress } from './arrival.ts';
 import { allowOrigin, answerPreflight } from './cors.ts';
-import { EventSourceEndpoint, findEventSource, type EventSourcePath } from './event-source.ts';
+import { EventSourceEndpoint, findEventSource, type EventSourceOptions, type EventSourcePath } from './event-source.ts';
 import type { EventWriter, EventWriterOptions } from './event-writer.ts';
 import type { Gatekeeper } from '../callers/gatekeeper.ts';
 import type { Site } from './site.ts';
@@ -27,11 +24,7 @@ import { readTarget, type Target } from './steps/read-target.ts';
 /** The same answer for an endpoint of another tenant as for one that does not exist. */
 const noSuchPath = fault('http.path_unknown', 'endpoints are /mcp, /mcp/<server> and /mcp/<profile>');
 
-export interface RouterOptions {
-  readonly bus: Bus;
-  readonly delivery: Delivery;
-  readonly wheel: DeadlineWheel;
-  readonly gate: Gate;
+export interface RouterOptions extends EventSourceOptions {
   /** Undefined where callers are not authenticated. */
   readonly gatekeeper: Gatekeeper | undefined;
   /** Pages besides the endpoints, such as those of the gateway's own authorization server; undefined where there are none. */
@@ -41,7 +34,6 @@ export interface RouterOptions {
   readonly allowedHosts: ReadonlySet<string> | undefined;
   readonly origins: OriginRule;
   readonly nextStreamId: () => StreamId;
-  readonly meter: RequestMeter;
   readonly endpoints: Endpoints;
   /** The open event streams. */
   readonly writers: Set<EventWriter>;

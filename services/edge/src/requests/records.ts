@@ -1,17 +1,29 @@
-/** Audit records of an edge: refused authentication, and requests that were lost with the worker that would have recorded them. */
+/** Audit records of an edge: refused authentication, messages for streams of others, and requests that were lost with the worker that would have recorded them. */
 import type { IncomingMessage } from 'node:http';
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import { fault, repeatableMethods, type Caller, type EndpointName, type GatewayFault, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
+import { Proofs } from '@omnibus/identity';
+import { fault, repeatableMethods, type Caller, type EndpointName, type GatewayFault, type InboxPost, type JsonRpcRequest, type SessionKey } from '@omnibus/protocol';
 
 export class EdgeRecords {
   readonly #audit: Audit;
   readonly #addressOf: (request: IncomingMessage) => string;
+  readonly #proofs: Proofs | undefined;
 
-  /** @param addressOf gives the address key of a client. */
-  constructor(audit: Audit, addressOf: (request: IncomingMessage) => string) {
+  /** @param addressOf gives the address key of a client. @param proofs checks what other edges say of callers. */
+  constructor(audit: Audit, addressOf: (request: IncomingMessage) => string, proofs?: Proofs) {
     this.#audit = audit;
     this.#addressOf = addressOf;
+    this.#proofs = proofs;
   }
+
+  /** Records a message that was posted to the stream of HTTP+SSE of somebody else, or by somebody whom no edge has proven. */
+  readonly turnedAway = ({ caller, ...post }: InboxPost, session: SessionKey, { reason }: GatewayFault): void => {
+    const { principal, address, origin, endpoint } = caller;
+    const proven = Proofs.factsOf(caller, this.#proofs);
+    const who = { ...(proven?.principal === principal ? proven : {}), principal, address: address ?? origin };
+    const method = post.kind === 'post' && post.message.kind !== 'response' ? post.message.message.method.slice(0, 200) : undefined;
+    this.#audit.record({ name: 'mcp.refused', weight: 'refusal', who, endpoint, session, method, outcome: 'denied', reason });
+  };
 
   /** Records that a request was not authenticated, or not sufficiently. Nothing of its credentials is recorded. */
   readonly strange = (request: IncomingMessage, endpoint: EndpointName, { reason }: GatewayFault): void => {
