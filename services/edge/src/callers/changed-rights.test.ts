@@ -88,3 +88,16 @@ it('what comes over a WebSocket is done with the groups that its key has then', 
   await expect.poll(ask).toEqual([]);
   socket.terminate();
 });
+
+it('a subscription ends when its key is in other groups, so that nothing is told of what they permitted; one whose groups are as before goes on', async () => {
+  await test.serveStateless();
+  const listen = async (key: string): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
+    const reader = ((await test.postStateless({ authorization: `Bearer ${key}` }, '/mcp', 'subscriptions/listen')).body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    return reader;
+  };
+  const [ended, open] = [await listen(full.key), await listen(limited.key)];
+  await writeKeys([]);
+  expect((await ended.read()).done).toBe(true);
+  expect(await Promise.race([open.read(), Promise.resolve('open')])).toBe('open');
+});

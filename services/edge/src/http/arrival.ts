@@ -68,9 +68,17 @@ export class Arrival {
     this.#caller = withAddress(knownCaller(facts, this.#caller.endpoint, this.#gate.proofs), this.request, this.#gate);
   }
 
-  /** @param end called when the facts about the reader of the answer are no longer valid. */
-  whenUnproven(end: () => void): void {
-    if (this.#facts !== undefined) this.response.once('close', this.#gate.credentialLifetimes.begin({ facts: this.#facts, request: this.request, endpoint: this.#caller.endpoint }, end));
+  /**
+   * @param end called when the facts about the reader of the answer are no longer valid.
+   * @param otherRights called when they permit something else, such as other groups; left out where a later request says so.
+   */
+  whenUnproven(end: () => void, otherRights?: () => void): void {
+    const facts = this.#facts;
+    if (facts === undefined) return;
+    const changed = (now: Facts): void => {
+      if (rightsOf(now) !== rightsOf(facts)) otherRights?.();
+    };
+    this.response.once('close', this.#gate.credentialLifetimes.begin({ facts, request: this.request, endpoint: this.#caller.endpoint, changed }, end));
   }
 
   /** The caller of a request without a session; an anonymous one has its address, by which shares are counted. */
@@ -190,4 +198,9 @@ function discardRest(request: IncomingMessage, maxBytes: number): void {
     bytes += chunk.length;
     if (bytes > maxBytes) request.destroy();
   });
+}
+
+/** What rules decide by, as a text. */
+function rightsOf({ groups, scopes, tools, claims }: Facts): string {
+  return JSON.stringify([groups, scopes, tools, claims]);
 }

@@ -115,12 +115,14 @@ export class PostEndpoint {
     response.once('close', () => {
       if (!response.writableFinished) giveUp('the client closed the stream');
     });
-    // A call that was allowed to begin goes on to its end; a subscription has none of its own.
-    if (method === 'subscriptions/listen') arrival.whenUnproven(() => {
-      giveUp('it is not proven any more who listens');
+    if (method !== 'subscriptions/listen') return;
+    // A call that was allowed to begin goes on to its end; a subscription has none of its own, and no request follows that would bring other rights.
+    const end = (reason: string): void => {
+      giveUp(reason);
       if (response.headersSent) response.end();
       else response.destroy();
-    });
+    };
+    arrival.whenUnproven(() => end('it is not proven any more who listens'), () => end('who listens has other rights now'));
   }
 
   #receiveSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
