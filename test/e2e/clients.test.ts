@@ -1,5 +1,8 @@
 /** Common clients, with four servers behind one endpoint. */
 import { createRequire } from 'node:module';
+import { once } from 'node:events';
+import { createServer, request as forward } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -48,11 +51,42 @@ it('a desktop client connected to a running gateway: SDK 1.x over `omnibus stdio
 });
 
 it.each([
-  [['--connect', 'nonsense'], /--connect: expected http:\/\/host:port\/mcp/],
+  [['--connect', 'nonsense'], /--connect: expected the address of a gateway, such as https:\/\/mcp.example.com\/mcp, not "nonsense"/],
+  [['--connect', 'http://ann:pw@127.0.0.1:1/mcp'], /--connect: the address has a user name or password in it/],
   [['--connect', 'http://127.0.0.1:1/mcp', '--header', 'bad'], /--header: expected "Name: value"/],
-])('`omnibus stdio %s` says what is wrong', async (args, problem) => {
+])('`omnibus stdio %s` says what is wrong, and is used wrongly', async (args, problem) => {
   await using running = startProcess('node', [omnibusProgram, 'stdio', ...args]);
+  const ended = once(running.child, 'exit');
   await running.line(problem);
+  expect(await ended).toEqual([64, null]);
+});
+
+it('the proxy of a network is used by `omnibus stdio --connect` where Node is told to use it', async () => {
+  await using gateway = await startGateway('embedded', { mcpServers: {} });
+  const asked: string[] = [];
+  const proxy = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    request.pipe(forward(request.url as string, { method: request.method, headers: request.headers }, (answer) => answer.pipe(response.writeHead(answer.statusCode as number, answer.headers))));
+  });
+  proxy.on('connect', (request, socket: Socket) => {
+    asked.push(`http://${request.url ?? ''}/mcp`);
+    const [host = '', port = ''] = (request.url ?? '').split(':');
+    const onward = connect(Number(port), host, () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.pipe(onward).pipe(socket);
+    });
+    for (const [end, other] of [[socket, onward], [onward, socket]] as const) end.on('error', () => undefined).on('close', () => other.destroy());
+  });
+  proxy.listen(0, '127.0.0.1');
+  await once(proxy, 'listening');
+  const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const client = new ClientOne(info);
+  await client.connect(new StdioOne({ command: 'node', args: [omnibusProgram, 'stdio', '--connect', gateway.url], env: { ...process.env, NODE_USE_ENV_PROXY: '1', HTTP_PROXY: address, NO_PROXY: '' } as Record<string, string> }));
+  expect((await client.listTools()).tools).toEqual([]);
+  expect(new Set(asked)).toEqual(new Set([gateway.url]));
+  await client.close();
+  proxy.closeAllConnections();
+  proxy.close();
 });
 
 it('HTTP+SSE on both sides: the SDK\'s client on /sse, the reference server in its sse mode behind it', async () => {

@@ -92,14 +92,16 @@ it('no server receives the key of a caller', async () => {
 
 it('a client of omnibus stdio --connect without a key is told what to give, and with one is served', async () => {
   const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
-  const start = async (...more: string[]): Promise<string> => {
-    await using joined = startProcess('node', [main, 'stdio', '--connect', gateway.url, ...more], {}, 'pipe');
+  const start = async (more: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+    await using joined = startProcess('node', [main, 'stdio', '--connect', gateway.url, ...more], environment, 'pipe');
     joined.child.stdin?.write(`${JSON.stringify(initialize)}\n`);
     const [line] = await joined.line(/^\{"jsonrpc".*"id":1.*$/);
     return line as string;
   };
-  expect(await start()).toMatch(/serves known callers only.*--header/);
-  expect(await start('--header', `Authorization: ${ann['authorization'] as string}`)).toContain('"result"');
+  expect(await start([])).toMatch(/serves known callers only.*--header/);
+  expect(await start(['--header', `Authorization: ${ann['authorization'] as string}`])).toContain('"result"');
+  // Arguments of a program can be seen by everybody on a machine; its environment cannot.
+  expect(await start([], { OMNIBUS_TOKEN: `${(ann['authorization'] as string).slice('Bearer '.length)}\n` })).toContain('"result"');
 });
 
 it('a revoked key ends the sessions it opened, and is refused from then on', async () => {

@@ -192,8 +192,15 @@ it('omnibus stdio signs its user in by itself; the file of tokens is readable by
   expect(status).toBe(0);
   expect(output).toMatch(/subject +ann/);
   expect(output).not.toContain(second);
-  expect((await run('logout')).status).toBe(0);
+  const last = (await run('token')).output;
+  const statusWith = async (token: string): Promise<number> => (await fetch(url, { method: 'POST', headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await statusWith(last)).not.toBe(401);
+  expect(await run('logout')).toMatchObject({ status: 0, output: expect.stringContaining('and revoked') as string });
   expect(JSON.parse(await readFile(tokens, 'utf8'))).toEqual({ gateways: {} });
+  await expect.poll(() => statusWith(last)).toBe(401);
+  // What looks valid here and is not taken there is no sign-in, and no token for a script.
+  await writeFile(tokens, JSON.stringify({ gateways: { [url]: { ...known.gateways[url], accessToken: last, refreshToken: 'taken-back', expiresAt: Date.now() + 3_600_000 } } }));
+  for (const command of ['whoami', 'token']) expect(await run(command)).toMatchObject({ status: 4, output: expect.stringMatching(/^omnibus: the sign-in has ended; sign in again: omnibus login \S+$/) as string });
 });
 
 it('without a browser, a user signs in by a code that is typed on another device, after confirming the program', async () => {

@@ -52,7 +52,7 @@ export function createProgram(): Command {
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
     .option('--connect <url>', 'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp')
-    .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value"')
+    .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)')
     .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
     .option('--device', 'with --connect: sign in by a code that you type on another device, if the authorization server supports that')
     .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
@@ -250,7 +250,7 @@ function addLogin(program: Command): void {
       await login(url, options);
     });
 
-  command('logout', 'forget the tokens for a gateway')
+  command('logout', 'forget the tokens for a gateway, and revoke them where its issuer allows that')
     .action(async (url: string, options: TokenOptions) => {
       const { logout } = await import('./commands/login.ts');
       await logout(url, options);

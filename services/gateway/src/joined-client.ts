@@ -6,7 +6,7 @@ import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
 import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, modernHeaders, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
-import { Agent } from 'undici';
+import { Agent, EnvHttpProxyAgent } from 'undici';
 
 export interface JoinOptions {
   /** `http://host:port/mcp[/<endpoint>]` */
@@ -28,7 +28,9 @@ const openTimeoutMs = 10_000;
 
 /** Serves until the input ends, or the gateway cannot be reached any more. */
 export async function serveJoinedClient({ url, headers, authorization, refused, lacking, input, output, onProblem }: JoinOptions): Promise<void> {
-  const agent = new Agent({ bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } });
+  const ways = { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } };
+  // Whoever has told Node to use the proxy of his network (HTTPS_PROXY) means this program too.
+  const agent = process.env['NODE_USE_ENV_PROXY'] === '1' ? new EnvHttpProxyAgent(ways) : new Agent(ways);
   // The token changes from time to time, so it is asked for with each request.
   const dispatcher = authorization === undefined ? agent
     : agent.compose((dispatch) => (options, handler) => {
@@ -64,6 +66,8 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     onProblem(problem, true);
     input.destroy();
   };
+  /** Whether the client was told the words of the last refusal, which then need no line of their own. */
+  let isTold = false;
   const reading = new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share();
   const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, reading, openTimeoutMs, child: undefined }, {
     message: (value) => {
@@ -79,6 +83,7 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
       write(value);
     },
     requestFailed(id, failure) {
+      isTold = failure.kind === 'refused' && failure.error !== undefined;
       if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
       const scopes = failure.kind === 'refused' ? lackingScopes(failure.error) : undefined;
       if (scopes !== undefined) {
@@ -91,7 +96,9 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     // The gateway itself tells its session what was missed.
     missed: () => undefined,
     lost,
-    dropped: (_kind, problem) => onProblem(printable(problem), false),
+    dropped(kind, problem) {
+      if (kind !== 'refusal' || !isTold) onProblem(printable(problem), false);
+    },
   });
   output.on('error', () => input.destroy());
   const forward = (message: JsonRpcMessage): void => {

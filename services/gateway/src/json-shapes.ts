@@ -84,7 +84,7 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'audit verify': z.object({ records: count, writers: count, checkpoints: count, findings: z.array(z.looseObject({ weight: text, text })) }),
   'audit search': whole.describe('a record a line'),
   'login': z.object({ ...gateway, isSignedIn: z.boolean(), subject: text.optional(), file: text.optional() }),
-  'logout': z.object({ ...gateway, isSignedIn: z.literal(false), file: text }),
+  'logout': z.object({ ...gateway, isSignedIn: z.literal(false), isRevoked: z.boolean(), file: text }),
   'whoami': z.object({ ...gateway, issuer: text, subject: text.optional(), groups: z.unknown(), scope: text.optional(), client: text, tokenUntil: text.optional(), isRefreshed: z.boolean() }),
   'token': z.object({ ...gateway, token: text, tokenUntil: text.optional() }),
 };

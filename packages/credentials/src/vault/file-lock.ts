@@ -3,13 +3,14 @@
  * does one of a process of this machine that has ended.
  */
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Age after which a lock counts as abandoned by default. Writing takes milliseconds; a process that was paused for longer finds its lock taken, and writes nothing (`isHeld`). */
-const writingMs = 10_000;
+/** Age after which a lock counts as abandoned. Writing takes milliseconds; a process that was paused for longer finds its lock taken, and writes nothing (`isHeld`). */
+const staleMs = 10_000;
 const lookMs = 5;
+const keepMs = staleMs / 4;
 
 export class FileLock {
   readonly #path: string;
@@ -19,15 +20,11 @@ export class FileLock {
     this.#path = path;
   }
 
-  /**
-   * Resolves when this process has the lock.
-   * @param staleMs age after which a lock counts as abandoned, for whoever does more under it than write.
-   * @throws {Error} when a lock file cannot be created at all.
-   */
-  static async take(path: string, staleMs = writingMs): Promise<FileLock> {
+  /** Resolves when this process has the lock. @throws {Error} when a lock file cannot be created at all. */
+  static async take(path: string): Promise<FileLock> {
     const lock = new FileLock(path);
     while (!lock.#make()) {
-      recover(path, staleMs);
+      recover(path);
       await delay(lookMs);
     }
     return lock;
@@ -36,6 +33,15 @@ export class FileLock {
   /** Whether this process still has the lock: another one may have taken it for abandoned. */
   get isHeld(): boolean {
     return read(this.#path) === this.#token;
+  }
+
+  /** Keeps the lock from counting as abandoned while its process waits for somebody. @returns a function that ends this. */
+  keep(): () => void {
+    const timer = setInterval(() => {
+      const now = new Date();
+      if (this.isHeld) utimesSync(this.#path, now, now);
+    }, keepMs).unref();
+    return () => clearInterval(timer);
   }
 
   leave(): void {
@@ -56,7 +62,7 @@ export class FileLock {
 }
 
 /** Removes an abandoned lock. */
-function recover(path: string, staleMs: number): void {
+function recover(path: string): void {
   const token = read(path);
   const age = Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
   // The clock may have been set back since.

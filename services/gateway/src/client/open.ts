@@ -5,6 +5,7 @@ import type { Config } from '@omnibus/config';
 import { aloneOf } from '../alone.ts';
 import { isObject, isToken, latestLegacyRevision, parseEndpointName, version, type JsonObject } from '@omnibus/protocol';
 import { CommandProblem, notice } from '../outcome.ts';
+import { environmentToken } from './environment-token.ts';
 import { headerProblem, headersOf } from './header-lines.ts';
 import { LineClient } from './line-client.ts';
 import { Questions, type QuestionOptions } from './questions.ts';
@@ -114,6 +115,9 @@ function withAdvice(problem: CommandProblem): CommandProblem {
 
 function addressOf({ url = process.env['OMNIBUS_URL'] ?? defaultUrl, endpoint }: TargetOptions): string {
   if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
+  const { username, password } = new URL(url);
+  // A password is not repeated.
+  if (username !== '' || password !== '') throw new CommandProblem('usage', '--url: the address has a user name or password in it, which would not be sent; leave it out');
   return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
 }
 
@@ -124,7 +128,7 @@ export async function credentials({ header = [], tokens }: Pick<TargetOptions, '
   const headers = headersOf(header);
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')) return headers;
   // Whoever sets the variable means it, whatever an earlier sign-in has left on this machine.
-  const token = process.env['OMNIBUS_TOKEN'] || await signedInToken(tokens, url);
+  const token = environmentToken() ?? await signedInToken(tokens, url);
   return token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
 }
 

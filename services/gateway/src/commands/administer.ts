@@ -1,6 +1,7 @@
 /** Requests of the command line to the admin port of a running process, with the caller's token. */
 import { findSealingKeys } from '../sealing-key.ts';
 import { recoveryProof } from '../admin/recovery.ts';
+import { environmentToken } from '../client/environment-token.ts';
 import { KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken } from '../sign-in/session.ts';
 import { formatProblem, loadConfig } from '@omnibus/config';
@@ -59,8 +60,11 @@ export async function askAdmin(options: AskOptions, method: 'GET' | 'POST' | 'DE
   const text = await response.text();
   if (response.ok) return { text };
   const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
-  throw new CommandProblem(exitOf[response.status] ?? (response.status === 422 ? refused : 'other'), `${options.admin}: ${isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`}`);
+  throw new CommandProblem(exitOf[response.status] ?? (response.status === 422 ? refused : 'other'), `${options.admin}: ${isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`}`, { advice: response.status === 401 ? unknownAdvice : undefined });
 }
+
+/** What a person at a terminal does whom an admin port does not know. */
+export const unknownAdvice = 'Set OMNIBUS_TOKEN to an API key or token, or sign in (omnibus login URL --scope mcp:admin) and give --signed-in URL.';
 
 const exitOf: Readonly<Record<number, Exit>> = { 400: 'usage', 401: 'forbidden', 403: 'forbidden', 404: 'unknown', 503: 'unreachable' };
 
@@ -81,10 +85,10 @@ interface AdminRequest {
 
 /** Sends one request with the caller's token, and returns the response whatever its status. @throws {CommandProblem} when there is no token for `signedIn`. @throws {Error} when nobody answers. */
 export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: string, { headers, ...request }: AdminRequest): Promise<Response> {
-  const token = signedIn === undefined ? process.env['OMNIBUS_TOKEN'] : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
+  const token = signedIn === undefined ? environmentToken() : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
   if (signedIn !== undefined && token === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${signedIn}`, { advice: `omnibus login ${signedIn} --scope mcp:admin` });
   try {
-    return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined || token === '' ? {} : { authorization: `Bearer ${token}` }) } });
+    return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) } });
   } catch (error) {
     const { code: cause, message } = (error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } }).cause ?? {};
     throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : cause === 'ERR_INVALID_URL' ? 'this is no address: expected HOST:PORT, such as 127.0.0.1:7301' : cause === 'ENOTFOUND' || cause === 'EAI_AGAIN' ? 'there is no host of this name: expected HOST:PORT, such as 127.0.0.1:7301' : `it cannot be reached: ${message ?? cause ?? (error as Error).message}`, { cause: error });

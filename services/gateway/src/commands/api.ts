@@ -2,7 +2,7 @@
 import { base, changeHeader, problem, type AnswerOf, type BodyOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
 import { CommandProblem } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
-import { openAdmin, type AskOptions } from './administer.ts';
+import { openAdmin, unknownAdvice, type AskOptions } from './administer.ts';
 
 export interface ApiOptions extends AskOptions {
   readonly json?: boolean;
@@ -79,7 +79,7 @@ function problemOf({ admin }: ApiOptions, status: number, said: unknown): Comman
   const parsed = problem.safeParse(said);
   if (!parsed.success) return new CommandProblem('other', `${admin}: it answers HTTP ${status}`, { advice: 'Is this the admin address of an Omnibus process of this version?' });
   const { reason, problem: words, advice } = parsed.data;
-  return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, { reason, advice });
+  return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, { reason, advice: reason === 'unauthenticated' ? unknownAdvice : advice });
 }
 
 /** The query string of an address with the parameters that are defined; empty where none is. */

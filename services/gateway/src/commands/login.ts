@@ -3,9 +3,10 @@ import { decodeJwt } from 'jose';
 import { printable } from '@omnibus/protocol';
 import { answerEither, answerJson, CommandProblem, notice, runCommand } from '../outcome.ts';
 import { alignColumns } from '../table.ts';
-import { KeptTokens, type Kept } from '../sign-in/kept-tokens.ts';
-import { freshToken } from '../sign-in/session.ts';
-import { signIn } from '../sign-in/sign-in.ts';
+import { endedSignIn, revoke } from '../sign-in/issued.ts';
+import { gatewayAddress, KeptTokens, type Kept } from '../sign-in/kept-tokens.ts';
+import { freshToken, otherToken } from '../sign-in/session.ts';
+import { isTaken, signIn } from '../sign-in/sign-in.ts';
 
 export interface TokenOptions {
   readonly tokens?: string;
@@ -20,10 +21,11 @@ export interface LoginOptions extends TokenOptions {
   readonly browser?: boolean;
 }
 
-export function login(url: string, { tokens: path, json = false, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
+export function login(typed: string, { tokens: path, json = false, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
   return runCommand(json, async () => {
+    const url = gatewayAddress(typed);
     const tokens = new KeptTokens(path);
-    const kept = await reached(signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => notice(`omnibus: ${text}`) }));
+    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => notice(`omnibus: ${text}`) });
     if (kept === undefined) {
       if (json) answerJson({ gateway: url, isSignedIn: false });
       else notice(`omnibus: ${url} needs no sign-in`);
@@ -36,23 +38,30 @@ export function login(url: string, { tokens: path, json = false, clientId, clien
   });
 }
 
-export function logout(url: string, { tokens: path, json = false }: TokenOptions): Promise<void> {
+export function logout(typed: string, { tokens: path, json = false }: TokenOptions): Promise<void> {
   return runCommand(json, async () => {
+    const url = gatewayAddress(typed);
     const tokens = new KeptTokens(path);
-    await tokens.change(url, () => Promise.resolve(undefined));
-    if (json) answerJson({ gateway: url, isSignedIn: false, file: tokens.path });
-    else notice(`omnibus: the tokens for ${url} were removed from ${tokens.path}; your consent stays until you withdraw it at the authorization server`);
+    let before: Kept | undefined;
+    await tokens.change(url, (kept) => {
+      before = kept;
+      return Promise.resolve(undefined);
+    });
+    const isRevoked = before !== undefined && await revoke(before);
+    if (json) answerJson({ gateway: url, isSignedIn: false, isRevoked, file: tokens.path });
+    else if (before === undefined) notice(`omnibus: nobody was signed in to ${url} by ${tokens.path}`);
+    else notice(`omnibus: the tokens for ${url} were removed from ${tokens.path}, ${isRevoked ? 'and revoked' : 'and could not be revoked: whoever has a copy can use them until they expire'}`);
     return 'done';
   });
 }
 
 /** Prints a valid access token on stdout, which carries nothing else. */
-export function printToken(url: string, options: TokenOptions): Promise<void> {
-  return withToken(url, options, (kept) => answerEither(options.json, { gateway: url, token: kept.accessToken, tokenUntil: untilOf(kept) }, `${kept.accessToken}\n`));
+export function printToken(typed: string, options: TokenOptions): Promise<void> {
+  return withToken(typed, options, (kept, url) => answerEither(options.json, { gateway: url, token: kept.accessToken, tokenUntil: untilOf(kept) }, `${kept.accessToken}\n`));
 }
 
-export function whoAmI(url: string, options: TokenOptions): Promise<void> {
-  return withToken(url, options, (kept) => {
+export function whoAmI(typed: string, options: TokenOptions): Promise<void> {
+  return withToken(typed, options, (kept, url) => {
     const claims = claimsOf(kept);
     const [sub, scope = kept.scope] = [textOf(claims['sub']), textOf(claims['scope'])];
     const { groups = [] } = claims;
@@ -65,22 +74,29 @@ export function whoAmI(url: string, options: TokenOptions): Promise<void> {
   });
 }
 
-function withToken(url: string, { tokens, json }: TokenOptions, use: (kept: Kept) => void): Promise<void> {
+function withToken(typed: string, { tokens: path, json }: TokenOptions, use: (kept: Kept, url: string) => void): Promise<void> {
   return runCommand(json, async () => {
-    const kept = await reached(freshToken(new KeptTokens(tokens), url));
+    const url = gatewayAddress(typed);
+    const tokens = new KeptTokens(path);
+    const kept = await freshToken(tokens, url);
     if (kept === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${url}`, { advice: `omnibus login ${url}` });
-    use(kept);
+    use(await acceptedToken(tokens, url, kept), url);
     return 'done';
   });
 }
 
-/** @throws {CommandProblem} for whatever fails on the way to a gateway or its authorization server. */
-async function reached<Result>(work: Promise<Result>): Promise<Result> {
+/** A token that the gateway accepts now: the given one may have been revoked, or be of a gateway that has forgotten it. @throws {CommandProblem} when there is none. */
+async function acceptedToken(tokens: KeptTokens, url: string, kept: Kept): Promise<Kept> {
+  let isAccepted = true;
   try {
-    return await work;
+    isAccepted = await isTaken(url, kept);
   } catch (error) {
-    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', (error as Error).message);
+    notice(`omnibus: ${(error as Error).message}; whether the token is accepted is not known`);
   }
+  if (isAccepted) return kept;
+  const other = await otherToken(tokens, url, kept);
+  if (other === undefined || !await isTaken(url, other)) throw endedSignIn(url);
+  return other;
 }
 
 const untilOf = ({ expiresAt }: Kept): string | undefined => (expiresAt === undefined ? undefined : new Date(expiresAt).toISOString());

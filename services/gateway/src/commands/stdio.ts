@@ -4,15 +4,18 @@ import { stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { isToken, parseEndpointName } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { aloneOf } from '../alone.ts';
+import { environmentToken } from '../client/environment-token.ts';
 import { headerProblem, headersOf } from '../client/header-lines.ts';
 import { startGateway } from '../compose.ts';
 import { showingPages } from '../connect/page-shower.ts';
 import { opensPages } from '../desktop/browser.ts';
 import { serveJoinedClient } from '../joined-client.ts';
-import { KeptTokens } from '../sign-in/kept-tokens.ts';
+import { gatewayAddress, KeptTokens } from '../sign-in/kept-tokens.ts';
 import { freshToken, otherToken, SignedIn } from '../sign-in/session.ts';
 import { isTaken, signIn, type SignInOptions } from '../sign-in/sign-in.ts';
+import { exits } from '../exit-codes.ts';
 import { hideEnvironment } from '../hide-environment.ts';
+import { CommandProblem } from '../outcome.ts';
 import { consentProblem } from '../starts/consent.ts';
 import { startsOf } from '../starts/starts.ts';
 import { fail, findSettings, type Overrides } from './settings.ts';
@@ -47,14 +50,18 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 
 /** Passes the messages of one client to a running gateway. */
 async function join({ endpoint, header = [], tokens, device = false, browser }: StdioOptions, address: string): Promise<void> {
-  const problem = joinProblem(address, endpoint, header);
-  if (problem !== undefined) {
-    fail([problem]);
+  let url: string;
+  let headers: Readonly<Record<string, string>>;
+  try {
+    url = endpointAt(address, endpoint);
+    headers = headersFor(header);
+  } catch (error) {
+    const { message, exit } = error as CommandProblem;
+    say(message);
+    process.exitCode = exits[exit].code;
     return;
   }
-  const url = endpoint === undefined ? address : `${address.replace(/\/$/, '')}/${endpoint}`;
-  const headers = headersOf(header);
-  const signedIn = 'authorization' in lowerCased(headers) ? undefined : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
+  const signedIn = hasCredential(headers) ? undefined : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
@@ -87,12 +94,22 @@ async function findSignIn(url: string, path: string | undefined, way: Pick<SignI
   }
 }
 
-const lowerCased = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+const hasCredential = (headers: Readonly<Record<string, string>>): boolean => Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
 
-function joinProblem(address: string, endpoint: string | undefined, header: readonly string[]): string | undefined {
-  if (!URL.canParse(address) || !/^https?:/.test(address)) return `--connect: expected http://host:port/mcp, not ${JSON.stringify(address)}`;
-  if (endpoint !== undefined && !isToken(endpoint)) return `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`;
-  return headerProblem(header);
+/** @throws {CommandProblem} */
+function endpointAt(address: string, endpoint: string | undefined): string {
+  const url = gatewayAddress(address, '--connect: ');
+  if (endpoint !== undefined && !isToken(endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`);
+  return endpoint === undefined ? url : `${url}/${endpoint}`;
+}
+
+/** The given headers, with the credential of the environment where they have none: arguments of a program can be seen by all users of a machine. @throws {CommandProblem} */
+function headersFor(lines: readonly string[]): Readonly<Record<string, string>> {
+  const problem = headerProblem(lines);
+  if (problem !== undefined) throw new CommandProblem('usage', problem);
+  const headers = headersOf(lines);
+  const token = hasCredential(headers) ? undefined : environmentToken();
+  return token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
 }
 
 async function serveAlone(options: StdioOptions): Promise<void> {

@@ -1,32 +1,89 @@
-import { existsSync, utimesSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+/** The file of tokens: under which address tokens are found, and what becomes of the file and its lock. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { KeptTokens, type Kept } from './kept-tokens.ts';
 
-const url = 'https://gateway.example/mcp';
-const kept = (accessToken: string): Kept => ({ issuer: 'https://login.example', clientId: 'c', accessToken });
+const kept: Kept = { issuer: 'https://mcp.example.com', clientId: 'c', accessToken: 'a' };
+const address = 'https://mcp.example.com/mcp';
 
-it('a program waits for another one that refreshes the tokens for as long as an issuer may take to answer', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'omnibus-kept-tokens-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  const [one, other] = [new KeptTokens(join(folder, 'tokens.json')), new KeptTokens(join(folder, 'tokens.json'))];
-  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const refreshing = one.change(url, async () => {
-    begun.resolve();
-    await answered.promise;
-    return kept('fresh');
+let folder: string;
+let path: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'omnibus-tokens-'));
+  path = join(folder, 'tokens.json');
+});
+
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const gatewaysIn = (file: string): readonly string[] => Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { readonly gateways: object }).gateways);
+
+it.each([address, `${address}/`, 'HTTPS://MCP.example.com/mcp', 'https://mcp.example.com:443/mcp', `${address}#top`])('who has signed in at a gateway is found when it is called %s', async (typed) => {
+  const tokens = new KeptTokens(path);
+  await tokens.change(address, () => Promise.resolve(kept));
+  expect(tokens.find(typed)).toEqual(kept);
+  await tokens.change(typed, () => Promise.resolve({ ...kept, accessToken: 'b' }));
+  expect([gatewaysIn(path), tokens.find(address)?.accessToken, tokens.find('https://mcp.example.com/mcp/github')]).toEqual([[address], 'b', undefined]);
+});
+
+it('tokens that an earlier version keeps under the address as it was typed are found, and replaced', async () => {
+  writeFileSync(path, JSON.stringify({ gateways: { [`${address}/`]: kept } }));
+  const tokens = new KeptTokens(path);
+  expect(tokens.find(address)).toEqual(kept);
+  await tokens.change(address, () => Promise.resolve({ ...kept, accessToken: 'b' }));
+  expect(gatewaysIn(path)).toEqual([address]);
+});
+
+it.each(['mcp.example.com/mcp', 'localhost:7300/mcp', 'ws://mcp.example.com/ws', 'nonsense'])('%s is said to be no address of a gateway', (typed) => {
+  expect(() => new KeptTokens(path).find(typed)).toThrow(expect.objectContaining({ exit: 'usage', message: expect.stringContaining('such as https://mcp.example.com/mcp') as string }));
+});
+
+it('a password in an address is refused, and not repeated', () => {
+  expect(() => new KeptTokens(path).find('https://ann:hunter2@mcp.example.com/mcp')).toThrow(expect.objectContaining({ exit: 'usage', message: expect.not.stringContaining('hunter2') as string }));
+});
+
+it('a symbolic link to the file stays one', async () => {
+  const target = join(folder, 'elsewhere.json');
+  writeFileSync(target, '{"gateways":{}}', { mode: 0o600 });
+  symlinkSync(target, path);
+  await new KeptTokens(path).change(address, () => Promise.resolve(kept));
+  expect([lstatSync(path).isSymbolicLink(), gatewaysIn(target), lstatSync(target).mode & 0o777]).toEqual([true, [address], 0o600]);
+});
+
+it('the lock of a program that was killed keeps nobody waiting, and that of a program that works is respected', async () => {
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  writeFileSync(`${path}.lock`, JSON.stringify({ host: hostname(), pid, id: 'gone' }));
+  const order: string[] = [];
+  const tokens = new KeptTokens(path);
+  let finish: () => void = () => undefined;
+  const waiting = new Promise<void>((resolve) => {
+    finish = resolve;
   });
-  await begun.promise;
-  const lock = `${one.path}.lock`;
-  const aMinuteAgo = Date.now() / 1_000 - 60;
-  utimesSync(lock, aMinuteAgo, aMinuteAgo);
-  const waiting = other.change(url, (before) => Promise.resolve(before));
-  // It has looked at the lock once by now.
-  expect(existsSync(lock)).toBe(true);
-  answered.resolve();
-  await refreshing;
-  expect(await waiting).toEqual(kept('fresh'));
-  expect(existsSync(lock)).toBe(false);
+  let begun: () => void = () => undefined;
+  const hasBegun = new Promise<void>((resolve) => {
+    begun = resolve;
+  });
+  const first = tokens.change(address, async () => {
+    begun();
+    await waiting;
+    order.push('first');
+    return kept;
+  });
+  await hasBegun;
+  const second = new KeptTokens(path).change(address, (before) => {
+    order.push(`second after ${before?.accessToken ?? 'nothing'}`);
+    return Promise.resolve(before);
+  });
+  finish();
+  await Promise.all([first, second]);
+  expect([order, existsSync(`${path}.lock`)]).toEqual([['first', 'second after a'], false]);
+});
+
+it('a file that is a folder, or no file of tokens, is named', () => {
+  expect(() => new KeptTokens(folder).find(address)).toThrow(`${folder} cannot be read: it is a folder`);
+  writeFileSync(path, '{');
+  expect(() => new KeptTokens(path).find(address)).toThrow(`${path} is no file of tokens`);
 });

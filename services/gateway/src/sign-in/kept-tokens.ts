@@ -1,9 +1,10 @@
 /** The tokens of this user for gateways, by the address of the gateway, in a file that only its owner can read. */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { FileLock } from '@omnibus/credentials/file-lock';
 import { z } from 'zod';
+import { CommandProblem } from '../outcome.ts';
 
 const kept = z.object({
   issuer: z.string(), clientId: z.string(), clientSecret: z.string().optional(),
@@ -16,8 +17,21 @@ const file = z.object({ gateways: z.record(z.string(), kept).default({}) });
 
 export type Kept = z.output<typeof kept>;
 
-/** Milliseconds after which a lock counts as left behind: longer than it takes to refresh tokens at an issuer that answers at the last moment (`sign-in.ts`). */
-const staleMs = 90_000;
+/**
+ * The address of a gateway as its tokens are kept under: however it is typed, one gateway has one.
+ * @param where how it was given, such as "--connect: ", for the message.
+ * @throws {CommandProblem} when it is none.
+ */
+export function gatewayAddress(typed: string, where = ''): string {
+  const url = URL.canParse(typed) ? new URL(typed) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new CommandProblem('usage', `${where}expected the address of a gateway, such as https://mcp.example.com/mcp, not ${JSON.stringify(typed)}`);
+  // A password is not repeated.
+  if (url.username !== '' || url.password !== '') throw new CommandProblem('usage', `${where}the address has a user name or password in it, which no gateway takes there; leave it out`);
+  url.hash = '';
+  return url.href.replace(/\/$/, '');
+}
+
+const isSame = (kept: string, address: string): boolean => URL.canParse(kept) && new URL(kept).href.replace(/\/$/, '') === address;
 
 export class KeptTokens {
   readonly path: string;
@@ -27,46 +41,82 @@ export class KeptTokens {
     this.path = path !== undefined ? resolve(path) : named !== undefined && named !== '' ? resolve(named) : join(home ?? join(homedir(), '.config'), 'omnibus', 'tokens.json');
   }
 
-  /** @returns the tokens for a gateway; undefined where there are none. @throws {Error} in words, when the file cannot be read. */
+  /** @returns the tokens for a gateway; undefined where there are none. @throws {Error} in words, when the address is none or the file cannot be read. */
   find(url: string): Kept | undefined {
-    return this.#read()[url];
+    return findIn(this.#read(), gatewayAddress(url));
   }
 
-  /** Changes the tokens for a gateway under the lock of the file. @param make returns the new tokens, or undefined to remove them. @returns what `make` returned. */
+  /**
+   * Changes the tokens for a gateway under the lock of the file; a symbolic link to it stays one.
+   * @param make returns the new tokens, or undefined to remove them.
+   * @returns what `make` returned.
+   * @throws {Error} in words.
+   */
   async change(url: string, make: (before: Kept | undefined) => Promise<Kept | undefined>): Promise<Kept | undefined> {
-    mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 });
-    const lock = await FileLock.take(`${this.path}.lock`, staleMs).catch((error: unknown) => {
-      throw new Error(`${this.path} cannot be written: ${(error as Error).message}`, { cause: error });
-    });
+    const address = gatewayAddress(url);
+    const target = existsSync(this.path) ? realpathSync(this.path) : this.path;
+    const lock = await this.#lock(target);
+    const release = lock.keep();
     try {
-      const before = this.#read()[url];
+      const before = findIn(this.#read(), address);
       const after = await make(before);
-      if (after !== before) {
-        const { [url]: _gone, ...others } = this.#read();
-        const written = `${this.path}.new`;
-        rmSync(written, { force: true });
-        writeFileSync(written, `${JSON.stringify({ gateways: after === undefined ? others : { ...others, [url]: after } }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
-        renameSync(written, this.path);
-      }
+      if (after === before) return after;
+      // Whoever has taken the lock from a machine that slept is waited for: what was obtained meanwhile is not thrown away.
+      if (lock.isHeld) this.#write(target, address, after);
+      else await this.change(url, () => Promise.resolve(after));
       return after;
     } finally {
+      release();
       lock.leave();
     }
   }
 
+  #write(target: string, address: string, after: Kept | undefined): void {
+    const others = Object.entries(this.#read()).filter(([kept]) => !isSame(kept, address));
+    const written = `${target}.new`;
+    this.#inWords('written', () => {
+      rmSync(written, { force: true });
+      writeFileSync(written, `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+      renameSync(written, target);
+    });
+  }
+
   #read(): Readonly<Record<string, Kept>> {
-    let text: string;
-    try {
-      text = readFileSync(this.path, 'utf8');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-      throw new Error(`${this.path} cannot be read: ${String(error)}`, { cause: error });
-    }
+    const text = this.#inWords('read', () => {
+      try {
+        return readFileSync(this.path, 'utf8');
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+        throw error;
+      }
+    });
+    if (text === undefined) return {};
     const parsed = file.safeParse(parseText(text));
     if (!parsed.success) throw new Error(`${this.path} is no file of tokens; remove it, and sign in again`);
     return parsed.data.gateways;
   }
+
+  async #lock(target: string): Promise<FileLock> {
+    this.#inWords('written', () => mkdirSync(dirname(target), { recursive: true, mode: 0o700 }));
+    try {
+      return await FileLock.take(`${target}.lock`);
+    } catch (error) {
+      return this.#inWords('written', () => {
+        throw error;
+      });
+    }
+  }
+
+  #inWords<Made>(done: string, work: () => Made): Made {
+    try {
+      return work();
+    } catch (error) {
+      throw new Error(`${this.path} cannot be ${done}: ${(error as NodeJS.ErrnoException).code === 'EISDIR' ? 'it is a folder' : (error as Error).message}`, { cause: error });
+    }
+  }
 }
+
+const findIn = (all: Readonly<Record<string, Kept>>, address: string): Kept | undefined => all[address] ?? Object.entries(all).find(([kept]) => isSame(kept, address))?.[1];
 
 function parseText(text: string): unknown {
   try {

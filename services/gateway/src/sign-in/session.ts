@@ -1,6 +1,6 @@
 /** The token of a signed-in user: read from the file, and refreshed before it expires, by one program at a time. */
-import type { Kept, KeptTokens } from './kept-tokens.ts';
-import { refresh } from './sign-in.ts';
+import { gatewayAddress, type Kept, type KeptTokens } from './kept-tokens.ts';
+import { refresh } from './issued.ts';
 
 /** Milliseconds before its expiry at which a token is refreshed. */
 const earlyMs = 60_000;
@@ -16,7 +16,7 @@ export async function freshToken(tokens: KeptTokens, url: string): Promise<Kept 
   const kept = tokens.find(url);
   if (kept === undefined || isFresh(kept)) return kept;
   // While this program waited for the lock, another one may have refreshed it.
-  return tokens.change(url, async (before) => (before === undefined || isFresh(before) ? before : refresh(before, url)));
+  return tokens.change(url, async (before) => (before === undefined || isFresh(before) ? before : refresh(before, gatewayAddress(url))));
 }
 
 const isFresh = ({ expiresAt }: Kept): boolean => expiresAt === undefined || expiresAt - Date.now() > earlyMs;
@@ -27,7 +27,7 @@ const isFresh = ({ expiresAt }: Kept): boolean => expiresAt === undefined || exp
  * @throws {SignInProblem} when there is none.
  */
 export async function otherToken(tokens: KeptTokens, url: string, refused: Kept): Promise<Kept | undefined> {
-  return tokens.change(url, async (before) => (before === undefined || before.accessToken !== refused.accessToken ? before : refresh(before, url)));
+  return tokens.change(url, async (before) => (before === undefined || before.accessToken !== refused.accessToken ? before : refresh(before, gatewayAddress(url))));
 }
 
 /** Keeps a token fresh as long as a program runs. */

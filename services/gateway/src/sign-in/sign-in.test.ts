@@ -67,3 +67,11 @@ it.each([403, 404, 405, 410, 500, 503])('an address that answers %i is not said 
 it.each(['nonsense', 'http://login.example', 'file:///etc'])('an issuer %s, which is no https:// address, is said to be none', async (issuer) => {
   await expect(signIn({ url: await serve([issuer]), usesDevice: false, opensBrowser: false, say: () => undefined })).rejects.toThrow(`names ${JSON.stringify(issuer)} as the place to sign in, which is no https:// address`);
 });
+
+it.each([
+  ['that refuses its user', 'forbidden', { usesDevice: true }],
+  ['that cannot be reached', 'unreachable', { issuers: ['http://127.0.0.1:2'] }],
+  ['that nobody names', 'forbidden', { issuers: [] }],
+] as const)('a script learns from the kind of failure what is wrong: an issuer %s', async (_what, exit, { usesDevice = false, issuers }: { readonly usesDevice?: boolean; readonly issuers?: readonly string[] }) => {
+  await expect(signIn({ url: await serve(issuers), usesDevice, opensBrowser: false, say: () => undefined })).rejects.toMatchObject({ exit });
+});

@@ -6,9 +6,10 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isObject, printable, type JsonObject } from '@omnibus/protocol';
-import type * as oidc from 'openid-client';
-import type { Configuration, DiscoveryRequestOptions, TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client';
+import type { Configuration } from 'openid-client';
 import { openBrowser, showsPages } from '../desktop/browser.ts';
+import { discovered, discoveryOptions, inWords, isHere, reach, SignInProblem } from './issuer.ts';
+import { keptClient, keptOf } from './issued.ts';
 import type { Kept } from './kept-tokens.ts';
 
 export interface SignInOptions {
@@ -26,10 +27,6 @@ export interface SignInOptions {
   readonly say: (text: string) => void;
 }
 
-/** A problem whose message is for the user. */
-class SignInProblem extends Error {}
-
-const answerSeconds = 15;
 /** Milliseconds that a user has to sign in. */
 const userMs = 10 * 60_000;
 const path = '/callback';
@@ -53,16 +50,16 @@ interface Guarded {
 async function findIssuer(url: string): Promise<Guarded | undefined> {
   const answer = await reach(url, { method: 'POST', headers: json, body: ping });
   await answer.body?.cancel();
-  if (isNoEndpoint(answer.status)) throw new SignInProblem(`${url} answers HTTP ${answer.status}, as no endpoint of a gateway does: is the address right?`);
+  if (isNoEndpoint(answer.status)) throw new SignInProblem(`${url} answers HTTP ${answer.status}, as no endpoint of a gateway does: is the address right?`, 'unreachable');
   if (answer.status !== 401) return undefined;
   const challenge = answer.headers.get('www-authenticate') ?? '';
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
   const { origin, pathname } = new URL(url);
   // The metadata have to be at the origin of the gateway: it must not send the user's client elsewhere.
-  if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin)) throw new SignInProblem(`${url} names metadata of another host: ${named}`);
+  if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin)) throw new SignInProblem(`${url} names metadata of another host: ${printable(named)}; use the address under which it is known, which begins with ${URL.canParse(named) ? new URL(named).origin : 'that'}`);
   const address = named ?? `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
   const metadata = await (await reach(address, { headers: { accept: 'application/json' } })).json().catch(() => undefined) as unknown;
-  if (!isObject(metadata) || !Array.isArray(metadata['authorization_servers']) || typeof metadata['authorization_servers'][0] !== 'string') throw new SignInProblem(`${url} wants to know who asks, and does not say where one signs in: give an API key with --header "Authorization: Bearer ..."`);
+  if (!isObject(metadata) || !Array.isArray(metadata['authorization_servers']) || typeof metadata['authorization_servers'][0] !== 'string') throw new SignInProblem(`${url} wants to know who asks, and does not say where one signs in: give an API key in OMNIBUS_TOKEN, or with --header "Authorization: Bearer ..." where a command has that`, 'forbidden');
   const { resource } = metadata;
   if (typeof resource !== 'string' || canonical(resource) !== canonical(url)) throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
   const issuer = metadata['authorization_servers'][0] as string;
@@ -90,21 +87,6 @@ export async function signIn(options: SignInOptions): Promise<Kept | undefined> 
   const { scopes = [] } = options;
   const wanted = scopes.length === 0 ? guarded : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
   return inWords(async () => (await prefersDevice(options, wanted) ? byDevice(options, wanted) : byBrowser(options, wanted)));
-}
-
-/** Refreshes tokens. @param resource address of the gateway. @throws {SignInProblem} when the user has to sign in again. */
-export async function refresh(kept: Kept, resource: string): Promise<Kept> {
-  if (kept.refreshToken === undefined) throw new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`);
-  const client = await import('openid-client');
-  return inWords(async () => {
-    const configuration = await discovered(kept.issuer, kept.clientId, kept.clientSecret);
-    try {
-      return keptOf(await client.refreshTokenGrant(configuration, kept.refreshToken as string, { resource }), kept);
-    } catch (error) {
-      if (error instanceof client.ResponseBodyError && (error.error === 'invalid_grant' || error.error === 'invalid_client')) throw new SignInProblem(`the sign-in has ended; sign in again: omnibus login ${resource}`, { cause: error });
-      throw error;
-    }
-  });
 }
 
 async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
@@ -137,7 +119,7 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
     options.say(`sign in with your browser: ${address.href}`);
     if (options.opensBrowser) openBrowser(address.href);
     const ended = once(arrival.signal, 'abort').then((): never => {
-      throw new SignInProblem('nobody has signed in for ten minutes');
+      throw new SignInProblem('nobody has signed in for ten minutes', 'timeout');
     });
     const url = await Promise.race([answer, ended]);
     checkSender(url.searchParams.get('iss'), configuration, issuer);
@@ -187,53 +169,8 @@ async function registered({ clientId, clientSecret }: SignInOptions, issuer: str
   try {
     return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), options);
   } catch (error) {
-    throw new SignInProblem(`no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`, { cause: error });
+    throw new SignInProblem(`no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`, 'forbidden', { cause: error });
   }
-}
-
-async function discovered(issuer: string, clientId: string, clientSecret: string | undefined): Promise<Configuration> {
-  const client = await import('openid-client');
-  return client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, await discoveryOptions(client, issuer));
-}
-
-/**
- * How the metadata of an issuer are read: Entra and Google have those of OpenID Connect only, others those of RFC 8414. http:// is allowed only for this machine.
- * @throws {SignInProblem} when there are neither.
- */
-async function discoveryOptions(client: typeof oidc, issuer: string): Promise<DiscoveryRequestOptions> {
-  const problems: string[] = [];
-  for (const algorithm of ['oauth2', 'oidc'] as const) {
-    const options = { algorithm, timeout: answerSeconds, ...(isHere(issuer) ? { execute: [client.allowInsecureRequests] } : {}) };
-    try {
-      await client.discovery(new URL(issuer), 'unregistered', undefined, client.None(), options);
-      return options;
-    } catch (error) {
-      const { message, cause } = error as Error & { readonly cause?: { readonly status?: number; readonly code?: string } };
-      problems.push(cause?.status === undefined ? cause?.code ?? message : `HTTP ${cause.status}`);
-    }
-  }
-  throw new SignInProblem(`${issuer} does not say how one signs in there: its metadata are neither at /.well-known/oauth-authorization-server (${problems[0] ?? ''}) nor at .../.well-known/openid-configuration (${problems[1] ?? ''})`);
-}
-
-/** Whether an address is one of this machine over http://. */
-function isHere(address: string): boolean {
-  const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
-}
-
-function keptClient(configuration: Configuration, issuer: string): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {
-  const { client_id: clientId, client_secret: clientSecret } = configuration.clientMetadata();
-  return { issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }) };
-}
-
-function keptOf(tokens: TokenEndpointResponse & TokenEndpointResponseHelpers, before: Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> & Partial<Kept>): Kept {
-  const seconds = tokens.expiresIn();
-  const refreshToken = tokens.refresh_token ?? before.refreshToken;
-  const { issuer, clientId, clientSecret } = before;
-  return {
-    issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }), accessToken: tokens.access_token,
-    ...(refreshToken === undefined ? {} : { refreshToken }), ...(seconds === undefined ? {} : { expiresAt: Date.now() + seconds * 1_000 }), ...(tokens.scope === undefined ? {} : { scope: tokens.scope }),
-  };
 }
 
 function scopeOf(challenge: string, metadata: JsonObject): string | undefined {
@@ -244,23 +181,4 @@ function scopeOf(challenge: string, metadata: JsonObject): string | undefined {
 
 function canonical(address: string): string {
   return URL.canParse(address) ? new URL(address).href.replace(/\/$/, '') : address;
-}
-
-async function reach(url: string, request: RequestInit): Promise<Response> {
-  try {
-    return await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(answerSeconds * 1_000) });
-  } catch (error) {
-    throw new SignInProblem(`${url} cannot be reached: ${(error as { readonly cause?: { readonly code?: string } }).cause?.code ?? (error as Error).message}`, { cause: error });
-  }
-}
-
-/** Turns what a library throws into a `SignInProblem` with a message for the user, which never contains a token. */
-async function inWords<Value>(work: () => Promise<Value>): Promise<Value> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof SignInProblem) throw error;
-    const { message, error: code, error_description: description } = error as Error & { readonly error?: string; readonly error_description?: string };
-    throw new SignInProblem(`the sign-in has failed: ${code === undefined ? message : `${code}${description === undefined ? '' : `: ${description}`}`}`, { cause: error });
-  }
 }
