@@ -1,30 +1,49 @@
 /** The text that is printed on a terminal once the gateway is ready. */
+import type { Config } from '@omnibus/config';
 import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
 
-/** @param consoleUrl where the page of the console is served; undefined where it is not. */
-export function banner(endpoint: string, consoleUrl: string | undefined, records: readonly CatalogRecord[], warnings: readonly string[]): string {
+export interface Shown {
+  /** Where this process listens for clients. */
+  readonly endpoint: string;
+  readonly config: Pick<Config, 'auth' | 'publicUrl'>;
+  /** Where the page of the console is served; undefined where it is not. */
+  readonly consoleUrl: string | undefined;
+  readonly records: readonly CatalogRecord[];
+  readonly warnings: readonly string[];
+}
+
+export function banner({ endpoint, config, consoleUrl, records, warnings }: Shown): string {
   const width = Math.max(0, ...records.map(({ server }) => server.length));
   const rows = records.map((record) => `    ${row(record, width)}`);
-  const vscode = JSON.stringify({ name: clientName, type: 'http', url: endpoint });
+  // Tokens are for the public address, and clients refuse to send them to another one.
+  const address = config.publicUrl === undefined ? endpoint : `${config.publicUrl}/mcp`;
+  const headers = needsKey(config) ? { Authorization: 'Bearer KEY' } : undefined;
+  const vscode = JSON.stringify({ name: clientName, type: 'http', url: address, headers });
   return [
     '',
     `  Omnibus   ${endpoint}`,
+    ...(address === endpoint ? [] : [`  clients   ${address}`]),
     ...(consoleUrl === undefined ? [] : [`  console   ${consoleUrl}`]),
     '',
     `  servers   ${upOf(records)} up`,
     ...rows,
     ...warnings.flatMap((warning) => ['', `  warning   ${warning}`]),
     '',
-    '  connect',
-    `    Claude Code   claude mcp add --transport http ${clientName} ${endpoint}`,
-    `    Cursor        add to ~/.cursor/mcp.json:  ${JSON.stringify({ mcpServers: { [clientName]: { url: endpoint } } })}`,
+    `  connect${headers === undefined ? '' : '   with an API key in the place of KEY (omnibus keys create --subject NAME)'}`,
+    `    Claude Code   claude mcp add --transport http ${clientName} ${address}${headers === undefined ? '' : ` --header "Authorization: ${headers.Authorization}"`}`,
+    `    Cursor        add to ~/.cursor/mcp.json:  ${JSON.stringify({ mcpServers: { [clientName]: { url: address, headers } } })}`,
     `    VS Code       code --add-mcp '${vscode}'`,
     '',
     '  Ctrl-C stops it.',
     '',
   ].join('\n');
+}
+
+/** Whether clients come with a key that their user gives them: those of issuers sign in by themselves. */
+function needsKey({ auth }: Shown['config']): boolean {
+  return auth !== undefined && auth !== 'none' && auth.keys !== undefined && auth.server === undefined && auth.issuers.length === 0;
 }
 
 /** Lines with the present state of the servers that were still connecting when the banner was printed. */

@@ -120,16 +120,16 @@ export async function serve(options: ServeOptions): Promise<void> {
   const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config), ...identityWarnings(config).map(({ path, message }) => `${path.join('.')}: ${message}`)].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
   const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
-  if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, settled, warnings);
+  if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, config, settled, warnings);
   await settled;
 }
 
 /** Prints the banner once all servers are settled, or after `bannerMs`; servers that were still connecting get a line of their own later. */
-async function showBanner(gateway: Gateway, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
+async function showBanner(gateway: Gateway, config: Config, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
   await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
   const records = gateway.records();
   const late = new Set(records.filter(isConnecting).map(({ server }) => server));
-  process.stdout.write(`${banner(gateway.endpoint ?? '', gateway.consoleUrl, records, warnings)}\n`);
+  process.stdout.write(`${banner({ endpoint: gateway.endpoint ?? '', config, consoleUrl: gateway.consoleUrl, records, warnings })}\n`);
   if (late.size === 0) return;
   await settled;
   process.stdout.write(`${laterLines(gateway.records(), late)}\n`);

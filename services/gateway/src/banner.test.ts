@@ -1,0 +1,29 @@
+/** What somebody who has started a gateway is told to paste into clients. */
+import { expect, it } from 'vitest';
+import { banner, type Shown } from './banner.ts';
+
+const local = 'http://127.0.0.1:7300/mcp';
+
+const linesOf = (config: object): string => banner({ endpoint: local, config: config as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
+
+it('clients are given the public address, which tokens are for', () => {
+  const text = linesOf({ publicUrl: 'https://mcp.example.com', auth: { server: {}, issuers: [] } });
+  expect(text).toContain('  clients   https://mcp.example.com/mcp');
+  expect(text.match(/https:\/\/mcp\.example\.com\/mcp/g)).toHaveLength(4);
+  expect(text.match(/127\.0\.0\.1/g)).toHaveLength(1);
+  expect(text).not.toContain('KEY');
+});
+
+it('where clients need an API key, the lines have a place for it, and say how one is made', () => {
+  const text = linesOf({ auth: { keys: { file: 'keys.yaml' }, issuers: [] } });
+  expect(text).toContain('omnibus keys create --subject NAME');
+  expect(text).toContain(`claude mcp add --transport http omnibus ${local} --header "Authorization: Bearer KEY"`);
+  expect(text).toContain(`{"mcpServers":{"omnibus":{"url":"${local}","headers":{"Authorization":"Bearer KEY"}}}}`);
+  expect(text).toContain(`{"name":"omnibus","type":"http","url":"${local}","headers":{"Authorization":"Bearer KEY"}}`);
+});
+
+it.each([[{}], [{ auth: 'none' }], [{ auth: { keys: { file: 'keys.yaml' }, issuers: [{ issuer: 'https://login.example.com' }] } }]])('%j needs no more than the address', (config) => {
+  const text = linesOf(config);
+  expect(text).toContain(`claude mcp add --transport http omnibus ${local}\n`);
+  expect(text).not.toMatch(/KEY|clients {3}/);
+});
