@@ -49,7 +49,7 @@ export function logout(typed: string, { tokens: path, json = false }: TokenOptio
     });
     const isRevoked = before !== undefined && await revoke(before);
     if (json) answerJson({ gateway: url, isSignedIn: false, isRevoked, file: tokens.path });
-    else if (before === undefined) notice(`omnibus: nobody was signed in to ${url} by ${tokens.path}`);
+    else if (before === undefined) notice(`omnibus: ${tokens.path} has no tokens for ${url}`);
     else notice(`omnibus: the tokens for ${url} were removed from ${tokens.path}, ${isRevoked ? 'and revoked' : 'and could not be revoked: whoever has a copy can use them until they expire'}`);
     return 'done';
   });

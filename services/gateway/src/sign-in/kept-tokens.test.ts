@@ -41,8 +41,8 @@ it.each(['mcp.example.com/mcp', 'localhost:7300/mcp', 'ws://mcp.example.com/ws',
   expect(() => new KeptTokens(path).find(typed)).toThrow(expect.objectContaining({ exit: 'usage', message: expect.stringContaining('such as https://mcp.example.com/mcp') as string }));
 });
 
-it('a password in an address is refused, and not repeated', () => {
-  expect(() => new KeptTokens(path).find('https://ann:hunter2@mcp.example.com/mcp')).toThrow(expect.objectContaining({ exit: 'usage', message: expect.not.stringContaining('hunter2') as string }));
+it.each(['https://ann:hunter2@mcp.example.com/mcp', 'ann:hunter2@mcp.example.com/mcp'])('a password in an address is refused, and not repeated: %s', (typed) => {
+  expect(() => new KeptTokens(path).find(typed)).toThrow(expect.objectContaining({ exit: 'usage', message: expect.not.stringContaining('hunter2') as string }));
 });
 
 it('a symbolic link to the file stays one', async () => {

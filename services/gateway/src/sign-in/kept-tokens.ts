@@ -24,8 +24,8 @@ export type Kept = z.output<typeof kept>;
  */
 export function gatewayAddress(typed: string, where = ''): string {
   const url = URL.canParse(typed) ? new URL(typed) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new CommandProblem('usage', `${where}expected the address of a gateway, such as https://mcp.example.com/mcp, not ${JSON.stringify(typed)}`);
-  // A password is not repeated.
+  // What may be a password is not repeated.
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new CommandProblem('usage', `${where}expected the address of a gateway, such as https://mcp.example.com/mcp${typed.includes('@') ? '' : `, not ${JSON.stringify(typed)}`}`);
   if (url.username !== '' || url.password !== '') throw new CommandProblem('usage', `${where}the address has a user name or password in it, which no gateway takes there; leave it out`);
   url.hash = '';
   return url.href.replace(/\/$/, '');
