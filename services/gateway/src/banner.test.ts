@@ -22,6 +22,13 @@ it('where clients need an API key, the lines have a place for it, and say how on
   expect(text).toContain(`{"name":"omnibus","type":"http","url":"${local}","headers":{"Authorization":"Bearer KEY"}}`);
 });
 
+it.each(['0.0.0.0', '[::]'])('%s, which nobody can connect to, is in no line for clients', (host) => {
+  const text = banner({ endpoint: `http://${host}:7300/mcp`, config: { auth: 'none' } as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
+  expect(text).toContain('the name or address of this machine in the place of HOST');
+  expect(text.match(/http:\/\/HOST:7300\/mcp/g)).toHaveLength(3);
+  expect(text.split(host)).toHaveLength(2);
+});
+
 it.each([[{}], [{ auth: 'none' }], [{ auth: { keys: { file: 'keys.yaml' }, issuers: [{ issuer: 'https://login.example.com' }] } }]])('%j needs no more than the address', (config) => {
   const text = linesOf(config);
   expect(text).toContain(`claude mcp add --transport http omnibus ${local}\n`);

@@ -3,6 +3,8 @@ import type { Config } from '@omnibus/config';
 import { printable, type CatalogRecord } from '@omnibus/protocol';
 
 const clientName = 'omnibus';
+/** Listened at, these are all addresses of a machine; to connect to, they are none. */
+const everyAddress = /\/\/(0\.0\.0\.0|\[::\])(?=[:/])/;
 
 export interface Shown {
   /** Where this process listens for clients. */
@@ -18,20 +20,24 @@ export function banner({ endpoint, config, consoleUrl, records, warnings }: Show
   const width = Math.max(0, ...records.map(({ server }) => server.length));
   const rows = records.map((record) => `    ${row(record, width)}`);
   // Tokens are for the public address, and clients refuse to send them to another one.
-  const address = config.publicUrl === undefined ? endpoint : `${config.publicUrl}/mcp`;
+  const address = config.publicUrl === undefined ? endpoint.replace(everyAddress, '//HOST') : `${config.publicUrl}/mcp`;
   const headers = needsKey(config) ? { Authorization: 'Bearer KEY' } : undefined;
+  const places = [
+    ...(headers === undefined ? [] : ['an API key in the place of KEY (omnibus keys create --subject NAME)']),
+    ...(address.includes('//HOST') ? ['the name or address of this machine in the place of HOST'] : []),
+  ];
   const vscode = JSON.stringify({ name: clientName, type: 'http', url: address, headers });
   return [
     '',
     `  Omnibus   ${endpoint}`,
-    ...(address === endpoint ? [] : [`  clients   ${address}`]),
+    ...(config.publicUrl === undefined ? [] : [`  clients   ${address}`]),
     ...(consoleUrl === undefined ? [] : [`  console   ${consoleUrl}`]),
     '',
     `  servers   ${upOf(records)} up`,
     ...rows,
     ...warnings.flatMap((warning) => ['', `  warning   ${warning}`]),
     '',
-    `  connect${headers === undefined ? '' : '   with an API key in the place of KEY (omnibus keys create --subject NAME)'}`,
+    `  connect${places.length === 0 ? '' : `   with ${places.join(' and ')}`}`,
     `    Claude Code   claude mcp add --transport http ${clientName} ${address}${headers === undefined ? '' : ` --header "Authorization: ${headers.Authorization}"`}`,
     `    Cursor        add to ~/.cursor/mcp.json:  ${JSON.stringify({ mcpServers: { [clientName]: { url: address, headers } } })}`,
     `    VS Code       code --add-mcp '${vscode}'`,
