@@ -121,7 +121,8 @@ async function read(address: string, body?: string | URLSearchParams): Promise<M
   try {
     answer = await fetch(address, { credentials: 'omit', redirect: 'error', headers: { accept: 'application/json', ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}) }, ...(body === undefined ? {} : { method: 'POST', body }) });
   } catch {
-    throw new Error(`${host} does not answer this page. Does the gateway run there, and is ${location.origin} one of security.allowedOrigins?`); // The browser does not tell a page why.
+    // The browser does not tell a page why.
+    throw new Error(`${host} does not answer this page. If the gateway is there: does it run, and is ${location.origin} one of security.allowedOrigins? Another issuer may not let web pages register and ask it (CORS): then enter a key or a token.`);
   }
   const said = await answer.json().catch(() => ({})) as Members;
   const words = `${host} answers HTTP ${answer.status}: ${textOf(said['error_description']) ?? textOf(said['error']) ?? 'it does not say why'}`;
