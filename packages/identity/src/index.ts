@@ -6,6 +6,7 @@ export type { Approvable } from './approvers.ts';
 export { areElsewhere, claimAt, fewerGroups, requireProblem, withoutNulls } from './issuers/claims.ts';
 export { followFiles } from './follow-files.ts';
 export { isName, noName } from './names.ts';
+export { Networks } from './networks.ts';
 export { issuerProblem } from './issuers/key-set.ts';
 export { principalOf } from './facts.ts';
 export { Proofs } from './proofs.ts';

@@ -1,9 +1,9 @@
 /** A proxy that signs users in and names them in a header, which is believed only on connections from configured addresses. */
-import { BlockList, isIP } from 'node:net';
 import { fault } from '@omnibus/protocol';
 import type { Request } from './credential.ts';
 import { principalOf, type Facts, type Verdict } from './facts.ts';
 import { isName } from './names.ts';
+import { Networks } from './networks.ts';
 
 export interface TrustedProxyOptions {
   /** Addresses and networks (`10.0.0.0/8`) of the proxy, compared with the other end of the connection, whatever any header says. */
@@ -28,19 +28,14 @@ const beyondAscii = /[\u0080-\u00FF]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export class TrustedProxy {
-  readonly #trusted = new BlockList();
+  readonly #trusted: Networks;
   readonly #options: TrustedProxyOptions;
   /** Facts by the contents of the headers; the oldest comes first. */
   readonly #known = new Map<string, Facts>();
 
   constructor(options: TrustedProxyOptions) {
     this.#options = options;
-    for (const entry of options.addresses) {
-      const [network = '', bits] = entry.split('/', 2);
-      const family = isIP(network) === 6 ? 'ipv6' : 'ipv4';
-      if (bits === undefined) this.#trusted.addAddress(network, family);
-      else this.#trusted.addSubnet(network, Number(bits), family);
-    }
+    this.#trusted = new Networks(options.addresses);
   }
 
   /**
@@ -50,7 +45,7 @@ export class TrustedProxy {
   verify({ headers, rawHeaders }: Request, address: string | undefined): Verdict | undefined {
     const { userHeader, groupsHeader, tenantHeader } = this.#options;
     const sent = headers[userHeader];
-    if (sent === undefined || !this.#isTrusted(address)) return undefined;
+    if (sent === undefined || address === undefined || !this.#trusted.has(address)) return undefined;
     // If the client has sent such a header too, nobody can tell which one is the proxy's.
     const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
     const user = textOf(sent);
@@ -71,11 +66,6 @@ export class TrustedProxy {
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, facts);
     return facts;
-  }
-
-  #isTrusted(address: string | undefined): boolean {
-    const family = address === undefined ? 0 : isIP(address);
-    return family !== 0 && this.#trusted.check(address as string, family === 6 ? 'ipv6' : 'ipv4');
   }
 }
 

@@ -1,6 +1,7 @@
 /** Addresses of clients, by which the shares of anonymous clients are counted. */
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
+import { Networks } from '@omnibus/identity';
 import { localUser, type Client } from '@omnibus/protocol';
 
 /** Normalizes an address: an IPv4-mapped one becomes IPv4, and the name of an interface is removed. */
@@ -33,8 +34,7 @@ const unknownPeer = 'unknown';
 const forwardedFor = /(?:^|[;,])\s*for="?([^";,]+)"?/gi;
 
 export class ClientAddresses {
-  readonly #trusted = new BlockList();
-  readonly #isAnyTrusted: boolean;
+  readonly #trusted: Networks;
   readonly #isLocalOnly: boolean;
 
   /**
@@ -43,18 +43,12 @@ export class ClientAddresses {
    */
   constructor(trustedProxies: readonly string[], isLocalOnly = false) {
     this.#isLocalOnly = isLocalOnly;
-    this.#isAnyTrusted = trustedProxies.length > 0;
-    for (const entry of trustedProxies) {
-      const [network = '', bits] = entry.split('/', 2);
-      const family = isIP(network) === 6 ? 'ipv6' : 'ipv4';
-      if (bits === undefined) this.#trusted.addAddress(network, family);
-      else this.#trusted.addSubnet(network, Number(bits), family);
-    }
+    this.#trusted = new Networks(trustedProxies);
   }
 
   /** Whether the peer of a connection is a trusted proxy, behind which there may be many clients. */
   isProxy({ remoteAddress }: Socket): boolean {
-    return remoteAddress !== undefined && this.#isTrusted(remoteAddress);
+    return remoteAddress !== undefined && this.#trusted.has(remoteAddress);
   }
 
   /**
@@ -68,7 +62,7 @@ export class ClientAddresses {
 
   /** The client's address as it is, for rules about networks. */
   exact({ socket: { remoteAddress = unknownPeer }, headers }: IncomingMessage): string {
-    if (!this.#isTrusted(remoteAddress)) return plainAddress(remoteAddress);
+    if (!this.#trusted.has(remoteAddress)) return plainAddress(remoteAddress);
     const { forwarded } = headers;
     const xForwardedFor = headers['x-forwarded-for'];
     const said = [
@@ -97,18 +91,12 @@ export class ClientAddresses {
     return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined ? localUser : undefined;
   }
 
-  #isTrusted(address: string): boolean {
-    if (!this.#isAnyTrusted) return false;
-    const family = isIP(address);
-    return family !== 0 && this.#trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
-  }
-
   /** The last address that is not a trusted proxy. @returns undefined when it is not a valid address. */
   #lastUntrusted(hops: readonly string[]): string | undefined {
     for (const hop of hops.toReversed()) {
       const address = withoutPort(hop);
       if (isIP(address) === 0) return undefined;
-      if (!this.#isTrusted(address)) return address;
+      if (!this.#trusted.has(address)) return address;
     }
     return undefined;
   }
