@@ -220,7 +220,8 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
       return;
     }
     const before = current;
-    const ignored = restartOptions(before, config);
+    const waiting = restartOptions(started, config);
+    const ignored = restartOptions(before, config).filter((option) => waiting.includes(option));
     current = config;
     if (ignored.length > 0) log.warn({ options: ignored }, 'these options take effect with the next start');
     try {
@@ -230,8 +231,8 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
       await apply(); // All of it or none: what was applied already is taken back.
       throw error;
     }
-    later = restartOptions(started, config);
-    history.applied(before, { ...loaded, config }, ignored);
+    later = waiting;
+    history.applied(before, { ...loaded, config }, later);
   };
   const { kubernetes } = started.discovery;
   const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({

@@ -33,6 +33,14 @@ it('says what the last change has changed, without secrets', () => {
   expect(history.state.changed).toEqual(changed);
 });
 
+it('says what waits for the next start as long as that differs from what the process was started with', () => {
+  const { history } = historyOf();
+  history.applied(before.config, after, ['limits']);
+  expect(history.state.restart).toEqual(['limits']);
+  history.applied(after.config, before, []);
+  expect(history.state.restart).toEqual([]);
+});
+
 it('says what a refused change would have changed, and tells the rules only to those who may see them', () => {
   const { history, shown } = historyOf();
   history.rejected(['access.rules[0]: wrong'], { before: before.config, loaded: after });

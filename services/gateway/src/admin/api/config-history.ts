@@ -16,8 +16,8 @@ export class ConfigHistory {
   #appliedAt = new Date().toISOString();
   #changed: Configuration['changed'];
   #rejected: Configuration['rejected'];
-  /** Options changed since the start that take effect with the next start. */
-  readonly #restart = new Set<string>();
+  /** Options that differ from what the process was started with, and take effect with the next start. */
+  #restart: readonly string[] = [];
 
   /** @param file as the operator named it; empty where there is none. */
   constructor(file: string, loaded: Loaded, overrides: ConfigSourceOf['overrides'] = {}) {
@@ -28,7 +28,7 @@ export class ConfigHistory {
 
   /**
    * @param before the configuration of the file that was in force.
-   * @param restart options that differ, and take effect with the next start.
+   * @param restart options that differ from what the process was started with, and take effect with the next start.
    */
   applied(before: Config, loaded: Read, restart: readonly string[]): void {
     const difference = this.#difference(before, loaded);
@@ -37,7 +37,7 @@ export class ConfigHistory {
     // A file that was written anew with the same content changes nothing.
     if (difference.options.length > 0) this.#changed = { at: this.#appliedAt, difference };
     this.#rejected = undefined;
-    for (const option of restart) this.#restart.add(option);
+    this.#restart = restart;
   }
 
   /** @param meant what is in force and what was refused; left out for a text that is no configuration. */
