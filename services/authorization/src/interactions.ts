@@ -13,6 +13,8 @@ import { maxPasswordCharacters } from './users.ts';
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
 
 const maxNameCharacters = 128;
+/** How long a browser's session is kept in which nobody is signed in. */
+const interactionSeconds = 10 * 60;
 /** Bounds on guessing passwords: for one user from anywhere, ten at once and then one a minute; for anybody from one address, twenty at once and then one in six seconds. */
 const perUser = { burst: 10, everyMs: 60_000, maxNames: 10_000 };
 const perAddress = { burst: 20, everyMs: 6_000, maxNames: 10_000 };
@@ -177,6 +179,9 @@ export class Interactions {
     // The library would end the session of the other user by a page with a script, at an address that is none here. A session of another browser it refuses.
     if (isOfAnother && (details.session === undefined || details.session.uid === current.uid)) {
       await current.destroy();
+      // What the browser has begun goes on, as with one in which nobody was signed in.
+      for (const name of ['accountId', 'loginTs', 'authorizations', 'amr', 'acr'] as const) delete current[name];
+      await current.save(interactionSeconds);
       delete details.session;
       await details.save(details.exp - Math.floor(Date.now() / 1_000));
     }

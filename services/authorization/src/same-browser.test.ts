@@ -102,6 +102,20 @@ it('whoever comes after a user who is none any more signs in with the same brows
   expect(await browser.userOf(await browser.submit(asked, 'consent'))).toBe('ben');
 });
 
+it('a program is signed in by a code as the user who comes after another one, too', async () => {
+  const browser = new Browser();
+  await browser.signIn(await browser.begin(), 'ann');
+  await write(['ben']);
+  await vi.waitUntil(() => authorization.userOfFile('ann') === undefined);
+  const ask = async (path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> => (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams({ client_id: 'listed', ...form }) })).json() as Promise<Readonly<Record<string, string>>>;
+  const { user_code: code = '', device_code: device = '' } = await ask('/device_authorization', {});
+  const secretOf = (page: string): string => /name="xsrf" value="([^"]*)"/.exec(page)?.[1] ?? '';
+  const typed = await browser.open('/device', { xsrf: secretOf(await browser.open('/device')), user_code: code });
+  const asked = await browser.signIn(await browser.open('/device', { xsrf: secretOf(typed), user_code: code, confirm: 'yes' }), 'ben');
+  expect(await browser.submit(asked, 'consent')).toContain('You have signed in');
+  expect(await ask('/token', { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: device })).toHaveProperty('access_token');
+});
+
 it('whoever has signed in before the password was changed, and allows after it, has to sign in again', async () => {
   vi.useFakeTimers({ toFake: ['Date'] });
   try {
