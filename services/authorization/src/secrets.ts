@@ -31,17 +31,12 @@ export class Secrets {
 
   /** @returns undefined for a text that was not encrypted here for this place. */
   open(place: string, sealed: string): string | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
-    if (bytes.length < nonceBytes + tagBytes) return undefined;
-    for (const key of this.#sealing) {
-      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-tagBytes));
-      try {
-        return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
-      } catch {
-        // It was encrypted with another key, is not ours, or was changed.
-      }
-    }
-    return undefined;
+    return openedBy(this.#sealing, place, sealed);
+  }
+
+  /** Whether a text was encrypted with the first key, so that the others are not needed for it. */
+  isUpToDate(place: string, sealed: string): boolean {
+    return openedBy([this.#sealing[0]], place, sealed) !== undefined;
   }
 
   /** The token of a form, which proves that the form comes from a page of this server. @param of the sign-in that the form belongs to. */
@@ -53,4 +48,18 @@ export class Secrets {
     const [right, said] = [Buffer.from(this.formToken(of)), Buffer.from(typeof given === 'string' ? given : '')];
     return right.length === said.length && timingSafeEqual(right, said);
   }
+}
+
+function openedBy(keys: readonly Buffer[], place: string, sealed: string): string | undefined {
+  const bytes = Buffer.from(sealed, 'base64url');
+  if (bytes.length < nonceBytes + tagBytes) return undefined;
+  for (const key of keys) {
+    const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-tagBytes));
+    try {
+      return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
+    } catch {
+      // It was encrypted with another key, is not ours, or was changed.
+    }
+  }
+  return undefined;
 }

@@ -62,7 +62,7 @@ export class SigningKeys {
     return signing === undefined ? [] : [signing, ...newest.filter((key) => key !== signing)];
   }
 
-  /** Creates a key when the newest one is too old, and removes old ones; to be called from time to time. */
+  /** Creates a key when the newest one is too old, removes old ones, and encrypts all with the first sealing key; to be called from time to time. */
   async renew(): Promise<void> {
     const { bucket, secrets } = this.#options;
     for (;;) {
@@ -72,7 +72,9 @@ export class SigningKeys {
       if (found === undefined && this.#ring.length > 0) return;
       const ring = found ?? [];
       const next = this.#renewed(ring);
-      if (next === ring) {
+      // Later, no process needs the older sealing key for them. Not at a start, when others may wait for their restart, in which they get the new one.
+      const isOutdated = entry !== undefined && this.#ring.length > 0 && !secrets.isUpToDate(place, entry.value);
+      if (next === ring && !isOutdated) {
         this.#take(ring);
         return;
       }

@@ -140,4 +140,22 @@ describe('the keys that sign', () => {
     onTestFinished(() => restarted.close());
     expect(kidsOf(restarted)).toEqual(kidsOf(after));
   });
+
+  it('do not need an older sealing key any more some time after the start', async () => {
+    const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
+    const open = async (secrets: Secrets): Promise<SigningKeys> => {
+      const keys = await SigningKeys.open({ bucket, secrets, changed: () => undefined });
+      onTestFinished(() => keys.close());
+      return keys;
+    };
+    const added = randomBytes(32);
+    const [before, after] = [await open(new Secrets([key])), await open(new Secrets([added, key]))];
+    const sealed = (await bucket.get('ring'))?.value as string;
+    expect(new Secrets([key]).isUpToDate('omnibus-oauth-keys ring', sealed)).toBe(true);
+    await after.renew();
+    expect((await open(new Secrets([added]))).all).toEqual(before.all);
+    const written = (await bucket.get('ring'))?.revision;
+    await after.renew();
+    expect((await bucket.get('ring'))?.revision).toBe(written);
+  });
 });

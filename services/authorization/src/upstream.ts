@@ -34,8 +34,8 @@ const statePlace = 'sign-in';
 const answerSeconds = 10;
 /** Shortest time between two questions whether a sign-in still holds; each is a refresh at the provider. */
 const askEveryMs = 1_000;
-/** After this time a question counts as ended, in case the process that asked is gone. */
-const askingMs = 15_000;
+/** After this time a question counts as ended, in case the process that asked is gone: longer than the provider may take for its metadata and its answer. */
+const askingMs = (2 * answerSeconds + 5) * 1_000;
 /** For this long, users stay signed in when the provider cannot be reached. */
 const unansweredMs = 24 * 3_600_000;
 /** An ID token is not used this shortly before it expires, since it might expire on its way. */

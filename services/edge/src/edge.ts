@@ -215,7 +215,6 @@ export class Edge {
     this.#server.closeAllConnections();
     for (const socket of this.#sockets) socket.destroy();
     await this.#endTls?.();
-    if (this.#server.listening) await once(this.#server, 'close');
   }
 }
 
