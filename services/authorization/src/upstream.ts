@@ -143,7 +143,7 @@ export class Upstream {
       // A new ID token may leave out the claim with the subject, since it is of the same user (OpenID Connect Core, 12.2).
       const user = claims === undefined ? undefined : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
       if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant))) return false;
-      // A new sign-in that was made meanwhile is kept.
+      // The answer is about the sign-in that was asked for: its user may have signed in anew meanwhile, or have signed out.
       await this.#people.change(subject, (person) => (person.upstream === undefined || !isSameSession(person.upstream, asked) ? undefined : {
         ...person, ...(user === undefined ? {} : { groups: user.groups }),
         upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), ...this.#kept(tokens?.id_token), checkedAt: Date.now(), askingUntil: 0 },
