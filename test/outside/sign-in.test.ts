@@ -203,6 +203,16 @@ it('omnibus stdio signs its user in by itself; the file of tokens is readable by
   for (const command of ['whoami', 'token']) expect(await run(command)).toMatchObject({ status: 4, output: expect.stringMatching(/^omnibus: the sign-in has ended; sign in again: omnibus login \S+$/) as string });
 });
 
+it('nobody is sent to sign in where the tokens could not be kept', async () => {
+  const file = join(folder, 'a-file');
+  await writeFile(file, '');
+  await using login = startProcess('node', [main, 'login', `${own.front.url}/mcp`, '--no-browser', '--tokens', join(file, 'tokens.json')]);
+  const ended = once(login.child, 'exit');
+  await login.line(/tokens\.json cannot be written/);
+  expect(await ended).toEqual([1, null]);
+  expect(login.output()).not.toContain('sign in with your browser');
+});
+
 it('without a browser, a user signs in by a code that is typed on another device, after confirming the program', async () => {
   const url = `${own.front.url}/mcp`;
   const start = (): ReturnType<typeof startProcess> => startProcess('node', [main, 'login', url, '--tokens', join(folder, 'device.json')], { DISPLAY: '', WAYLAND_DISPLAY: '', BROWSER: '' });

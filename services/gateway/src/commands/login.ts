@@ -25,7 +25,7 @@ export function login(typed: string, { tokens: path, json = false, clientId, cli
   return runCommand(json, async () => {
     const url = gatewayAddress(typed);
     const tokens = new KeptTokens(path);
-    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, say: (text) => notice(`omnibus: ${text}`) });
+    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, prepare: () => tokens.prepare(url), say: (text) => notice(`omnibus: ${text}`) });
     if (kept === undefined) {
       if (json) answerJson({ gateway: url, isSignedIn: false });
       else notice(`omnibus: ${url} needs no sign-in`);

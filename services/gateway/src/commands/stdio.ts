@@ -84,7 +84,7 @@ async function findSignIn(url: string, path: string | undefined, way: Pick<SignI
     // A sign-in that cannot be refreshed any more is replaced by a new one.
     const found = await freshToken(tokens, url).catch(() => undefined);
     const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
-    const kept = before ?? await signIn({ url, ...way, say });
+    const kept = before ?? await signIn({ url, ...way, prepare: () => tokens.prepare(url), say });
     if (kept === undefined) return undefined;
     if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));
     return new SignedIn(tokens, url, kept, say);

@@ -71,6 +71,11 @@ export class KeptTokens {
     }
   }
 
+  /** Finds out whether tokens can be kept, before somebody signs in for them. @throws {Error} in words. */
+  async prepare(url: string): Promise<void> {
+    await this.change(url, (before) => Promise.resolve(before));
+  }
+
   #write(target: string, address: string, after: Kept | undefined): void {
     const others = Object.entries(this.#read()).filter(([kept]) => !isSame(kept, address));
     const written = `${target}.new`;

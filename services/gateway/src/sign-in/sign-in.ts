@@ -23,6 +23,8 @@ export interface SignInOptions {
   /** Whether to sign in by a code that is typed on another device; `auto`: if this machine has no display and the authorization server supports it. */
   readonly usesDevice: boolean | 'auto';
   readonly opensBrowser: boolean;
+  /** Called before the user is asked to sign in, where that is needed. */
+  readonly prepare?: () => Promise<void>;
   /** Tells the user what to do. */
   readonly say: (text: string) => void;
 }
@@ -84,6 +86,7 @@ export async function isTaken(url: string, { accessToken }: Kept): Promise<boole
 export async function signIn(options: SignInOptions): Promise<Kept | undefined> {
   const guarded = await findIssuer(options.url);
   if (guarded === undefined) return undefined;
+  await options.prepare?.();
   const { scopes = [] } = options;
   const wanted = scopes.length === 0 ? guarded : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
   return inWords(async () => (await prefersDevice(options, wanted) ? byDevice(options, wanted) : byBrowser(options, wanted)));
