@@ -97,7 +97,15 @@ it('a subscription ends when its key is in other groups, so that nothing is told
     return reader;
   };
   const [ended, open] = [await listen(full.key), await listen(limited.key)];
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${full.key}` } });
+  await once(socket, 'open');
+  const acknowledged = once(socket, 'message');
+  socket.send(test.stateless({}, 'subscriptions/listen').body);
+  await acknowledged;
+  const takenBack = once(socket, 'message');
   await writeKeys([]);
+  expect(JSON.parse(String(((await takenBack) as [Buffer])[0]))).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  socket.terminate();
   expect((await ended.read()).done).toBe(true);
   expect(await Promise.race([open.read(), Promise.resolve('open')])).toBe('open');
 });

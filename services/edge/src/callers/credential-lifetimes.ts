@@ -9,14 +9,17 @@ export interface Proven {
   readonly facts: Facts;
   readonly request: IncomingMessage;
   readonly endpoint: EndpointName;
-  /** Called when the same credentials prove something else, such as other groups. Left out where each message brings credentials of its own. */
-  readonly changed?: (facts: Facts) => void;
+  /**
+   * Called when the same credentials prove something else. Left out where each message brings credentials of its own.
+   * @param hasOtherRights whether rules may decide otherwise by it, as by other groups.
+   */
+  readonly changed?: (facts: Facts, hasOtherRights: boolean) => void;
 }
 
 interface CredentialLifetime {
   /** What is proven now. */
   facts: Facts;
-  readonly changed: ((facts: Facts) => void) | undefined;
+  readonly changed: Proven['changed'];
   /** Asks what the credentials prove now; undefined where somebody says so when they change. */
   readonly ask: Question | undefined;
   readonly end: () => void;
@@ -104,8 +107,9 @@ export class CredentialLifetimes {
       lifetime.end();
       return;
     }
+    const hasOtherRights = rightsOf(facts) !== rightsOf(lifetime.facts);
     lifetime.facts = facts;
-    lifetime.changed?.(facts);
+    lifetime.changed?.(facts, hasOtherRights);
   }
 
   #planRound(): void {
@@ -122,4 +126,9 @@ export class CredentialLifetimes {
     this.#hasRound = false;
     if ([...this.#open].some(({ ask }) => ask !== undefined)) this.#planRound();
   }
+}
+
+/** What rules decide by, as a text. */
+function rightsOf({ groups, scopes, tools, claims }: Facts): string {
+  return JSON.stringify([groups, scopes, tools, claims]);
 }

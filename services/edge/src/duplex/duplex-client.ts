@@ -3,11 +3,11 @@
  * ends with the connection. stdio (all revisions), WebSockets, and HTTP+SSE (2024-11-05). Requests of 2026-07-28, which need no session, may come
  * on the same connection.
  */
-import { gatewayFaultOf, subjects, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
+import { gatewayFaultOf, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idKey, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
+  errorText, fault, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
   type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type Revision,
-  type SessionCommand, type SessionKey, type StreamId,
+  type SessionCommand, type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from '../requests/boundary.ts';
 import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
@@ -17,6 +17,7 @@ import { idsIn, parseMessage, type ParsedBody } from '../requests/parse-message.
 import type { Carrier, Measured, RequestMeter } from '../requests/request-meter.ts';
 import { addressOf, type SessionAddress } from '../delivery/session-addresses.ts';
 import type { Delivery } from '../delivery/delivery.ts';
+import { OpenRequests } from './open-requests.ts';
 import { WaitingMessages } from './waiting-messages.ts';
 
 export interface DuplexOptions {
@@ -37,14 +38,6 @@ export interface DuplexOptions {
   readonly ended: () => void;
 }
 
-/** A request without a session that waits for its answer. */
-interface OpenRequest {
-  readonly id: JsonRpcId;
-  readonly key: SessionKey;
-  readonly pending: PendingRequest;
-  readonly measured: Measured;
-}
-
 type State =
   | { readonly kind: 'closed' }
   | { readonly kind: 'opening'; readonly waiting: WaitingMessages; readonly measured: Measured }
@@ -59,10 +52,11 @@ export class DuplexClient {
   readonly #opener: string;
   #caller: Caller;
   #state: State = { kind: 'closed' };
-  #openRequests: OpenRequest[] = [];
+  readonly #openRequests: OpenRequests;
 
   constructor(options: DuplexOptions) {
     this.#options = options;
+    this.#openRequests = new OpenRequests(options.bus);
     this.#opener = openerOf(options.caller, options.address);
     this.#caller = { ...options.caller, client: this.#client };
   }
@@ -71,6 +65,12 @@ export class DuplexClient {
   comesFrom(caller: Caller): void {
     const { origin } = this.#options.caller;
     this.#caller = { ...caller, ...(origin === undefined ? {} : { origin }), client: this.#client };
+  }
+
+  /** The same, where the credential of the connection proves something else now. @param hasOtherRights whether rules may decide otherwise by it. */
+  proves(caller: Caller, hasOtherRights: boolean): void {
+    this.comesFrom(caller);
+    if (hasOtherRights) this.#openRequests.endSubscriptions();
   }
 
   /** Handles a message that was not parsed yet. */
@@ -133,7 +133,7 @@ export class DuplexClient {
   async end(): Promise<void> {
     const state = this.#state;
     const { bus, delivery, rate } = this.#options;
-    for (const openRequest of this.#openRequests.splice(0)) this.#abandon(openRequest, 'client.gone', 'the connection is over');
+    this.#openRequests.abandonAll();
     this.#state = { kind: 'closed' };
     if (state.kind === 'opening') state.measured.end('client.gone');
     if (state.kind !== 'open' || !bus.connected) return;
@@ -148,22 +148,11 @@ export class DuplexClient {
   #receiveAlone(posted: PostedMessage): boolean {
     if (posted.kind === 'notification' && posted.message.method === 'notifications/cancelled') {
       const requestId = posted.message.params?.['requestId'];
-      const index = isJsonRpcId(requestId) ? this.#openRequests.findIndex(({ id }) => idKey(id) === idKey(requestId)) : -1;
-      const [openRequest] = index === -1 ? [] : this.#openRequests.splice(index, 1);
-      if (openRequest !== undefined) this.#abandon(openRequest, 'cancelled', 'the client cancelled the request');
-      if (openRequest !== undefined) return true;
+      if (isJsonRpcId(requestId) && this.#openRequests.cancel(requestId)) return true;
     }
     if (!standsAlone(posted, undefined)) return false;
     if (posted.kind === 'request') this.#requestAlone(posted.message);
     return true;
-  }
-
-  /** Gives up a request without a session that its client no longer waits for. */
-  #abandon({ key, pending, measured }: OpenRequest, error: string, reason: string): void {
-    const { bus } = this.#options;
-    pending.close();
-    measured.end(error);
-    if (bus.connected) bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
   }
 
   #requestAlone(request: JsonRpcRequest): void {
@@ -171,7 +160,7 @@ export class DuplexClient {
     const { id } = request;
     const measured = this.#measure(request);
     const context = checkRequest(request, undefined);
-    if ('fault' in context || this.#openRequests.length >= limits.maxInFlightPerSession) {
+    if ('fault' in context || this.#openRequests.size >= limits.maxInFlightPerSession) {
       const problem = 'fault' in context ? context.fault : fault('session.busy');
       measured.end(problem.reason);
       this.refuse(problem, id);
@@ -179,11 +168,12 @@ export class DuplexClient {
     }
     const key = newRequestKey();
     let pending: PendingRequest | undefined;
+    // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
+    const takeBack = request.method === 'subscriptions/listen' ? (): void => write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' })) : undefined;
     const done = (): void => {
       pending?.close();
-      this.#openRequests = this.#openRequests.filter((openRequest) => openRequest.key !== key);
-      // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
-      if (request.method === 'subscriptions/listen') write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }));
+      this.#openRequests.remove(key);
+      takeBack?.();
     };
     const failed = (error: BusError): void => {
       this.#refuseRequest(gatewayFaultOf(error) ?? fault('gateway.unavailable'), id, measured);
@@ -199,7 +189,7 @@ export class DuplexClient {
         },
         failed,
       });
-      this.#openRequests.push({ id, key, pending, measured });
+      this.#openRequests.add({ id, key, pending, measured, takeBack });
     } catch (error) {
       failed(error as BusError); // The bus is closing.
     }

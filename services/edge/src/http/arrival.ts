@@ -75,8 +75,8 @@ export class Arrival {
   whenUnproven(end: () => void, otherRights?: () => void): void {
     const facts = this.#facts;
     if (facts === undefined) return;
-    const changed = (now: Facts): void => {
-      if (rightsOf(now) !== rightsOf(facts)) otherRights?.();
+    const changed = (_now: Facts, hasOtherRights: boolean): void => {
+      if (hasOtherRights) otherRights?.();
     };
     this.response.once('close', this.#gate.credentialLifetimes.begin({ facts, request: this.request, endpoint: this.#caller.endpoint, changed }, end));
   }
@@ -198,9 +198,4 @@ function discardRest(request: IncomingMessage, maxBytes: number): void {
     bytes += chunk.length;
     if (bytes > maxBytes) request.destroy();
   });
-}
-
-/** What rules decide by, as a text. */
-function rightsOf({ groups, scopes, tools, claims }: Facts): string {
-  return JSON.stringify([groups, scopes, tools, claims]);
 }

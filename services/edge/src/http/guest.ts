@@ -36,7 +36,8 @@ export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints
   const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
     if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant)) return { fault: fault('http.path_unknown') };
     const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: withAddress(caller, request, gate), address: addresses.of(request), carrier: 'pipe', write, ended });
-    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed: (now) => client.comesFrom(withAddress(knownCaller(now, endpoint, proofs), request, gate)) }, ended);
+    const changed = (now: Facts, hasOtherRights: boolean): void => client.proves(withAddress(knownCaller(now, endpoint, proofs), request, gate), hasOtherRights);
+    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed }, ended);
     return {
       receive: (message) => client.receiveBytes(Buffer.from(message)),
       end() {

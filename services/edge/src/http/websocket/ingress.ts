@@ -126,7 +126,7 @@ export class WebSocketIngress {
     metrics.streams.inc();
     const { endpoint } = caller;
     if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin({
-      facts, request, endpoint, changed: (now) => client.comesFrom(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate)),
+      facts, request, endpoint, changed: (now, hasOtherRights) => client.proves(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate), hasOtherRights),
     }, () => webSocket.close(policyViolation)));
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();

@@ -1,0 +1,64 @@
+/** The requests without a session (2026-07-28) that wait for their answers on one connection. */
+import { subjects, type Bus, type PendingRequest } from '@omnibus/bus';
+import { idKey, type JsonRpcId, type SessionKey } from '@omnibus/protocol';
+import type { Measured } from '../requests/request-meter.ts';
+
+export interface OpenRequest {
+  readonly id: JsonRpcId;
+  readonly key: SessionKey;
+  readonly pending: PendingRequest;
+  readonly measured: Measured;
+  /** Tells the client that its subscription has ended; undefined for any other request. */
+  readonly takeBack: (() => void) | undefined;
+}
+
+export class OpenRequests {
+  readonly #bus: Bus;
+  #open: readonly OpenRequest[] = [];
+
+  constructor(bus: Bus) {
+    this.#bus = bus;
+  }
+
+  get size(): number {
+    return this.#open.length;
+  }
+
+  add(request: OpenRequest): void {
+    this.#open = [...this.#open, request];
+  }
+
+  /** Forgets one that was answered. */
+  remove(key: SessionKey): void {
+    this.#open = this.#open.filter((request) => request.key !== key);
+  }
+
+  /** Gives one up that its client cancelled. @returns false when there is none of that id. */
+  cancel(id: JsonRpcId): boolean {
+    const request = this.#open.find((each) => idKey(each.id) === idKey(id));
+    if (request === undefined) return false;
+    this.#abandon(request, 'cancelled', 'the client cancelled the request');
+    return true;
+  }
+
+  /** Gives up all of them, because the connection has ended. */
+  abandonAll(): void {
+    for (const request of this.#open) this.#abandon(request, 'client.gone', 'the connection is over');
+  }
+
+  /** Ends subscriptions whose client has other rights now; it opens them anew with these. */
+  endSubscriptions(): void {
+    for (const request of this.#open) {
+      if (request.takeBack === undefined) continue;
+      this.#abandon(request, 'cancelled', 'who listens has other rights now');
+      request.takeBack();
+    }
+  }
+
+  #abandon({ key, pending, measured }: OpenRequest, error: string, reason: string): void {
+    this.remove(key);
+    pending.close();
+    measured.end(error);
+    if (this.#bus.connected) this.#bus.publish(subjects.modernControl, { kind: 'closed', key, reason });
+  }
+}
