@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { digestOf, formatUsers } from '@omnibus/authorization';
 import { Balancer } from '../support/balancer.ts';
+import { ForeignProvider } from '../support/foreign-provider.ts';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { typePassword, type User } from '../support/walker.ts';
 import { chromiumPath, launch, openConsole, type ConsolePage } from './browser.ts';
@@ -109,5 +110,28 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await main().getByText('This tab has not begun').waitFor();
     expect(page.url()).toBe(`http://${admin}/`);
     expect(seen.strangers.filter((address) => address.startsWith(`${front.url}/token`))).toEqual([]);
+  });
+
+  it('a user signs in at another issuer too, at which the page is registered', async () => {
+    await using stack = new AsyncDisposableStack();
+    const foreign = stack.use(await ForeignProvider.start());
+    const edge = stack.use(await Balancer.start());
+    const elsewhere = stack.use(await startGateway('embedded', {
+      publicUrl: edge.url, mcpServers: {},
+      auth: { issuers: [{ issuer: foreign.issuer }], scopes: ['mcp'], admin: { roles: { viewer: [`${foreign.issuer}|una`] }, scope: 'mcp', clientId: 'page' } },
+    }));
+    edge.edges = [elsewhere.url];
+    const port = await elsewhere.admin(elsewhere.edge);
+    foreign.serve({ user: 'una', redirectUris: ['http://127.0.0.1:7/callback'], resources: [`${edge.url}/mcp`], pages: [`http://${port}/`] });
+    foreign.hasOpenIdAlone = true;
+    const other = await openConsole(browser, port);
+    stack.defer(() => other.close());
+    await other.page.getByRole('button', { name: 'Sign in' }).click();
+    await other.page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const renewed = other.page.waitForResponse((response) => response.url() === `${foreign.issuer}/token`);
+    await other.page.route('**/api/v1/overview', (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer expired' } }), { times: 1 });
+    expect((await renewed).status()).toBe(200);
+    // The document that OAuth has for metadata is not there, and is not shown to pages.
+    expect(other.complaints.filter((text) => !/Failed to load resource|blocked by CORS policy/.test(text))).toEqual([]);
   });
 });

@@ -11,6 +11,8 @@ interface ForeignOptions {
   readonly redirectUris: readonly string[];
   /** Resources for which it issues tokens. */
   readonly resources: readonly string[];
+  /** Addresses of web pages, which are the public client `page` and may ask from their origins; registration is off for pages. Default: none. */
+  readonly pages?: readonly string[];
 }
 
 const secret = 'omnibus-secret-of-the-test';
@@ -53,10 +55,12 @@ export class ForeignProvider {
 
   #user = '';
 
-  #make({ user, redirectUris, resources }: ForeignOptions): Provider {
+  #make({ user, redirectUris, resources, pages = [] }: ForeignOptions): Provider {
     this.#user = user;
     const configuration = {
-      clients: [{ client_id: 'omnibus', client_secret: secret, redirect_uris: [...redirectUris], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] }],
+      clients: [{ client_id: 'omnibus', client_secret: secret, redirect_uris: [...redirectUris], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
+        ...(pages.length === 0 ? [] : [{ client_id: 'page', token_endpoint_auth_method: 'none' as const, redirect_uris: [...pages], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code' as const] }])],
+      clientBasedCORS: (_ctx, origin, { clientId }) => clientId === 'page' && pages.some((page) => new URL(page).origin === origin),
       features: {
         devInteractions: { enabled: false }, registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false }, rpInitiatedLogout: { enabled: false },
         resourceIndicators: {

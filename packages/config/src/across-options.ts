@@ -14,6 +14,9 @@ export function checkAcross(config: Options, context: z.RefinementCtx): void {
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.server === undefined && config.auth.issuers.some(isItself)) {
     context.addIssue({ code: 'custom', message: '`publicUrl` is the gateway itself, which makes no tokens: name the authorization server that does, or let the gateway run one (`server`)', path: ['auth', 'issuers'] });
   }
+  if (config.auth !== undefined && config.auth !== 'none' && config.auth.admin?.clientId !== undefined && (config.auth.server !== undefined || config.auth.issuers.length === 0)) {
+    context.addIssue({ code: 'custom', message: `the console signs in ${config.auth.server === undefined ? 'nowhere: name `issuers`' : 'at the gateway itself (`server`), where it registers by itself'}`, path: ['auth', 'admin', 'clientId'] });
+  }
   if (config.auth !== undefined && config.auth !== 'none' && config.auth.server !== undefined) {
     const problem = serverAddressProblem(config.publicUrl, config.auth.issuers.map(({ issuer }) => issuer));
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem, path: ['auth', 'server'] });

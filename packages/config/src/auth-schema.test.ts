@@ -44,6 +44,8 @@ it.each([
   [`${ownServer}clients: [{ id: "söme", redirectUris: ["a:/b"] }] } }`, 'expected letters, digits'],
   [`${ownServer}signIn: { issuer: https://a.example, clientId: a, scopes: [profile] } } }`, 'expected `openid` among the scopes'],
   [`${ownServer}signIn: { issuer: https://github.com, clientId: a } } }`, 'github.com has no OpenID Connect: write `oauth`'],
+  [`${ownServer}}, admin: { clientId: console } }`, 'auth.admin.clientId: the console signs in at the gateway itself'],
+  ['auth: { keys: { file: k }, admin: { clientId: console } }', 'auth.admin.clientId: the console signs in nowhere: name `issuers`'],
   ['tenants: { acme: {} }', 'tenants: unknown option; write `tenants` under a server or profile'],
 ])('a mistake is refused with what to write instead: %s', (text, message) => {
   const loaded = loadConfig({ file: 'omnibus.yaml', text: `${text}\nmcpServers: { a: { url: http://127.0.0.1:4001/mcp } }`, env: {}, readFile: () => '' });

@@ -146,6 +146,8 @@ const adminAccess = z.strictObject({
   tenants: z.record(tenantName, persons).default({}).describe('For each tenant, the callers of it who see at /status the servers of the tenant, and in `omnibus usage` what its callers have used, and nothing else. Groups are those of the tenant. A running gateway follows changes.'),
   metrics: z.enum(['open', 'viewer']).default('open').describe('open: everybody who reaches the admin port may read /metrics. viewer: only callers with a role.'),
   scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('A scope that a token must have at the admin port, so that a client that may use servers may not administer the gateway. false: none, for issuers at which you cannot define scopes.'),
+  clientId: z.string().max(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII, without blanks and quotes' }).optional()
+    .describe('Client id of the console at the first issuer of `auth.issuers`, for *Sign in* where web pages cannot register: a public client with the addresses of the console, such as "https://admin.example.com/", as redirect URIs and as origins that may ask (CORS).'),
 });
 
 const selectors = (most: number) => z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(most)]).transform((said) => [said].flat()).default([]);

@@ -22,6 +22,8 @@ export interface Challenge {
   /** Address of the metadata that name the issuer (RFC 9728). */
   readonly metadata: string;
   readonly scope: string | undefined;
+  /** The client id that this page has at the issuer; undefined where it registers itself. */
+  readonly client: string | undefined;
 }
 
 const base = new URL('./api/v1/', document.baseURI);
@@ -73,8 +75,9 @@ async function renewed(used: string | undefined): Promise<boolean> {
 }
 
 function challengeOf(header: string | null): Challenge | undefined {
-  const metadata = /resource_metadata="([^"]+)"/.exec(header ?? '')?.[1];
-  return metadata === undefined || !URL.canParse(metadata) ? undefined : { metadata, scope: /[\s,]scope="([^"]+)"/.exec(header ?? '')?.[1] };
+  const parameter = (name: string): string | undefined => new RegExp(`[\\s,]${name}="([^"]+)"`).exec(header ?? '')?.[1];
+  const metadata = parameter('resource_metadata');
+  return metadata === undefined || !URL.canParse(metadata) ? undefined : { metadata, scope: parameter('scope'), client: parameter('client_id') };
 }
 
 interface Asked {

@@ -33,7 +33,7 @@ type Members = Readonly<Record<string, unknown>>;
 const place = 'omnibus-sign-in';
 
 /** Leaves the page for the issuer's. @throws {Error} in words for the user, when that is not possible. */
-export async function beginSignIn({ metadata, scope }: Challenge): Promise<void> {
+export async function beginSignIn({ metadata, scope, client: given }: Challenge): Promise<void> {
   const { authorization_servers: servers, resource } = await read(metadata);
   const issuer = Array.isArray(servers) ? textOf(servers[0]) : undefined;
   if (issuer === undefined || !URL.canParse(issuer) || typeof resource !== 'string') throw new Error('The gateway does not say where one signs in: enter a key or a token.');
@@ -42,12 +42,8 @@ export async function beginSignIn({ metadata, scope }: Challenge): Promise<void>
   if (found['issuer'] !== issuer || authorizeUrl === undefined || tokenUrl === undefined || !/^https?:/.test(authorizeUrl)) throw new Error(`${issuer} does not say how one signs in there.`);
   const methods = found['code_challenge_methods_supported'];
   if (!Array.isArray(methods) || !methods.includes('S256')) throw new Error(`${issuer} does not say that it knows PKCE, without which no code is safe.`);
-  if (registerUrl === undefined) throw new Error(`${issuer} registers no clients, so this page cannot send you there: enter a key or a token.`);
   const redirectUri = `${location.origin}${location.pathname}`;
-  const { client_id: client } = await read(registerUrl, JSON.stringify({
-    client_name: 'Omnibus console', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
-  }));
-  if (typeof client !== 'string') throw new Error(`${issuer} has not registered this page.`);
+  const client = given ?? await register(issuer, registerUrl, redirectUri);
   const [verifier, state] = [random(), random()];
   const begun: Begun = { issuer, saysIssuer: found['authorization_response_iss_parameter_supported'] === true, tokenUrl, client, resource, verifier, state, redirectUri, view: location.hash };
   const address = new URL(authorizeUrl);
@@ -57,6 +53,16 @@ export async function beginSignIn({ metadata, scope }: Challenge): Promise<void>
   })) address.searchParams.set(name, value);
   sessionStorage.setItem(place, JSON.stringify(begun));
   location.assign(address);
+}
+
+/** @returns the client id. @throws {Error} in words for the user. */
+async function register(issuer: string, registerUrl: string | undefined, redirectUri: string): Promise<string> {
+  if (registerUrl === undefined) throw new Error(`${issuer} registers no clients. Somebody who looks after the gateway can register this page there, and write its client id as auth.admin.clientId; or enter a key or a token.`);
+  const { client_id: client } = await read(registerUrl, JSON.stringify({
+    client_name: 'Omnibus console', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
+  }));
+  if (typeof client !== 'string') throw new Error(`${issuer} has not registered this page.`);
+  return client;
 }
 
 /**
@@ -103,12 +109,8 @@ function requestToken({ tokenUrl, client, resource }: Begun, grant: Readonly<Rec
 async function metadataOf(issuer: string): Promise<Members> {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  try {
-    return await read(`${origin}/.well-known/oauth-authorization-server${path}`);
-  } catch (error) {
-    if (error instanceof Refused) return read(`${origin}${path}/.well-known/openid-configuration`);
-    throw error;
-  }
+  // Where there is nothing, an issuer may answer without the headers that let a page see that.
+  return read(`${origin}/.well-known/oauth-authorization-server${path}`).catch(() => read(`${origin}${path}/.well-known/openid-configuration`));
 }
 
 /** Somebody has answered that he does not do what was asked for. */
@@ -122,7 +124,7 @@ async function read(address: string, body?: string | URLSearchParams): Promise<M
     answer = await fetch(address, { credentials: 'omit', redirect: 'error', headers: { accept: 'application/json', ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}) }, ...(body === undefined ? {} : { method: 'POST', body }) });
   } catch {
     // The browser does not tell a page why.
-    throw new Error(`${host} does not answer this page. If the gateway is there: does it run, and is ${location.origin} one of security.allowedOrigins? Another issuer may not let web pages register and ask it (CORS): then enter a key or a token.`);
+    throw new Error(`${host} does not answer this page. If the gateway is there: does it run, and is ${location.origin} one of security.allowedOrigins? Another issuer may not let this page register and ask it (CORS): that is set where its client is registered there (auth.admin.clientId). Else enter a key or a token.`);
   }
   const said = await answer.json().catch(() => ({})) as Members;
   const words = `${host} answers HTTP ${answer.status}: ${textOf(said['error_description']) ?? textOf(said['error']) ?? 'it does not say why'}`;

@@ -108,12 +108,14 @@ export class AdminAccess {
   #stranger({ reason, message }: Pick<GatewayFault, 'reason' | 'message'>): AdminAnswer {
     const { publicUrl, auth } = this.#options.config();
     const status = reason === 'auth.unavailable' ? 503 : reason === 'auth.scope' || reason === 'auth.endpoint' ? 403 : reason === 'auth.query' ? 400 : 401;
-    const scope = this.#rules()?.scope ?? false;
+    const { scope = false, clientId } = this.#rules() ?? {};
     // A token needs the scopes of every token too.
     const scopes = scope === false ? [] : [...new Set([...(auth === undefined || auth === 'none' ? [] : auth.scopes), scope])];
     const challenge = bearerChallenge({ reason, message }, [
       publicUrl === undefined || this.#tokenIssuers.size === 0 ? ['realm', 'omnibus admin'] : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
       ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
+      // For the console; others pass over a parameter that they do not know (RFC 6750, 3).
+      ...(clientId === undefined ? [] : [['client_id', clientId] as const]),
     ]);
     const text = reason === 'auth.required' ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is' : message;
     return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': challenge } : {} };
