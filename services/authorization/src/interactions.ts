@@ -7,7 +7,7 @@ import { NotAllowed, readForm, Unwanted } from './form.ts';
 import { consentPage, sendPage, signInPage, wordsPage } from './pages.ts';
 import { answerPlace } from './registration.ts';
 import type { Exchange, SiteOptions } from './site.ts';
-import { SignInProblem } from './sign-in-failure.ts';
+import { SignInProblem, SignInRefused } from './sign-in-failure.ts';
 import { maxPasswordCharacters } from './users.ts';
 
 type Details = Awaited<ReturnType<Provider['interactionDetails']>>;
@@ -114,7 +114,7 @@ export class Interactions {
   }
 
   async #federated(exchange: Exchange, details: Details, query: URLSearchParams): Promise<void> {
-    const { upstream, people } = this.#options;
+    const { upstream, people, provider } = this.#options;
     const { response, address } = exchange;
     const { uid, prompt, params } = details;
     // With a state that was given to another person, this browser would be signed in as that person.
@@ -126,16 +126,24 @@ export class Interactions {
       this.#options.records.signedIn({ way: 'provider', outcome: 'ok', subject: person.subject, client: String(params['client_id']), address });
       await this.#goOn(exchange, details, { accountId: person.subject });
     } catch (error) {
-      this.#refuse(response, error, address);
+      if (!(error instanceof SignInRefused)) return this.#refuse(response, error, address);
+      this.#note(error, address);
+      // Who can sign in here, too, is asked where; else the program that waits is told that its user has refused.
+      if (this.#options.users() !== undefined) return this.#showSignIn(exchange, details, 403, '', `You are not signed in: ${error.message}.`);
+      await provider().interactionFinished(exchange.request, response, { error: 'access_denied', error_description: error.message }, { mergeWithLastSubmission: false });
     }
+  }
+
+  #note(problem: SignInProblem, address: string): void {
+    this.#options.metrics.callers.signedIn('provider', 'refused');
+    this.#options.records.signedIn({ way: 'provider', outcome: 'denied', address, reason: 'refused' });
+    this.#options.log.warn({ problem: problem.message, cause: String(problem.cause) }, 'a sign-in at the OpenID provider has failed');
   }
 
   /** @throws {Error} any error that is not a failed sign-in at the provider. */
   #refuse(response: Exchange['response'], error: unknown, address: string): void {
     if (!(error instanceof SignInProblem)) throw error;
-    this.#options.metrics.callers.signedIn('provider', 'refused');
-    this.#options.records.signedIn({ way: 'provider', outcome: 'denied', address, reason: 'refused' });
-    this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-in at the OpenID provider has failed');
+    this.#note(error, address);
     sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
   }
 

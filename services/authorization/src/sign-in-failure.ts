@@ -4,6 +4,9 @@ import type * as library from 'openid-client';
 /** A failed sign-in, in words that the user may read. */
 export class SignInProblem extends Error {}
 
+/** The user did not want to sign in, or the provider did not let him (RFC 6749, 4.1.2.1: `access_denied`). */
+export class SignInRefused extends SignInProblem {}
+
 /** Error codes are of these characters (RFC 6749, 4.1.2.1 and 5.2). */
 const errorCode = /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/;
 
@@ -20,14 +23,20 @@ const meanings: Readonly<Record<string, string>> = {
 };
 const claimCodes = new Set(['OAUTH_JWT_CLAIM_COMPARISON_FAILED', 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED']);
 
+/** Whether the provider's answer is that the user has refused. */
+export function isRefusal({ AuthorizationResponseError }: typeof library, error: unknown): boolean {
+  return error instanceof AuthorizationResponseError && error.error === 'access_denied';
+}
+
 /**
  * The reason for a failed sign-in, for its user and the operator's log.
- * @param library that made the requests to the provider.
+ * @param client the library that made the requests to the provider.
  * @param error that it threw while it read the provider's metadata or redeemed its answer.
  * @param host of the provider.
  */
-export function signInFailure({ AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError, ClientError }: typeof library, error: unknown, host: string): string {
-  if (error instanceof AuthorizationResponseError) return error.error === 'access_denied' ? `the sign-in was refused or broken off at ${host}` : `${host} did not let the sign-in through: ${said(error.error)}`;
+export function signInFailure(client: typeof library, error: unknown, host: string): string {
+  const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError, ClientError } = client;
+  if (error instanceof AuthorizationResponseError) return isRefusal(client, error) ? `the sign-in was refused or broken off at ${host}` : `${host} did not let the sign-in through: ${said(error.error)}`;
   if (error instanceof ResponseBodyError) return `${host} gives no tokens for the sign-in: ${said(error.error)} (HTTP ${error.status})`;
   if (error instanceof WWWAuthenticateChallengeError) return `${host} does not accept the gateway as its client (HTTP ${error.status})`;
   if (error instanceof ClientError) {

@@ -183,7 +183,6 @@ it.each([
   ['the gateway is not accepted as a client', { status: 401, answer: { error: 'invalid_client' } }, undefined, 'gives no tokens for the sign-in: invalid_client (HTTP 401)'],
   ['the provider fails', { status: 503, answer: {} }, undefined, 'answers HTTP 503'],
   ['there is no ID token', { status: 200, answer: { access_token: 'at', token_type: 'bearer' } }, undefined, 'OAUTH_INVALID_RESPONSE'],
-  ['the user refuses', undefined, { error: 'access_denied', error_description: 'a secret text' }, 'the sign-in was refused or broken off at'],
   ['the provider refuses', undefined, { error: 'temporarily_unavailable' }, 'did not let the sign-in through: temporarily_unavailable'],
 ])('a sign-in that fails since %s is explained, in no words of the provider', async (_why, refusal, error, words) => {
   Object.assign(provider, { refusal, error });
@@ -191,6 +190,13 @@ it.each([
   expect(text).toContain(words);
   expect(text).toContain(new URL(provider.issuer).host);
   expect(text).not.toContain('a secret text');
+});
+
+it('whoever refuses at the provider goes back to the program, which is told so in no words of the provider', async () => {
+  provider.error = { error: 'access_denied', error_description: 'a secret text' };
+  const { href, searchParams } = (await new Browser().begin()).url;
+  expect(href).toMatch(back);
+  expect(Object.fromEntries(searchParams)).toMatchObject({ error: 'access_denied', error_description: `the sign-in was refused or broken off at ${new URL(provider.issuer).host}`, iss: url });
 });
 
 it('a sign-in with the ID token of somebody else\'s client names the claim that is wrong', async () => {

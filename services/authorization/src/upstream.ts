@@ -8,7 +8,7 @@ import type { JsonObject } from '@omnibus/protocol';
 import { NotSignedIn, userOf, type OAuthProvider } from './oauth-user.ts';
 import { isSameSession, type People, type Person, type UpstreamSession } from './people.ts';
 import type { Secrets } from './secrets.ts';
-import { signInFailure, SignInProblem } from './sign-in-failure.ts';
+import { isRefusal, signInFailure, SignInProblem, SignInRefused } from './sign-in-failure.ts';
 import { userIn, type UserClaims } from './upstream-user.ts';
 
 export interface SignInOptions extends UserClaims {
@@ -97,7 +97,7 @@ export class Upstream {
     try {
       tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
     } catch (error) {
-      throw new SignInProblem(signInFailure(client, error, this.host), { cause: error });
+      throw new (isRefusal(client, error) ? SignInRefused : SignInProblem)(signInFailure(client, error, this.host), { cause: error });
     }
     const now = Date.now();
     if (oauth !== undefined) {
