@@ -1,6 +1,7 @@
 /** Questions to a gateway and to the issuer that it names, and their failures in words for the user. */
 import type * as oidc from 'openid-client';
 import type { Configuration, DiscoveryRequestOptions } from 'openid-client';
+import { isLoopback } from '@omnibus/config';
 import type { Exit } from '../exit-codes.ts';
 import { CommandProblem } from '../outcome.ts';
 
@@ -42,7 +43,7 @@ export async function discoveryOptions(client: typeof oidc, issuer: string): Pro
 /** Whether an address is one of this machine over http://. */
 export function isHere(address: string): boolean {
   const { protocol, hostname } = new URL(address);
-  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  return protocol === 'http:' && isLoopback(hostname);
 }
 
 interface Failure extends Error {
