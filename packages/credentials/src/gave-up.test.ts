@@ -1,6 +1,6 @@
 /** Tokens that a server refuses twice: what was only found for the repetition can still be refreshed, and what was just obtained for it is useless. */
 import { expect, it } from 'vitest';
-import { ground, invalid } from './user-under-test.ts';
+import { ground, invalid, url } from './user-under-test.ts';
 
 it('a token that was found for the repetition of a request is refreshed when it is refused too, and nobody signs in', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
@@ -21,6 +21,16 @@ it('so is one that another process has refreshed, which the server refuses by no
   expect(await one.gaveUp(await one.ask(), invalid)).toBe(true);
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-2' });
   expect(strict.asked).toEqual(['refresh-0', 'refresh-1']);
+});
+
+it('one that another process has replaced meanwhile is no reason to give up: there is a newer one', async () => {
+  const { strict, at, replica } = await ground(Date.now() + 3_600_000);
+  const [one, other] = [at(url), replica()];
+  expect(await one.refused({}, invalid)).toBe(true);
+  const found = await one.ask();
+  expect(await other.refused(await other.ask(), invalid)).toBe(true);
+  expect(await one.gaveUp(found, invalid)).toBe(true);
+  expect([await one.ask(), strict.asked]).toEqual([{ authorization: 'Bearer access-1' }, ['refresh-0']]);
 });
 
 it('one that was obtained for the repetition is useless when it is refused: its user signs in again', async () => {

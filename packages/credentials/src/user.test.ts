@@ -96,6 +96,34 @@ it('a request that begins during a refresh does not bring back the token before'
   expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
 
+it('a change that is noticed at the very moment a refresh ends does not bring back the token before', async () => {
+  for (let hops = 0; hops < 24; hops += 1) {
+    const { strict, store, at } = await ground(Date.now() + 3_600_000);
+    const one = at(url);
+    const sent = await one.ask();
+    const read = Promise.withResolvers<void>();
+    let noticed: Promise<unknown> | undefined;
+    strict.meanwhile = async () => {
+      store.held = read.promise;
+      noticed = one.changed();
+      await setImmediate();
+      store.held = undefined;
+      const update = store.update.bind(store);
+      // The answers of the store to both arrive in one turn.
+      store.update = async (...args) => {
+        const revision = await update(...args);
+        let last = Promise.resolve();
+        for (let hop = 0; hop < hops; hop += 1) last = last.then(() => undefined);
+        void last.then(read.resolve);
+        return revision;
+      };
+    };
+    expect(await one.refused(sent, invalid)).toBe(true);
+    await noticed;
+    expect([hops, one.current]).toEqual([hops, { authorization: 'Bearer access-1' }]);
+  }
+});
+
 it('who has revoked what he allowed is shown as nobody, and asked to sign in again', async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.isRevoked = true;

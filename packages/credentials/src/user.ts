@@ -94,22 +94,23 @@ export class UserTokens implements HeaderSource {
    */
   async changed(): Promise<'new' | 'gone' | 'same'> {
     this.#changes.note();
-    const kept = await this.#kept().catch((error: unknown) => {
+    return this.#newest((kept) => {
+      const tokens = kept?.value.tokens;
+      const shown = this.#held?.headers['authorization'];
+      if (kept === undefined || tokens === undefined) {
+        if (shown !== undefined) this.#held = undefined;
+        return shown === undefined ? 'same' : 'gone';
+      }
+      if (shown === authorizationOf(tokens)) return 'same';
+      this.#lacking = undefined;
+      const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
+      this.#wanted = undefined;
+      this.#hold(kept.value);
+      return wasMissing ? 'new' : 'same';
+    }).catch((error: unknown) => {
       if (this.#held !== undefined) this.#held = { ...this.#held, until: 0 };
       throw error;
     });
-    const tokens = kept?.value.tokens;
-    const shown = this.#held?.headers['authorization'];
-    if (kept === undefined || tokens === undefined) {
-      if (shown !== undefined) this.#held = undefined;
-      return shown === undefined ? 'same' : 'gone';
-    }
-    if (shown === authorizationOf(tokens)) return 'same';
-    this.#lacking = undefined;
-    const wasMissing = this.#wanted !== undefined || this.#held?.headers === nobody;
-    this.#wanted = undefined;
-    this.#hold(kept.value);
-    return wasMissing ? 'new' : 'same';
   }
 
   ask(): Promise<SentHeaders> {
@@ -124,7 +125,11 @@ export class UserTokens implements HeaderSource {
   async refused(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     const { current } = this;
     if (current !== undefined && current['authorization'] !== sent['authorization']) return true;
-    const kept = await this.#kept();
+    return this.#newest((kept) => this.#replace(kept, sent, challenge));
+  }
+
+  /** Gets other tokens than those that were sent. @returns false where there are none. */
+  async #replace(kept: Kept<Connection> | undefined, sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     const tokens = kept?.value.tokens;
     if (kept === undefined || tokens === undefined) return this.#want(challenge);
     if (sent['authorization'] !== authorizationOf(tokens)) {
@@ -148,12 +153,14 @@ export class UserTokens implements HeaderSource {
 
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
     if (challenge.error === 'insufficient_scope') return false;
-    const kept = await this.#kept();
-    const tokens = kept?.value.tokens;
-    if (kept === undefined || tokens === undefined || sent['authorization'] !== authorizationOf(tokens)) return false;
-    if (tokens.accessToken !== this.#renewed) return this.refused(sent, challenge);
-    if (await this.#forget(kept)) this.#want(challenge);
-    return false;
+    return this.#newest(async (kept) => {
+      const tokens = kept?.value.tokens;
+      if (kept === undefined || tokens === undefined) return false;
+      // What was found for the repetition may have been replaced by somebody else since.
+      if (sent['authorization'] !== authorizationOf(tokens) || tokens.accessToken !== this.#renewed) return this.#replace(kept, sent, challenge);
+      if (await this.#forget(kept)) this.#want(challenge);
+      return false;
+    });
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
@@ -178,27 +185,28 @@ export class UserTokens implements HeaderSource {
     return false;
   }
 
-  /** Reads the record, and once more where it has changed meanwhile: what is held follows from the newest one. */
-  async #kept(): Promise<Kept<Connection> | undefined> {
+  /** Reads the record, and once more where it has changed meanwhile. @param use is called in the same turn, so that nothing newer can be held before it begins. */
+  async #newest<Result>(use: (kept: Kept<Connection> | undefined) => Result | Promise<Result>): Promise<Result> {
     const { vault, place, url } = this.#options;
     for (;;) {
       const changes = this.#changes.count;
       const kept = connectionAt(await vault.get<Connection>(place), url);
-      if (changes === this.#changes.count) return kept;
+      if (changes === this.#changes.count) return use(kept);
     }
   }
 
-  async #find(): Promise<SentHeaders> {
-    const kept = await this.#kept();
-    const tokens = kept?.value.tokens;
-    if (kept === undefined || tokens === undefined) {
-      this.#held = { headers: nobody, until: Infinity };
-      return nobody;
-    }
-    if (tokens.refreshToken === undefined || isGood(tokens)) return this.#hold(kept.value);
-    return this.#refresh(tokens.accessToken).catch((error: unknown) => {
-      if (isExpired(tokens)) throw error;
-      return this.#hold(kept.value);
+  #find(): Promise<SentHeaders> {
+    return this.#newest((kept) => {
+      const tokens = kept?.value.tokens;
+      if (kept === undefined || tokens === undefined) {
+        this.#held = { headers: nobody, until: Infinity };
+        return nobody;
+      }
+      if (tokens.refreshToken === undefined || isGood(tokens)) return this.#hold(kept.value);
+      return this.#refresh(tokens.accessToken).catch((error: unknown) => {
+        if (isExpired(tokens)) throw error;
+        return this.current ?? this.#hold(kept.value);
+      });
     });
   }
 
@@ -224,12 +232,16 @@ export class UserTokens implements HeaderSource {
     let isMoved = false;
     for (;;) {
       const changes = this.#changes.count;
-      const kept = await this.#kept();
-      if (kept?.value.tokens === undefined) break;
+      let others: SentHeaders | undefined;
+      const kept = await this.#newest((read) => {
+        if (read?.value.tokens !== undefined && read.value.tokens.accessToken !== refused) others = this.#hold(read.value);
+        return read;
+      });
+      if (others !== undefined) return others;
+      const refreshToken = kept?.value.tokens?.refreshToken;
+      if (kept === undefined || refreshToken === undefined) break;
       const { value, revision } = kept;
-      const { tokens, refreshing, issuer, server, client, resource, proofKey } = value;
-      if (tokens?.accessToken !== refused) return this.#hold(value);
-      if (tokens?.refreshToken === undefined) break;
+      const { refreshing, issuer, server, client, resource, proofKey } = value;
       const leftMs = refreshing === undefined || refreshing.by === by ? 0 : this.#leases.leftMs(refreshing, revision);
       if (leftMs > 0) {
         // A change since the record was read may be the one that is waited for.
@@ -242,9 +254,9 @@ export class UserTokens implements HeaderSource {
       if (leased === undefined) continue;
       const identity = asConfigured(this.#options.client, client);
       try {
-        const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: tokens.refreshToken, resource }, prover: this.#noteKey(proofKey) });
+        const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: refreshToken, resource }, prover: this.#noteKey(proofKey) });
         this.#renewed = given.accessToken;
-        const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? tokens.refreshToken }, refreshing: undefined };
+        const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? refreshToken }, refreshing: undefined };
         const storing = storeRefreshed({ vault, place, fresh, leased, by });
         storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
         // While the store cannot be reached they are used all the same.
@@ -270,7 +282,7 @@ export class UserTokens implements HeaderSource {
           throw problem;
         }
         // Another process that used the refresh token first has written its new tokens.
-        const now = await this.#kept();
+        const now = await this.#newest((read) => read);
         if (now?.revision === leased) await this.#forget(now);
         this.#changes.note();
       }
