@@ -172,7 +172,7 @@ it('the file is followed: a revoked key proves nobody from then on, and who has 
   const revoked = vi.fn();
   known.onRevoked(revoked);
   await write([{ ...ann.record, revoked: new Date().toISOString() }, bob.record]);
-  await expect.poll(() => revoked, { timeout: 10_000 }).toHaveBeenCalled();
+  await expect.poll(() => revoked).toHaveBeenCalled();
   expect(ask(`Bearer ${ann.key}`)).toBe('auth.invalid');
   expect([known.current(facts), known.current(ask(`Bearer ${bob.key}`) as Facts)?.subject]).toEqual([undefined, 'bob']);
 });
@@ -186,10 +186,10 @@ it.each([['tools', { tools: ['git/get'] }], ['endpoints', { endpoints: ['git'] }
     changed += 1;
   });
   await write([{ ...record, note: 'of ann', groups: ['other'] }]);
-  await expect.poll(() => changed, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => changed).toBe(1);
   expect(known.current(facts)?.groups).toEqual(['other']);
   await write([{ ...record, ...changes }]);
-  await expect.poll(() => changed, { timeout: 10_000 }).toBe(2);
+  await expect.poll(() => changed).toBe(2);
   expect(known.current(facts)).toBeUndefined();
 });
 
@@ -197,17 +197,17 @@ it('a file that is gone is said, and the keys from before stay', async () => {
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
   await rm(file);
-  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('is not there');
+  await expect.poll(() => warnings.join()).toContain('is not there');
   expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
   await write([]);
-  await expect.poll(() => ask(`Bearer ${key}`), { timeout: 10_000 }).toBe('auth.invalid');
+  await expect.poll(() => ask(`Bearer ${key}`)).toBe('auth.invalid');
 });
 
 it('a file that cannot be used is said, and the keys from before stay', async () => {
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
   await writeFile(file, 'keys: [{ id: a }]\n');
-  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('keys.0.hash');
+  await expect.poll(() => warnings.join()).toContain('keys.0.hash');
   expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
 });
 
@@ -215,17 +215,17 @@ it('a file that is empty is being written, and the keys from before stay; one th
   const { key, record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
   await writeFile(file, '');
-  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('is empty');
+  await expect.poll(() => warnings.join()).toContain('is empty');
   expect(ask(`Bearer ${key}`)).toMatchObject({ subject: 'ann' });
   await writeFile(file, 'keys:\n');
-  await expect.poll(() => ask(`Bearer ${key}`), { timeout: 10_000 }).toBe('auth.invalid');
+  await expect.poll(() => ask(`Bearer ${key}`)).toBe('auth.invalid');
 });
 
 it('what is said of a file that is no YAML repeats nothing of it', async () => {
   const { record } = newKey({ subject: 'ann', groups: [] });
   await open(record);
   await writeFile(file, formatKeys([record]).replace('hash: ', 'hash: "'));
-  await expect.poll(() => warnings.join(), { timeout: 10_000 }).toContain('it is no YAML');
+  await expect.poll(() => warnings.join()).toContain('it is no YAML');
   expect(warnings.join()).not.toContain(record.hash);
   await expect(Authenticator.open({ ...none, keysFile: file, warn: () => undefined })).rejects.toThrow(/it is no YAML: line \d+, column \d+/);
 });

@@ -20,7 +20,7 @@ it('a file that is made, changed or removed is noticed', async () => {
   const { file, seen } = await follow('keys.yaml');
   for (const [index, change] of [() => writeFile(file, 'a'), () => writeFile(file, 'b'), () => rm(file)].entries()) {
     await change();
-    await expect.poll(() => seen, { timeout: 10_000 }).toHaveLength(index + 1);
+    await expect.poll(() => seen).toHaveLength(index + 1);
   }
   expect(new Set(seen)).toEqual(new Set(['changed']));
 });

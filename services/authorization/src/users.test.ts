@@ -19,18 +19,18 @@ it('a user is known by his password alone, and none any more when he leaves the 
   expect(await users.verify('ann', 'correct horse battery')).toMatchObject({ name: 'ann', groups: ['team'] });
   expect(await Promise.all([users.verify('ann', 'wrong'), users.verify('nobody', 'correct horse battery'), users.verify('ann', '')])).toEqual([undefined, undefined, undefined]);
   await writeFile(file, 'users: [{ name: ann, password: plain }]');
-  await expect.poll(() => rejected.length, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => rejected.length).toBe(1);
   expect(users.find('ann')).toBeDefined();
   await writeFile(file, formatUsers([record]));
-  await expect.poll(() => left, { timeout: 10_000 }).toEqual(['bob']);
+  await expect.poll(() => left).toEqual(['bob']);
   await rm(file);
-  await expect.poll(() => rejected.at(-1), { timeout: 10_000 }).toContain('does not exist');
+  await expect.poll(() => rejected.at(-1)).toContain('does not exist');
   expect(users.find('ann')).toBeDefined();
   await writeFile(file, '');
-  await expect.poll(() => rejected.at(-1), { timeout: 10_000 }).toContain('is empty');
+  await expect.poll(() => rejected.at(-1)).toContain('is empty');
   expect([users.find('ann') !== undefined, left]).toEqual([true, ['bob']]);
   await writeFile(file, 'users:\n');
-  await expect.poll(() => left, { timeout: 10_000 }).toEqual(['bob', 'ann']);
+  await expect.poll(() => left).toEqual(['bob', 'ann']);
 });
 
 it('a file names each user once, with a digest', async () => {

@@ -42,9 +42,9 @@ async function writeThrough(sink: Sink, setDown: (isDown: boolean) => void): Pro
   setDown(true);
   const { trail, counted } = trailUnderTest([{ sink, isOptional: false }]);
   for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
-  await expect.poll(() => counted.failed, { timeout: 5_000 }).toBe(1);
+  await expect.poll(() => counted.failed).toBe(1);
   setDown(false);
-  await expect.poll(() => counted.recovered, { timeout: 10_000 }).toBe(1);
+  await expect.poll(() => counted.recovered).toBe(1);
   await trail.close();
   expect(counted.dropped).toBe(0);
 }

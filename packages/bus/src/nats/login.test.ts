@@ -91,7 +91,7 @@ describe('a NATS that wants to know who we are', () => {
     await server.start(settings(after.getPublicKey()));
     // Refused as long as the old key is shown, but not given up.
     await writeFile(nkeyFile, after.getSeed());
-    await expect.poll(() => bus.connected && bus.reconnects > 0, { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => bus.connected && bus.reconnects > 0).toBe(true);
     await expect(bus.roundTrip()).resolves.toBeGreaterThan(0);
     await bus.drain();
   });

@@ -40,9 +40,9 @@ it('a first list that is met by silence is said, read again with growing pauses,
   await using it = await AdapterUnderTest.start({ says: ({ method }) => (isSilent && method === 'tools/list' ? 'silence' : undefined) }, { connectTimeout: '300ms' });
   await it.adapter.firstAttempt;
   expect(it.record).toMatchObject({ status: 'up', problem: expect.stringContaining('tools/list') as string, lists: { tools: [] } });
-  await expect.poll(() => it.count('tools/list'), { timeout: 5_000 }).toBeGreaterThan(1);
+  await expect.poll(() => it.count('tools/list')).toBeGreaterThan(1);
   isSilent = false;
-  await expect.poll(() => it.tools, { timeout: 10_000 }).toEqual(['act']);
+  await expect.poll(() => it.tools).toEqual(['act']);
   expect(it.record).not.toHaveProperty('problem');
 });
 
@@ -104,15 +104,15 @@ it('a server taken for an older one that refuses initialize and names the newest
   await it.adapter.firstAttempt;
   isNew = true;
   it.control({ kind: 'log-level', session: 'somebody' as SessionKey, level: 'debug' });
-  await expect.poll(() => it.record.revision, { timeout: 5_000 }).toBe('2026-07-28');
+  await expect.poll(() => it.record.revision).toBe('2026-07-28');
 });
 it('a list that is not answered holds up no other: the tools are there while the resources are waited for', async () => {
   await using it = await AdapterUnderTest.start({
     capabilities: { tools: {}, resources: {} },
     says: ({ method }) => (method === 'resources/list' ? 'silence' : undefined),
   }, { connectTimeout: '20s' });
-  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['act']);
-  await expect.poll(() => it.record.problem, { timeout: 5_000 }).toContain('resources/list');
+  await expect.poll(() => it.tools).toEqual(['act']);
+  await expect.poll(() => it.record.problem).toContain('resources/list');
   expect(it.record.status).toBe('up');
 });
 
@@ -129,6 +129,6 @@ it('a list whose second page fails is read again until it is whole', { timeout: 
   expect(it.tools).toEqual(['one']);
   expect(it.record.problem).toContain('still loading');
   isBroken = false;
-  await expect.poll(() => it.tools, { timeout: 10_000 }).toEqual(['one', 'two']);
+  await expect.poll(() => it.tools).toEqual(['one', 'two']);
   expect(it.record).not.toHaveProperty('problem');
 });

@@ -24,7 +24,7 @@ it('what a server announced while its stream was cut is found when the stream st
   expect(it.count('tools/list')).toBe(1);
   tools = [...tools, toolNamed('late')];
   streams[0]?.end();
-  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['act', 'late']);
+  await expect.poll(() => it.tools).toEqual(['act', 'late']);
 });
 
 it('what a server announced before its stream could be opened is found when it can', async () => {
@@ -61,7 +61,7 @@ it('over HTTP+SSE, what was announced while the one stream was gone is found ove
   expect(it.tools).toEqual(['act']);
   tools = [...tools, toolNamed('late')];
   streams[0]?.end();
-  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['act', 'late']);
+  await expect.poll(() => it.tools).toEqual(['act', 'late']);
 });
 
 it('a stream that ends as soon as it stands makes no storm of lists', async () => {
@@ -99,10 +99,10 @@ it('a server that announces nothing is read now and then while somebody uses it,
   const written = it.records.values.length;
   it.wheel.schedule(400, () => it.control({ kind: 'wanted' }));
   await it.heard.untilSome(({ method }) => method === 'tools/list');
-  await expect.poll(() => it.count('tools/list'), { timeout: 5_000 }).toBeGreaterThan(3);
+  await expect.poll(() => it.count('tools/list')).toBeGreaterThan(3);
   expect(it.records.values.length).toBe(written);
   tools = [toolNamed('new')];
-  await expect.poll(() => it.tools, { timeout: 5_000 }).toEqual(['new']);
+  await expect.poll(() => it.tools).toEqual(['new']);
   expect(it.records.values.length).toBe(written + 1);
 });
 

@@ -23,7 +23,7 @@ it('each resource that sessions listen to is said to be updated once, after the 
   for (const uri of [one, two]) expect(await it.call(newRequestKey(), 'resources/subscribe', { uri })).toEqual({ kind: 'result', result: {} });
   expect(updated(it)).toEqual([]);
   streams[0]?.end();
-  await expect.poll(() => updated(it), { timeout: 5_000 }).toEqual([one, two]);
+  await expect.poll(() => updated(it)).toEqual([one, two]);
 });
 
 it('after the server has lost its session, updates are said once the server was told again what to tell of, and not before', async () => {
@@ -46,13 +46,13 @@ it('after the server has lost its session, updates are said once the server was 
   for (const uri of [one, two]) await it.call(newRequestKey(), 'resources/subscribe', { uri });
   isForgotten = true;
   await it.call(newRequestKey(), 'tools/call', { name: 'act' });
-  await expect.poll(() => again.map(({ uri }) => uri), { timeout: 5_000 }).toEqual([one, two]);
+  await expect.poll(() => again.map(({ uri }) => uri)).toEqual([one, two]);
   // Whoever reads now may read what changes before the server listens to it again.
   expect(updated(it)).toEqual([]);
   again.find(({ uri }) => uri === two)?.take();
-  await expect.poll(() => updated(it), { timeout: 5_000 }).toEqual([two]);
+  await expect.poll(() => updated(it)).toEqual([two]);
   again.find(({ uri }) => uri === one)?.take();
-  await expect.poll(() => updated(it), { timeout: 5_000 }).toEqual([two, one]);
+  await expect.poll(() => updated(it)).toEqual([two, one]);
 });
 
 it('a subscription that the server does not take again at once is asked for once more', async () => {
@@ -74,6 +74,6 @@ it('a subscription that the server does not take again at once is asked for once
   await it.call(newRequestKey(), 'resources/subscribe', { uri: one });
   isForgotten = true;
   await it.call(newRequestKey(), 'tools/call', { name: 'act' });
-  await expect.poll(() => it.count('resources/subscribe'), { timeout: 10_000 }).toBe(3);
-  await expect.poll(() => updated(it), { timeout: 5_000 }).toEqual([one]);
+  await expect.poll(() => it.count('resources/subscribe')).toBe(3);
+  await expect.poll(() => updated(it)).toEqual([one]);
 });

@@ -14,7 +14,8 @@ export interface OpenRequest {
 
 export class OpenRequests {
   readonly #bus: Bus;
-  #open: readonly OpenRequest[] = [];
+  /** Removing makes a new list, so that whoever goes through this one may end its requests. */
+  #open: OpenRequest[] = [];
 
   constructor(bus: Bus) {
     this.#bus = bus;
@@ -25,7 +26,7 @@ export class OpenRequests {
   }
 
   add(request: OpenRequest): void {
-    this.#open = [...this.#open, request];
+    this.#open.push(request);
   }
 
   /** Forgets one that was answered. */

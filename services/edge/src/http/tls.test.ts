@@ -99,10 +99,10 @@ describe('TLS', () => {
     await using test = await EdgeUnderTest.start('', { tls: { certFile, keyFile, clients: undefined } });
     const first = await shown(test);
     await write(await authority.issue(forLoopback));
-    await expect.poll(() => shown(test), { timeout: 5_000 }).not.toBe(first);
+    await expect.poll(() => shown(test)).not.toBe(first);
     const second = await shown(test);
     await writeFile(keyFile, server.key);
-    await expect.poll(() => test.metrics.text(), { timeout: 5_000 }).toContain('omnibus_tls_reloads_refused_total 1');
+    await expect.poll(() => test.metrics.text()).toContain('omnibus_tls_reloads_refused_total 1');
     expect(await shown(test)).toBe(second);
     await test.serveStateless();
     expect((await ask(test)).status).toBe(200);
@@ -195,7 +195,7 @@ describe('a client certificate', () => {
     const former = await open(old);
     // Both are trusted for a while: nobody is cut off.
     await writeFile(caFile, `${await clients.ca()}${await next.ca()}`);
-    await expect.poll(async () => (await ask(test, { cert: fresh.cert, key: fresh.key })).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await ask(test, { cert: fresh.cert, key: fresh.key })).status).toBe(200);
     const latter = await open(fresh);
     expect(former.socket.readyState).toBe(WebSocket.OPEN);
     await copyFile(next.caFile, caFile);
