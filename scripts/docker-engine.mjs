@@ -23,7 +23,20 @@ export async function startDockerEngine(provide) {
   const host = `unix://${join(folder, 'docker.sock')}`;
   const env = { DOCKER_HOST: host };
   const log = join(folder, 'log');
-  const daemon = spawn('dockerd', ['--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid'), '--host', host], { stdio: ['ignore', 'ignore', openSync(log, 'w')] });
+  const daemon = spawn(
+    'dockerd',
+    [
+      '--data-root',
+      join(folder, 'data'),
+      '--exec-root',
+      join(folder, 'exec'),
+      '--pidfile',
+      join(folder, 'pid'),
+      '--host',
+      host,
+    ],
+    { stdio: ['ignore', 'ignore', openSync(log, 'w')] },
+  );
   const ended = new Promise((resolve) => {
     daemon.once('exit', resolve);
     daemon.once('error', resolve);
@@ -34,7 +47,10 @@ export async function startDockerEngine(provide) {
     await Promise.race([ended, pause(stopMs, undefined, { ref: false })]);
     if (isRunning()) daemon.kill('SIGKILL');
     // The engine leaves mounts behind, and a folder with a mount in it cannot be removed.
-    const mounts = readFileSync('/proc/mounts', 'utf8').split('\n').map((line) => line.split(' ')[1]).filter((path) => path?.startsWith(`${folder}/`));
+    const mounts = readFileSync('/proc/mounts', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' ')[1])
+      .filter((path) => path?.startsWith(`${folder}/`));
     for (const path of mounts.toReversed()) spawnSync('umount', ['--lazy', path]);
     rmSync(folder, { recursive: true, force: true });
   };
@@ -42,11 +58,19 @@ export async function startDockerEngine(provide) {
     if (answers(env)) return { env, stop };
     await pause(200);
   }
-  console.error(`omnibus: no Docker engine could be started, so what needs one is not run: ${readFileSync(log, 'utf8').trim().split('\n').at(-1)}`);
+  console.error(
+    `omnibus: no Docker engine could be started, so what needs one is not run: ${readFileSync(log, 'utf8').trim().split('\n').at(-1)}`,
+  );
   await stop();
   return undefined;
 }
 
 function answers(env) {
-  return spawnSync('docker', ['info', '--format', '{{.ServerVersion}}'], { env: { ...process.env, ...env }, stdio: 'ignore', timeout: 5_000 }).status === 0;
+  return (
+    spawnSync('docker', ['info', '--format', '{{.ServerVersion}}'], {
+      env: { ...process.env, ...env },
+      stdio: 'ignore',
+      timeout: 5_000,
+    }).status === 0
+  );
 }

@@ -53,12 +53,16 @@ if (!isMainThread && workerData?.isPair === true) {
 
 /** Messages a second from publishers to one subscriber each. */
 async function passed(port, pairs) {
-  const rates = await Promise.all(Array.from({ length: pairs }, async (_, index) => {
-    const worker = new Worker(fileURLToPath(import.meta.url), { workerData: { isPair: true, port, subject: `t.${index}` } });
-    const [rate] = await once(worker, 'message');
-    await worker.terminate();
-    return rate;
-  }));
+  const rates = await Promise.all(
+    Array.from({ length: pairs }, async (_, index) => {
+      const worker = new Worker(fileURLToPath(import.meta.url), {
+        workerData: { isPair: true, port, subject: `t.${index}` },
+      });
+      const [rate] = await once(worker, 'message');
+      await worker.terminate();
+      return rate;
+    }),
+  );
   return Math.round(rates.reduce((sum, rate) => sum + rate, 0));
 }
 
@@ -70,7 +74,16 @@ async function stored(port, inFlight) {
     socket.write(`PUB ${subject} reply ${Buffer.byteLength(body)}\r\n${body}\r\n`);
     await once(socket, 'data');
   };
-  await ask('$JS.API.STREAM.CREATE.KV_measured', JSON.stringify({ name: 'KV_measured', subjects: ['$KV.measured.>'], max_msgs_per_subject: 1, storage: 'file', num_replicas: 1 }));
+  await ask(
+    '$JS.API.STREAM.CREATE.KV_measured',
+    JSON.stringify({
+      name: 'KV_measured',
+      subjects: ['$KV.measured.>'],
+      max_msgs_per_subject: 1,
+      storage: 'file',
+      num_replicas: 1,
+    }),
+  );
   let answered = 0;
   let said = 0;
   const put = () => {
@@ -97,13 +110,21 @@ export async function natsThroughput() {
   await once(free, 'listening');
   const { port } = free.address();
   free.close();
-  const nats = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', folder], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const nats = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), '-js', '-sd', folder], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   for await (const chunk of nats.stderr) if (chunk.toString().includes('Server is ready')) break;
-  const result = { 'messages of 300 bytes a second, one publisher and subscriber': await passed(port, 1), 'two of each': await passed(port, 2), 'writes a second into a bucket in a file, one at a time': await stored(port, 1), '64 on their way': await stored(port, 64) };
+  const result = {
+    'messages of 300 bytes a second, one publisher and subscriber': await passed(port, 1),
+    'two of each': await passed(port, 2),
+    'writes a second into a bucket in a file, one at a time': await stored(port, 1),
+    '64 on their way': await stored(port, 64),
+  };
   nats.kill('SIGKILL');
   await once(nats, 'exit');
   rmSync(folder, { recursive: true, force: true });
   return result;
 }
 
-if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url)) console.log(JSON.stringify(await natsThroughput(), undefined, 2));
+if (isMainThread && process.argv[1] === fileURLToPath(import.meta.url))
+  console.log(JSON.stringify(await natsThroughput(), undefined, 2));

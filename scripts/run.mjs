@@ -17,28 +17,50 @@ const [task, ...rest] = process.argv.slice(2);
 const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
 
 /** Test files of `npm test -- NAME` for areas whose name alone would match other files too. */
-const areas = { package: ['test/package/'], upgrade: ['test/upgrade/'], nats: ['packages/bus/src/nats/', 'test/nats/'], chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'], image: ['test/deploy/image.'], release: ['test/package/release.'] };
+const areas = {
+  package: ['test/package/'],
+  upgrade: ['test/upgrade/'],
+  nats: ['packages/bus/src/nats/', 'test/nats/'],
+  chart: ['test/deploy/kubernetes.', 'test/deploy/chart.'],
+  image: ['test/deploy/image.'],
+  release: ['test/package/release.'],
+};
 
 /** Test files of `npm test -- quick`: all unit tests, the documents, and the system tests that find most faults of calls in a short time. */
-const quickTests = ['packages/', 'services/', 'test/docs/', 'test/e2e/calls.', 'test/e2e/catalog.', 'test/e2e/json-rpc.', 'test/e2e/listen.', 'test/outside/edge-http.'];
+const quickTests = [
+  'packages/',
+  'services/',
+  'test/docs/',
+  'test/e2e/calls.',
+  'test/e2e/catalog.',
+  'test/e2e/json-rpc.',
+  'test/e2e/listen.',
+  'test/outside/edge-http.',
+];
 
 const tasks = {
   async start() {
     install({ toRun: true });
     buildToRun();
     // The gateway works without its console, and shows a message there.
-    if (!works('node', ['services/console/build.mjs'])) console.error('omnibus: the console cannot be built: node services/console/build.mjs says why');
-    const config = rest.some((argument) => /^(-c|--config)/.test(argument)) ? [] : ['--config', 'deploy/examples/quickstart.yaml'];
+    if (!works('node', ['services/console/build.mjs']))
+      console.error('omnibus: the console cannot be built: node services/console/build.mjs says why');
+    const config = rest.some((argument) => /^(-c|--config)/.test(argument))
+      ? []
+      : ['--config', 'deploy/examples/quickstart.yaml'];
     process.exitCode = await runInteractive('node', ['services/gateway/dist/main.js', 'serve', ...config, ...rest]);
   },
   check() {
     install();
     check();
-    run('vitest', rest.length > 0 ? ['run', '--project', 'unit', ...rest] : ['run', 'packages/', 'services/', 'test/docs/']);
+    run(
+      'vitest',
+      rest.length > 0 ? ['run', '--project', 'unit', ...rest] : ['run', 'packages/', 'services/', 'test/docs/'],
+    );
   },
   format() {
     install();
-    run('node', ['scripts/format.mjs', ...(rest.length > 0 ? rest : sources)]);
+    run('oxfmt', rest.length > 0 ? rest : sources);
   },
   async test() {
     if (rest[0] === 'quick') rest.splice(0, 1, ...quickTests, '--maxWorkers=2');
@@ -47,11 +69,14 @@ const tasks = {
     provide('nats-server', 'nats-server');
     provide('promtool', 'prometheus');
     // Without Chromium, browsers in tests are replaced by fetches of the same pages.
-    if (!installed('chromium', 'chromium')) console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
+    if (!installed('chromium', 'chromium'))
+      console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
     // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
-    if (!installed('bwrap', 'bubblewrap')) console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
+    if (!installed('bwrap', 'bubblewrap'))
+      console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
     // Without these, keychains are stand-ins in unit tests alone.
-    if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring')) console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
+    if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring'))
+      console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
     check();
     bundleProgram();
     // Developers start their own engine; in CI one is started where possible.
@@ -138,7 +163,14 @@ function install({ toRun = false } = {}) {
   if (isCurrent && (toRun || hasTestTools())) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
   // `npm ci` would refuse a lock file that lacks the binaries of other platforms, as some registries cause.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error', ...(toRun && !hasTestTools() ? ['--omit=dev'] : [])]);
+  run('npm', [
+    'install',
+    '--no-save',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    ...(toRun && !hasTestTools() ? ['--omit=dev'] : []),
+  ]);
 }
 
 function build() {
@@ -155,6 +187,7 @@ function buildToRun() {
 /** Checks types, lint with layout, the direction of imports, dead code, and rules of the project. */
 function check() {
   build();
+  run('oxfmt', ['--check', ...sources]);
   run('oxlint', ['--type-aware', '--deny-warnings', ...sources]);
   run('turbo', ['boundaries', '--no-color']);
   run('knip', ['--no-progress']);
@@ -169,7 +202,14 @@ function bundleProgram() {
 
 async function test() {
   const report = join(root, 'node_modules', '.vitest-report.json');
-  const status = await runInteractive('vitest', ['run', '--reporter=default', '--reporter=./scripts/test-progress.mjs', '--reporter=json', `--outputFile.json=${report}`, ...rest]);
+  const status = await runInteractive('vitest', [
+    'run',
+    '--reporter=default',
+    '--reporter=./scripts/test-progress.mjs',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+    ...rest,
+  ]);
   const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
   const skipped = numPendingTests + numTodoTests;
   console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
@@ -179,7 +219,9 @@ async function test() {
 /** Requires a program on the PATH, or installs its Debian package where that is permitted; otherwise the run ends. */
 function provide(program, debianPackage) {
   if (installed(program, debianPackage)) return;
-  console.error(`omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`);
+  console.error(
+    `omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`,
+  );
   process.exit(1);
 }
 
@@ -188,7 +230,11 @@ function installed(program, debianPackage) {
   if (exists(program)) return true;
   if (exists('apt-get') && process.getuid?.() === 0) {
     console.error(`omnibus: installing ${debianPackage} from the Debian packages`);
-    const quiet = { cwd: root, env: { ...env, DEBIAN_FRONTEND: 'noninteractive' }, stdio: ['ignore', 'ignore', 'inherit'] };
+    const quiet = {
+      cwd: root,
+      env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    };
     spawnSync('apt-get', ['update', '-q'], quiet);
     spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
   }

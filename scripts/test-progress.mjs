@@ -26,7 +26,10 @@ export default class TestProgress {
     const file = nameOf(module);
     this.#running.add(file);
     // Unit tests take moments, so they get no line of their own.
-    if (module.project.name === 'system') console.log(`omnibus: ${minutes(Date.now() - this.#startedAt)}, ${this.#durations.size} of ${this.#total} files done; now ${file}`);
+    if (module.project.name === 'system')
+      console.log(
+        `omnibus: ${minutes(Date.now() - this.#startedAt)}, ${this.#durations.size} of ${this.#total} files done; now ${file}`,
+      );
   }
 
   onTestModuleEnd(module) {
@@ -37,7 +40,9 @@ export default class TestProgress {
 
   onTestRunEnd() {
     const ordered = [...this.#durations].toSorted(([, one], [, other]) => other - one).slice(0, slowest);
-    console.log(`omnibus: ${this.#durations.size} of ${this.#total} files in ${minutes(Date.now() - this.#startedAt)}; the longest: ${ordered.map(([file, duration]) => `${file} ${minutes(duration)}`).join(', ')}`);
+    console.log(
+      `omnibus: ${this.#durations.size} of ${this.#total} files in ${minutes(Date.now() - this.#startedAt)}; the longest: ${ordered.map(([file, duration]) => `${file} ${minutes(duration)}`).join(', ')}`,
+    );
     if (this.#running.size > 0) console.log(`omnibus: not ended: ${[...this.#running].join(', ')}`);
   }
 }

@@ -48,31 +48,64 @@ const farFrom = async (port) => {
   return listening(server);
 };
 
-const ports = Object.fromEntries(await Promise.all(['east', 'west'].map(async (name) => [name, { client: await freePort(), monitor: await freePort(), routes: await freePort(), gateway: await freePort() }])));
+const ports = Object.fromEntries(
+  await Promise.all(
+    ['east', 'west'].map(async (name) => [
+      name,
+      { client: await freePort(), monitor: await freePort(), routes: await freePort(), gateway: await freePort() },
+    ]),
+  ),
+);
 const farPorts = { east: await farFrom(ports.east.gateway), west: await farFrom(ports.west.gateway) };
 const startNats = async (name) => {
   const { client, monitor, routes, gateway } = ports[name];
   const other = name === 'east' ? 'west' : 'east';
   const file = join(folder, `${name}.conf`);
   // Each cluster is connected to the other by the slow link; a gateway must not advertise a direct address.
-  writeFileSync(file, `server_name: ${name}-1\nlisten: 127.0.0.1:${client}\nhttp: 127.0.0.1:${monitor}\ncluster { name: ${name}, listen: 127.0.0.1:${routes}, routes: ["nats://127.0.0.1:${routes}"] }
+  writeFileSync(
+    file,
+    `server_name: ${name}-1\nlisten: 127.0.0.1:${client}\nhttp: 127.0.0.1:${monitor}\ncluster { name: ${name}, listen: 127.0.0.1:${routes}, routes: ["nats://127.0.0.1:${routes}"] }
 gateway { name: ${name}, listen: 127.0.0.1:${gateway}, advertise: "127.0.0.1:${farPorts[name]}", gateways: [{ name: ${other}, url: "nats://127.0.0.1:${farPorts[other]}" }] }
 jetstream { store_dir: ${JSON.stringify(join(folder, name))}, domain: hub }
-accounts { SYS { users: [{ user: sys, password: sys }] }, APP { jetstream: enabled, users: [{ user: app, password: app }] } }\nsystem_account: SYS\nno_auth_user: app\n`);
+accounts { SYS { users: [{ user: sys, password: sys }] }, APP { jetstream: enabled, users: [{ user: app, password: app }] } }\nsystem_account: SYS\nno_auth_user: app\n`,
+  );
   children.push(spawn('nats-server', ['--config', file], { stdio: 'ignore' }));
-  while (!(await fetch(`http://127.0.0.1:${monitor}/healthz`).then(({ ok }) => ok, () => false))) await pause(100);
+  while (
+    !(await fetch(`http://127.0.0.1:${monitor}/healthz`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  )
+    await pause(100);
 };
 await Promise.all([startNats('east'), startNats('west')]);
 
 const upstream = createHttpServer((request, response) => {
   let body = '';
-  request.on('data', (chunk) => { body += chunk; });
+  request.on('data', (chunk) => {
+    body += chunk;
+  });
   request.on('end', () => {
     const { id, method } = request.method === 'POST' ? JSON.parse(body) : {};
-    const answers = { initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'measured', version: '1' } }, 'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, 'tools/call': { content: [{ type: 'text', text: 'x'.repeat(100) }] } };
+    const answers = {
+      initialize: {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'measured', version: '1' },
+      },
+      'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [{ type: 'text', text: 'x'.repeat(100) }] },
+    };
     if (request.method !== 'POST') response.writeHead(405).end();
     else if (id === undefined) response.writeHead(202).end();
-    else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...(answers[method] === undefined ? { error: { code: -32601, message: 'no' } } : { result: answers[method] }) }));
+    else
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id,
+          ...(answers[method] === undefined ? { error: { code: -32601, message: 'no' } } : { result: answers[method] }),
+        }),
+      );
   });
 });
 const url = `http://127.0.0.1:${await listening(upstream)}/mcp`;
@@ -81,7 +114,27 @@ const url = `http://127.0.0.1:${await listening(upstream)}/mcp`;
 const start = async (region, role, mcpServers) => {
   const file = join(folder, `${region}-${role}-${children.length}.json`);
   writeFileSync(file, JSON.stringify({ log: { format: 'json' }, prefix: 'always', nats: { region }, mcpServers }));
-  const child = spawn(process.execPath, [join(root, 'services/gateway/dist/main.js'), 'serve', '-c', file, '-l', '127.0.0.1:0', '-a', '127.0.0.1:0', '-r', role, '-b', `nats://127.0.0.1:${ports[region].client}`], { env: { ...process.env, OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(
+    process.execPath,
+    [
+      join(root, 'services/gateway/dist/main.js'),
+      'serve',
+      '-c',
+      file,
+      '-l',
+      '127.0.0.1:0',
+      '-a',
+      '127.0.0.1:0',
+      '-r',
+      role,
+      '-b',
+      `nats://127.0.0.1:${ports[region].client}`,
+    ],
+    {
+      env: { ...process.env, OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   children.push(child);
   const part = { child, endpoint: undefined };
   for await (const line of createInterface({ input: child.stderr })) {
@@ -93,7 +146,10 @@ const start = async (region, role, mcpServers) => {
   return part;
 };
 const both = { both: { url }, eastern: { url } };
-const [eastBackend, westBackend] = [await start('east', 'backend', both), await start('west', 'backend', { both: { url } })];
+const [eastBackend, westBackend] = [
+  await start('east', 'backend', both),
+  await start('west', 'backend', { both: { url } }),
+];
 const eastSession = await start('east', 'session', both);
 await start('west', 'session', both);
 const [eastEdge, westEdge] = [await start('east', 'edge', both), await start('west', 'edge', both)];
@@ -101,32 +157,47 @@ await pause(3_000);
 
 const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 const post = async (endpoint, body, session) => {
-  const response = await fetch(endpoint, { method: 'POST', headers: { ...headers, ...(session === undefined ? {} : { 'mcp-session-id': session }) }, body: JSON.stringify({ jsonrpc: '2.0', ...body }) });
+  const response = await fetch(endpoint, {
+    method: 'POST',
+    headers: { ...headers, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
+    body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+  });
   const text = await response.text();
   return { status: response.status, text, session: response.headers.get('mcp-session-id') };
 };
 const open = async (endpoint) => {
-  const { session } = await post(endpoint, { id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'measure', version: '1' } } });
+  const { session } = await post(endpoint, {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'measure', version: '1' } },
+  });
   await post(endpoint, { method: 'notifications/initialized' }, session);
   return session;
 };
 const call = async (endpoint, session, server) => {
-  const { text } = await post(endpoint, { id: 2, method: 'tools/call', params: { name: `${server}__echo`, arguments: { text: 'y'.repeat(100) } } }, session);
+  const { text } = await post(
+    endpoint,
+    { id: 2, method: 'tools/call', params: { name: `${server}__echo`, arguments: { text: 'y'.repeat(100) } } },
+    session,
+  );
   return text.includes('xxxx');
 };
 const crossed = async () => {
   const { outbound_gateways: outbound } = await (await fetch(`http://127.0.0.1:${ports.east.monitor}/gatewayz`)).json();
-  const { west: { connection } } = outbound;
+  const {
+    west: { connection },
+  } = outbound;
   const { outbound_gateways: back } = await (await fetch(`http://127.0.0.1:${ports.west.monitor}/gatewayz`)).json();
   return connection.out_msgs + back.east.connection.out_msgs;
 };
-const percentile = (sorted, part) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] * 10) / 10;
+const percentile = (sorted, part) =>
+  Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] * 10) / 10;
 const measure = async (endpoint, session, server) => {
   for (let index = 0; index < 20; index += 1) await call(endpoint, session, server);
   const idleFrom = await crossed();
   const idleAt = performance.now();
   await pause(2_000);
-  const idlePerMs = (await crossed() - idleFrom) / (performance.now() - idleAt);
+  const idlePerMs = ((await crossed()) - idleFrom) / (performance.now() - idleAt);
   const times = [];
   let wrong = 0;
   const [from, began] = [await crossed(), performance.now()];
@@ -137,7 +208,12 @@ const measure = async (endpoint, session, server) => {
   }
   const tookMs = performance.now() - began;
   const sorted = times.toSorted((a, b) => a - b);
-  return { p50Ms: percentile(sorted, 0.5), p99Ms: percentile(sorted, 0.99), crossedPerCall: Math.round((await crossed() - from - idlePerMs * tookMs) / count * 10) / 10, wrong };
+  return {
+    p50Ms: percentile(sorted, 0.5),
+    p99Ms: percentile(sorted, 0.99),
+    crossedPerCall: Math.round((((await crossed()) - from - idlePerMs * tookMs) / count) * 10) / 10,
+    wrong,
+  };
 };
 
 const eastOne = await open(eastEdge.endpoint);
@@ -155,18 +231,20 @@ for (const session of sessions) await call(eastEdge.endpoint, session, 'both');
 await pause(1_500);
 eastSession.child.kill('SIGKILL');
 const killedAt = performance.now();
-const answered = await Promise.all(sessions.map(async (session, index) => {
-  const endpoint = index % 2 === 0 ? eastEdge.endpoint : westEdge.endpoint;
-  while (!(await call(endpoint, session, 'both').catch(() => false))) await pause(20);
-  return performance.now() - killedAt;
-}));
+const answered = await Promise.all(
+  sessions.map(async (session, index) => {
+    const endpoint = index % 2 === 0 ? eastEdge.endpoint : westEdge.endpoint;
+    while (!(await call(endpoint, session, 'both').catch(() => false))) await pause(20);
+    return performance.now() - killedAt;
+  }),
+);
 answered.sort((a, b) => a - b);
 takenOver.p50Ms = percentile(answered, 0.5);
 takenOver.slowestMs = percentile(answered, 1);
 const idle = await (async () => {
   const [from, at] = [await crossed(), performance.now()];
   await pause(4_000);
-  return Math.round((await crossed() - from) / (performance.now() - at) * 10_000) / 10;
+  return Math.round((((await crossed()) - from) / (performance.now() - at)) * 10_000) / 10;
 })();
 for (const child of children.splice(0).toReversed()) {
   child.kill('SIGKILL');
@@ -175,7 +253,21 @@ for (const child of children.splice(0).toReversed()) {
 void eastBackend;
 void westBackend;
 const throughput = await natsThroughput();
-console.log(JSON.stringify({ load: loadavg()[0], oneWayMs, calls: count, ...rows, 'from the kill of a session worker to the answer of its sessions elsewhere': takenOver, 'crosses a second while nobody asks anything': idle, nats: throughput }, undefined, 2));
+console.log(
+  JSON.stringify(
+    {
+      load: loadavg()[0],
+      oneWayMs,
+      calls: count,
+      ...rows,
+      'from the kill of a session worker to the answer of its sessions elsewhere': takenOver,
+      'crosses a second while nobody asks anything': idle,
+      nats: throughput,
+    },
+    undefined,
+    2,
+  ),
+);
 upstream.close();
 rmSync(folder, { recursive: true, force: true });
 process.exit(0);

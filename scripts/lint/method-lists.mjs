@@ -7,23 +7,38 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const table = readFileSync(join(import.meta.dirname, '../../packages/protocol/src/method-table.ts'), 'utf8');
-const methods = new Set([...table.matchAll(/^ {2}'([\w/]+)': \{ by:/gm)].map(([, method]) => method));
+const methods = new Set([...table.matchAll(/^ {2}'?([\w/]+)'?: \{/gm)].map(([, method]) => method));
 if (methods.size < 20) throw new Error('scripts/lint/method-lists.mjs finds no methods in method-table.ts');
 
 const maxListed = 2;
 const isMethod = (node) => node?.type === 'Literal' && methods.has(node.value);
 const report = (context, node, count) => {
-  if (count > maxListed) context.report({ node, message: `a list of ${count} methods: make it a column of packages/protocol/src/method-table.ts` });
+  if (count > maxListed)
+    context.report({
+      node,
+      message: `a list of ${count} methods: make it a column of packages/protocol/src/method-table.ts`,
+    });
 };
 /** Counts the methods in a chain of comparisons that is joined by `||` or `&&`. */
-const compared = (node) => (node.type === 'LogicalExpression' ? compared(node.left) + compared(node.right)
-  : node.type === 'BinaryExpression' && /^[!=]==$/.test(node.operator) && (isMethod(node.right) || isMethod(node.left)) ? 1 : 0);
+const compared = (node) =>
+  node.type === 'LogicalExpression'
+    ? compared(node.left) + compared(node.right)
+    : node.type === 'BinaryExpression' &&
+        /^[!=]==$/.test(node.operator) &&
+        (isMethod(node.right) || isMethod(node.left))
+      ? 1
+      : 0;
 
 const rule = {
   create: (context) => ({
     ArrayExpression: (node) => report(context, node, node.elements.filter(isMethod).length),
     ObjectExpression: (node) => report(context, node, node.properties.filter(({ key }) => isMethod(key)).length),
-    TSUnionType: (node) => report(context, node, node.types.filter(({ type, literal }) => type === 'TSLiteralType' && isMethod(literal)).length),
+    TSUnionType: (node) =>
+      report(
+        context,
+        node,
+        node.types.filter(({ type, literal }) => type === 'TSLiteralType' && isMethod(literal)).length,
+      ),
     LogicalExpression: (node) => {
       if (node.parent.type !== 'LogicalExpression') report(context, node, compared(node));
     },

@@ -22,7 +22,8 @@ const absent = '\0omnibus:absent';
 const withoutOptional = {
   name: 'without-optional-libraries',
   resolveId: { filter: { id: neverLookedFor }, handler: () => absent },
-  load: (id) => (id === absent ? { code: 'throw new Error("this library is not part of Omnibus");', moduleType: 'js' } : undefined),
+  load: (id) =>
+    id === absent ? { code: 'throw new Error("this library is not part of Omnibus");', moduleType: 'js' } : undefined,
 };
 
 /**
@@ -53,13 +54,23 @@ export async function bundle(root, folder) {
     format: 'esm',
     // Class names are kept, since `oidc-provider` derives the names of its stored models from them.
     keepNames: true,
-    minify: { compress: { keepNames: { function: true, class: true } }, mangle: false, codegen: { removeWhitespace: true } },
+    minify: {
+      compress: { keepNames: { function: true, class: true } },
+      mangle: false,
+      codegen: { removeWhitespace: true },
+    },
     chunkFileNames: ({ facadeModuleId }) => `${nameOf(facadeModuleId) ?? '[name]-[hash]'}.js`,
   });
   await build.close();
-  const foreign = output.flatMap(({ imports = [], dynamicImports = [] }) => [...imports, ...dynamicImports]).filter((name) => !output.some(({ fileName }) => fileName === name) && !isOfNode(name));
+  const foreign = output
+    .flatMap(({ imports = [], dynamicImports = [] }) => [...imports, ...dynamicImports])
+    .filter((name) => !output.some(({ fileName }) => fileName === name) && !isOfNode(name));
   if (foreign.length > 0) throw new Error(`the bundle needs ${foreign.join(', ')}, which it does not hold`);
-  return output.flatMap(({ modules = {} }) => Object.entries(modules).filter(([, { renderedLength }]) => renderedLength > 0).map(([path]) => path));
+  return output.flatMap(({ modules = {} }) =>
+    Object.entries(modules)
+      .filter(([, { renderedLength }]) => renderedLength > 0)
+      .map(([path]) => path),
+  );
 }
 
 function nameOf(module) {

@@ -26,11 +26,26 @@ const [archive] = globSync(join(root, 'dist/omnibus-gateway-*.tgz'));
 if (archive === undefined) throw new Error('there is no package yet: npm run package');
 
 writeFileSync(join(folder, 'package.json'), '{}');
-execFileSync('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', archive], { cwd: folder, ...quiet });
+execFileSync('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', archive], {
+  cwd: folder,
+  ...quiet,
+});
 const mcpServers = { up: { command: server[0], args: [server[1]] } };
 const config = join(folder, 'omnibus.json');
 writeFileSync(config, JSON.stringify({ mcpServers }));
-const omnibus = (program) => ({ words: (port) => [process.execPath, program, 'serve', '--config', config, '--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0'] });
+const omnibus = (program) => ({
+  words: (port) => [
+    process.execPath,
+    program,
+    'serve',
+    '--config',
+    config,
+    '--listen',
+    `127.0.0.1:${port}`,
+    '--admin',
+    '127.0.0.1:0',
+  ],
+});
 const subjects = {
   'Omnibus, the package': omnibus(join(folder, 'node_modules/@omnibus/gateway/bin/omnibus.js')),
   'Omnibus, a clone as it is built': omnibus(join(root, 'services/gateway/bin/omnibus.js')),
@@ -41,16 +56,53 @@ const subjects = {
 /** `mcp-hub` is not included: it serves its clients over the transport of 2024-11-05 only. */
 function othersOfNpm() {
   const place = join(root, 'test/bench/.work/cold');
-  const versions = { 'mcp-proxy': '6.7.19', 'supergateway': '4.0.0' };
+  const versions = { 'mcp-proxy': '6.7.19', supergateway: '4.0.0' };
   const bin = (name) => join(place, 'node_modules/.bin', name);
   if (!Object.keys(versions).every((name) => existsSync(bin(name)))) {
     mkdirSync(place, { recursive: true });
     writeFileSync(join(place, 'package.json'), '{}');
-    execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', ...Object.entries(versions).map(([name, version]) => `${name}@${version}`)], { cwd: place, ...quiet });
+    execFileSync(
+      'npm',
+      [
+        'install',
+        '--no-audit',
+        '--no-fund',
+        '--loglevel=error',
+        ...Object.entries(versions).map(([name, version]) => `${name}@${version}`),
+      ],
+      { cwd: place, ...quiet },
+    );
   }
   return {
-    [`mcp-proxy ${versions['mcp-proxy']} (npm)`]: { words: (port) => [process.execPath, bin('mcp-proxy'), '--host', '127.0.0.1', '--port', port, '--server', 'stream', '--', ...server] },
-    [`supergateway ${versions.supergateway} (npm)`]: { words: (port) => [process.execPath, bin('supergateway'), '--stdio', server.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--logLevel', 'none', '--port', port] },
+    [`mcp-proxy ${versions['mcp-proxy']} (npm)`]: {
+      words: (port) => [
+        process.execPath,
+        bin('mcp-proxy'),
+        '--host',
+        '127.0.0.1',
+        '--port',
+        port,
+        '--server',
+        'stream',
+        '--',
+        ...server,
+      ],
+    },
+    [`supergateway ${versions.supergateway} (npm)`]: {
+      words: (port) => [
+        process.execPath,
+        bin('supergateway'),
+        '--stdio',
+        server.join(' '),
+        '--outputTransport',
+        'streamableHttp',
+        '--stateful',
+        '--logLevel',
+        'none',
+        '--port',
+        port,
+      ],
+    },
   };
 }
 
@@ -68,7 +120,11 @@ function othersOfPyPI() {
     console.error('mcp-proxy of PyPI could not be installed; it is left out');
     return {};
   }
-  return { [`mcp-proxy ${version} (PyPI)`]: { words: (port) => [program, '--host', '127.0.0.1', '--port', port, '--pass-environment', ...server] } };
+  return {
+    [`mcp-proxy ${version} (PyPI)`]: {
+      words: (port) => [program, '--host', '127.0.0.1', '--port', port, '--pass-environment', ...server],
+    },
+  };
 }
 
 /** A port that was free just now. */
@@ -95,25 +151,32 @@ function usedBy(pid) {
 /** Opens a client of Streamable HTTP, and resolves when `initialize` is answered. @param child the gateway; requests are repeated until it listens. */
 async function open(url, child) {
   const protocolVersion = '2025-06-18';
-  const headers = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   let id = 0;
   const post = async (message) => {
     const body = JSON.stringify({ jsonrpc: '2.0', ...message });
     let response;
     while (response === undefined) {
-      response = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(limitMs) }).catch((error) => {
-        if (child.exitCode !== null || error.name === 'TimeoutError') throw error;
-      });
+      response = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(limitMs) }).catch(
+        (error) => {
+          if (child.exitCode !== null || error.name === 'TimeoutError') throw error;
+        },
+      );
       if (response === undefined) await setTimeout(retryMs);
     }
     const text = await response.text();
     if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
     const session = response.headers.get('mcp-session-id');
     if (session !== null) headers['mcp-session-id'] = session;
-    const line = text.startsWith('{') ? text : text.split('\n').find((each) => each.startsWith('data: {'))?.slice('data: '.length);
+    const line = text.startsWith('{')
+      ? text
+      : text
+          .split('\n')
+          .find((each) => each.startsWith('data: {'))
+          ?.slice('data: '.length);
     return line === undefined ? undefined : JSON.parse(line);
   };
-  const ask = (method, params) => post({ id: id += 1, method, params });
+  const ask = (method, params) => post({ id: (id += 1), method, params });
   await ask('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'cold', version: '1' } });
   headers['mcp-protocol-version'] = protocolVersion;
   await post({ method: 'notifications/initialized' });
@@ -134,9 +197,11 @@ async function start({ words }) {
     const ask = await open(`http://127.0.0.1:${port}/mcp`, child);
     const initialized = performance.now() - began;
     let tool;
-    while (tool === undefined) tool = (await ask('tools/list', {})).result.tools.find(({ name }) => name.endsWith('echo'));
+    while (tool === undefined)
+      tool = (await ask('tools/list', {})).result.tools.find(({ name }) => name.endsWith('echo'));
     const called = await ask('tools/call', { name: tool.name, arguments: { cold: 1 } });
-    if (called.result?.content?.[0]?.text !== '{"cold":1}') throw new Error(`the call was answered ${JSON.stringify(called)}`);
+    if (called.result?.content?.[0]?.text !== '{"cold":1}')
+      throw new Error(`the call was answered ${JSON.stringify(called)}`);
     const took = { initialized, called: performance.now() - began, processor: usedBy(child.pid) };
     return took;
   } finally {
@@ -157,9 +222,13 @@ for (let run = 0; run <= runs; run += 1) {
 const middle = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const seconds = (ms) => (ms / 1000).toFixed(2);
 console.log(`${runs} starts of each, in turns, Node ${process.versions.node}\n`);
-console.log('| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median |\n|---|---|---|---|');
+console.log(
+  '| | answers `initialize`, fastest and median start | has called a tool, fastest and median | processor time of the gateway until then, median |\n|---|---|---|---|',
+);
 for (const [name, all] of took) {
   const [initialized, called] = ['initialized', 'called'].map((what) => all.map((each) => each[what]));
-  console.log(`| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s |`);
+  console.log(
+    `| ${name} | ${[initialized, called].map((times) => `${seconds(Math.min(...times))} s, ${seconds(middle(times))} s`).join(' | ')} | ${seconds(middle(all.map((each) => each.processor)))} s |`,
+  );
 }
 rmSync(folder, { recursive: true });

@@ -13,6 +13,7 @@ const folder = join(root, 'dist/program');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(join(folder, 'bin'), { recursive: true });
 await bundle(root, join(folder, 'dist'));
-for (const file of ['package.json', 'bin/omnibus.js']) copyFileSync(join(root, 'services/gateway', file), join(folder, file));
+for (const file of ['package.json', 'bin/omnibus.js'])
+  copyFileSync(join(root, 'services/gateway', file), join(folder, file));
 await buildConsole();
 cpSync(page, join(folder, 'console'), { recursive: true });

@@ -21,7 +21,9 @@ const places = {
 };
 
 function placesOf(root) {
-  const manifests = execFileSync('git', ['ls-files', '*package.json'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
+  const manifests = execFileSync('git', ['ls-files', '*package.json'], { cwd: root, encoding: 'utf8' })
+    .trim()
+    .split('\n');
   return [...manifests.map((file) => [file, manifest]), ...Object.entries(places)];
 }
 
@@ -36,9 +38,13 @@ export function strayVersions(root) {
   return [
     ...placesOf(root).flatMap(([file, at]) => {
       const found = [...readFileSync(join(root, file), 'utf8').matchAll(at)].map(([, , version]) => version);
-      return (found.length === 0 ? ['none'] : found).filter((version) => version !== wanted).map((version) => `${file}: ${version}`);
+      return (found.length === 0 ? ['none'] : found)
+        .filter((version) => version !== wanted)
+        .map((version) => `${file}: ${version}`);
     }),
-    ...ownParts(lock).filter(([, { version }]) => version !== wanted).map(([path, { version }]) => `package-lock.json: ${path} ${version}`),
+    ...ownParts(lock)
+      .filter(([, { version }]) => version !== wanted)
+      .map(([path, { version }]) => `package-lock.json: ${path} ${version}`),
   ];
 }
 
@@ -52,7 +58,8 @@ export function setVersion(root, version) {
   lock.version = version;
   for (const [, part] of ownParts(lock)) {
     part.version = version;
-    for (const name of Object.keys(part.dependencies ?? {})) if (name.startsWith('@omnibus/')) part.dependencies[name] = version;
+    for (const name of Object.keys(part.dependencies ?? {}))
+      if (name.startsWith('@omnibus/')) part.dependencies[name] = version;
   }
   writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`);
 }

@@ -18,21 +18,39 @@ const worthCompressing = 512;
 /** @returns the paths of all modules that are in the page, in whole or in part. */
 export async function buildConsole() {
   const from = digestOfSources();
-  const made = existsSync(stampFile) && existsSync(join(folder, 'index.html')) ? JSON.parse(readFileSync(stampFile, 'utf8')) : undefined;
+  const made =
+    existsSync(stampFile) && existsSync(join(folder, 'index.html'))
+      ? JSON.parse(readFileSync(stampFile, 'utf8'))
+      : undefined;
   if (made?.from === from) return made.modules.map((path) => join(here, path));
   const { build } = await import('vite');
   const result = await build({
-    root: here, base: './', configFile: false, envDir: false, publicDir: false, logLevel: 'warn',
+    root: here,
+    base: './',
+    configFile: false,
+    envDir: false,
+    publicDir: false,
+    logLevel: 'warn',
     resolve: { conditions: ['omnibus-source', 'module', 'browser', 'production'] },
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
-      outDir: folder, emptyOutDir: true, target: 'es2022', modulePreload: false, cssCodeSplit: false, reportCompressedSize: false,
+      outDir: folder,
+      emptyOutDir: true,
+      target: 'es2022',
+      modulePreload: false,
+      cssCodeSplit: false,
+      reportCompressedSize: false,
       // The policy of the page lets nothing in that stands inside of something else.
       assetsInlineLimit: 0,
     },
   });
   const modules = result.output.flatMap(({ moduleIds = [] }) => moduleIds).filter((id) => existsSync(id.split('?')[0]));
-  for (const name of ['.', 'assets'].flatMap((part) => readdirSync(join(folder, part), { withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(part, entry.name)))) compress(join(folder, name));
+  for (const name of ['.', 'assets'].flatMap((part) =>
+    readdirSync(join(folder, part), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(part, entry.name)),
+  ))
+    compress(join(folder, name));
   mkdirSync(dirname(stampFile), { recursive: true });
   writeFileSync(stampFile, JSON.stringify({ from, modules: modules.map((path) => relative(here, path)) }));
   return modules;
@@ -42,13 +60,28 @@ function compress(file) {
   const bytes = readFileSync(file);
   if (bytes.length < worthCompressing) return;
   writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
-  writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }));
+  writeFileSync(
+    `${file}.br`,
+    brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } }),
+  );
 }
 
 function digestOfSources() {
   const hash = createHash('sha256');
-  for (const file of ['build.mjs', 'index.html', 'package.json', ...globSync('src/**/*', { cwd: here, withFileTypes: true }).filter((entry) => entry.isFile() && !entry.name.includes('.test.')).map((entry) => relative(here, join(entry.parentPath, entry.name))).toSorted()]) {
-    hash.update(file).update('\0').update(readFileSync(join(here, file))).update('\0');
+  for (const file of [
+    'build.mjs',
+    'index.html',
+    'package.json',
+    ...globSync('src/**/*', { cwd: here, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.includes('.test.'))
+      .map((entry) => relative(here, join(entry.parentPath, entry.name)))
+      .toSorted(),
+  ]) {
+    hash
+      .update(file)
+      .update('\0')
+      .update(readFileSync(join(here, file)))
+      .update('\0');
   }
   return hash.digest('hex');
 }

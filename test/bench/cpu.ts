@@ -6,7 +6,9 @@ import { readdirSync, readFileSync } from 'node:fs';
  */
 export function cpuSeconds(pids: readonly number[]): number {
   let nanoseconds = 0;
-  for (const pid of pids) for (const thread of readdirSync(`/proc/${pid}/task`)) nanoseconds += onCpu(`/proc/${pid}/task/${thread}/schedstat`);
+  for (const pid of pids)
+    for (const thread of readdirSync(`/proc/${pid}/task`))
+      nanoseconds += onCpu(`/proc/${pid}/task/${thread}/schedstat`);
   return nanoseconds / 1e9;
 }
 
@@ -21,5 +23,8 @@ function onCpu(path: string): number {
 
 /** Bytes of resident memory of processes. */
 export function residentBytes(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024, 0);
+  return pids.reduce(
+    (sum, pid) => sum + Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+    0,
+  );
 }

@@ -21,7 +21,7 @@ interface Session {
   readonly headers: Record<string, string>;
 }
 
-const baseHeaders = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+const baseHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Sessions that are opened once and used for several rounds. */
 export class Load {
@@ -52,7 +52,12 @@ export class Load {
     const names: string[] = [];
     let cursor: string | undefined;
     do {
-      const { body } = await load.#post((load.#sessions[0] as Session).headers, { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor === undefined ? {} : { cursor } });
+      const { body } = await load.#post((load.#sessions[0] as Session).headers, {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/list',
+        params: cursor === undefined ? {} : { cursor },
+      });
       const { result } = parseAnswer(body) as { result: { tools: { name: string }[]; nextCursor?: string } };
       names.push(...result.tools.map(({ name }) => name));
       cursor = result.nextCursor;
@@ -71,21 +76,31 @@ export class Load {
         const sentAt = performance.now();
         if (sentAt - startedAt >= durationMs) {
           open -= 1;
-          if (open === 0) resolve({ calls: latencies.length, seconds: (sentAt - startedAt) / 1_000, latencies: Float64Array.from(latencies).sort() });
+          if (open === 0)
+            resolve({
+              calls: latencies.length,
+              seconds: (sentAt - startedAt) / 1_000,
+              latencies: Float64Array.from(latencies).sort(),
+            });
           return;
         }
         this.#count += 1;
         const id = this.#count;
         const text = `hello ${id}`;
         const name = this.#tools[id % this.#tools.length];
-        this.#dispatch(session.headers, `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"}}}`, (status, body) => {
-          if (status !== 200 || !body.includes(`"id":${id}`) || !body.includes(`"text":"${text}"`)) {
-            reject(new Error(`wrong answer to call ${id} of ${name}: HTTP ${status} ${body.slice(0, 300)}`));
-            return;
-          }
-          latencies.push(performance.now() - sentAt);
-          next(session);
-        }, reject);
+        this.#dispatch(
+          session.headers,
+          `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":{"text":"${text}"}}}`,
+          (status, body) => {
+            if (status !== 200 || !body.includes(`"id":${id}`) || !body.includes(`"text":"${text}"`)) {
+              reject(new Error(`wrong answer to call ${id} of ${name}: HTTP ${status} ${body.slice(0, 300)}`));
+              return;
+            }
+            latencies.push(performance.now() - sentAt);
+            next(session);
+          },
+          reject,
+        );
       };
       for (const session of this.#sessions) next(session);
     });
@@ -98,36 +113,50 @@ export class Load {
   async #openSession(): Promise<void> {
     const own = { ...baseHeaders, ...this.#headers };
     const { session } = await this.#post(own, {
-      jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
     });
     const headers = session === undefined ? own : { ...own, 'mcp-session-id': session };
     await this.#post(headers, { jsonrpc: '2.0', method: 'notifications/initialized' });
     this.#sessions.push({ headers });
   }
 
-  #post(headers: Record<string, string>, message: object): Promise<{ readonly session: string | undefined; readonly body: string }> {
+  #post(
+    headers: Record<string, string>,
+    message: object,
+  ): Promise<{ readonly session: string | undefined; readonly body: string }> {
     return new Promise((resolve, reject) => {
       this.#dispatch(headers, JSON.stringify(message), (_status, body, session) => resolve({ session, body }), reject);
     });
   }
 
-  #dispatch(headers: Record<string, string>, body: string, done: (status: number, body: string, session: string | undefined) => void, failed: (error: Error) => void): void {
+  #dispatch(
+    headers: Record<string, string>,
+    body: string,
+    done: (status: number, body: string, session: string | undefined) => void,
+    failed: (error: Error) => void,
+  ): void {
     let status = 0;
     let session: string | undefined;
     let chunks = '';
-    this.#pool.dispatch({ method: 'POST', path: this.#path, headers, body }, {
-      onRequestStart: () => undefined,
-      onResponseStart: (_controller, code, answerHeaders) => {
-        status = code;
-        const value = answerHeaders['mcp-session-id'];
-        if (typeof value === 'string') session = value;
+    this.#pool.dispatch(
+      { method: 'POST', path: this.#path, headers, body },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: (_controller, code, answerHeaders) => {
+          status = code;
+          const value = answerHeaders['mcp-session-id'];
+          if (typeof value === 'string') session = value;
+        },
+        onResponseData: (_controller, chunk) => {
+          chunks += chunk.toString();
+        },
+        onResponseEnd: () => done(status, chunks, session),
+        onResponseError: (_controller, error) => failed(error),
       },
-      onResponseData: (_controller, chunk) => {
-        chunks += chunk.toString();
-      },
-      onResponseEnd: () => done(status, chunks, session),
-      onResponseError: (_controller, error) => failed(error),
-    });
+    );
   }
 }
 

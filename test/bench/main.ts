@@ -4,7 +4,15 @@
  */
 import { Load, type LoadResult } from './load.ts';
 import { cpuSeconds, residentBytes } from './cpu.ts';
-import { startKnowing, startOmnibus, startThinProxy, startUpstream, startWatched, stdioUpstream, type Measured } from './subjects.ts';
+import {
+  startKnowing,
+  startOmnibus,
+  startThinProxy,
+  startUpstream,
+  startWatched,
+  stdioUpstream,
+  type Measured,
+} from './subjects.ts';
 import { report, type Row } from './report.ts';
 import { startRivals } from './rivals.ts';
 import { shapes } from '../support/gateway.ts';
@@ -36,8 +44,15 @@ interface Sample {
 }
 
 function sampleOf({ calls, seconds, latencies }: LoadResult, cpu: number): Sample {
-  const quantile = (q: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
-  return { cpuMicros: (cpu * 1e6) / calls, perSecond: calls / seconds, p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99) };
+  const quantile = (q: number): number =>
+    latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
+  return {
+    cpuMicros: (cpu * 1e6) / calls,
+    perSecond: calls / seconds,
+    p50: quantile(0.5),
+    p95: quantile(0.95),
+    p99: quantile(0.99),
+  };
 }
 
 function median(values: readonly number[]): number {
@@ -46,7 +61,10 @@ function median(values: readonly number[]): number {
 }
 
 function shuffled<Value>(values: readonly Value[]): Value[] {
-  return values.map((value) => ({ value, at: Math.random() })).toSorted((one, other) => one.at - other.at).map(({ value }) => value);
+  return values
+    .map((value) => ({ value, at: Math.random() }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ value }) => value);
 }
 
 /**
@@ -54,14 +72,21 @@ function shuffled<Value>(values: readonly Value[]): Value[] {
  * @param isReversed whether the last one is opened and warmed up first: of two loads of one gateway, the first was dearer by a few percent.
  * @returns the samples of each.
  */
-async function sample(measured: readonly Measured[], { rounds, ms, isReversed = false }: { readonly rounds: number; readonly ms: number; readonly isReversed?: boolean }): Promise<Sample[][]> {
+async function sample(
+  measured: readonly Measured[],
+  { rounds, ms, isReversed = false }: { readonly rounds: number; readonly ms: number; readonly isReversed?: boolean },
+): Promise<Sample[][]> {
   const loads: Load[] = [];
   const indices = [...measured.keys()];
   for (const index of isReversed ? indices.toReversed() : indices) {
     const each = measured[index] as Measured;
-    const names = each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
+    const names =
+      each === measured[0] && each.name === 'thin proxy' ? ['tool-0'] : await Load.toolNames(each.url, each.headers);
     // Those with an odd number only read.
-    const tools = each.tools === undefined ? names : names.filter((name) => /[13579]$/.test(name) === (each.tools === 'only reading'));
+    const tools =
+      each.tools === undefined
+        ? names
+        : names.filter((name) => /[13579]$/.test(name) === (each.tools === 'only reading'));
     const load = await Load.open({ url: each.url, sessions, tools, headers: each.headers });
     loads[index] = load;
     await using _lasting = await each.during?.();
@@ -98,8 +123,13 @@ function rowsOf(scenario: string, measured: readonly Measured[], samples: readon
     const own = samples[index] as readonly Sample[];
     const of = (field: keyof Sample): number => median(own.map((each) => each[field]));
     return {
-      scenario, name,
-      cpuMicros: of('cpuMicros'), perSecond: of('perSecond'), p50: of('p50'), p95: of('p95'), p99: of('p99'),
+      scenario,
+      name,
+      cpuMicros: of('cpuMicros'),
+      perSecond: of('perSecond'),
+      p50: of('p50'),
+      p95: of('p95'),
+      p99: of('p99'),
       ratio: ratioOf(own, samples[0] as readonly Sample[]),
       megabytes: residentBytes(pids) / 1e6,
     };
@@ -113,18 +143,36 @@ async function compare(scenario: string, measured: readonly Measured[]): Promise
 const rows: Row[] = [];
 /** A size that is given on the command line. */
 const chosen = process.argv.map((argument) => /^(\d+)x(\d+)$/.exec(argument)).find((match) => match !== null);
-const sizes: readonly (readonly [servers: number, tools: number])[] = chosen !== undefined ? [[Number(chosen[1]), Number(chosen[2])]]
-  : onlyRivals || onlyCallers || onlyTap ? [] : isQuick ? [[1, 10]] : [[1, 10], [1, 1_000], [1, 10_000], [10, 1_000], [100, 1_000], [100, 10_000]];
+const sizes: readonly (readonly [servers: number, tools: number])[] =
+  chosen !== undefined
+    ? [[Number(chosen[1]), Number(chosen[2])]]
+    : onlyRivals || onlyCallers || onlyTap
+      ? []
+      : isQuick
+        ? [[1, 10]]
+        : [
+            [1, 10],
+            [1, 1_000],
+            [1, 10_000],
+            [10, 1_000],
+            [100, 1_000],
+            [100, 10_000],
+          ];
 for (const [servers, tools] of sizes) {
   await using upstream = await startUpstream(tools / servers);
   await using proxy = await startThinProxy(upstream.url);
-  const mcpServers = Object.fromEntries(Array.from({ length: servers }, (_, index) => [`s${index}`, { url: `${upstream.url}/${index}` }]));
+  const mcpServers = Object.fromEntries(
+    Array.from({ length: servers }, (_, index) => [`s${index}`, { url: `${upstream.url}/${index}` }]),
+  );
   await using stack = new AsyncDisposableStack();
   const measured = [proxy];
   for (const shape of shapes) measured.push(stack.use(await startOmnibus(shape, mcpServers)));
   const found = await compare(`HTTP, ${servers} server${servers === 1 ? '' : 's'}, ${tools} tools`, measured);
   rows.push(...found);
-  for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(2)}`);
+  for (const row of found)
+    console.log(
+      `${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(2)}`,
+    );
 }
 if (onlyCallers) {
   await using upstream = await startUpstream(10);
@@ -137,14 +185,23 @@ if (onlyCallers) {
     for (let start = 0; start < starts; start += 1) {
       await using stack = new AsyncDisposableStack();
       // The costs of authentication and of each rule are compared with anonymous callers.
-      const measured = [stack.use(await startOmnibus(shape, mcpServers)), ...await startKnowing(shape, mcpServers, stack)];
-      for (const [index, more] of (await sample(measured, { ...brief, isReversed: start % 2 === 1 })).entries()) (samples[index] ??= []).push(...more);
+      const measured = [
+        stack.use(await startOmnibus(shape, mcpServers)),
+        ...(await startKnowing(shape, mcpServers, stack)),
+      ];
+      for (const [index, more] of (await sample(measured, { ...brief, isReversed: start % 2 === 1 })).entries())
+        (samples[index] ??= []).push(...more);
       found = rowsOf(scenario, measured, samples);
       const steps = samples.slice(1).map((each, index) => ratioOf(each, samples[index] as readonly Sample[]));
-      console.log(`${scenario}, start ${start + 1} of ${starts}: ${found.map(({ ratio }) => ratio.toFixed(3)).join(', ')} so far; each beside the one before it ${steps.map((step) => step.toFixed(3)).join(', ')}`);
+      console.log(
+        `${scenario}, start ${start + 1} of ${starts}: ${found.map(({ ratio }) => ratio.toFixed(3)).join(', ')} so far; each beside the one before it ${steps.map((step) => step.toFixed(3)).join(', ')}`,
+      );
     }
     rows.push(...found);
-    for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
+    for (const row of found)
+      console.log(
+        `${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`,
+      );
   }
 }
 if (onlyTap) {
@@ -156,7 +213,10 @@ if (onlyTap) {
     for (const each of measured) stack.use(each);
     const found = await compare(`watched, ${shape === 'embedded' ? 'one process' : 'over NATS'}`, measured);
     rows.push(...found);
-    for (const row of found) console.log(`${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`);
+    for (const row of found)
+      console.log(
+        `${row.scenario.padEnd(32)} ${row.name.padEnd(36)} ${row.cpuMicros.toFixed(1)} µs CPU a call, ${row.perSecond.toFixed(0)}/s, ratio ${row.ratio.toFixed(3)}`,
+      );
   }
 }
 if (!isQuick && !onlyCallers && !onlyTap && chosen === undefined) {
@@ -165,6 +225,10 @@ if (!isQuick && !onlyCallers && !onlyTap && chosen === undefined) {
   await using stack = new AsyncDisposableStack();
   const measured = [proxy, stack.use(await startOmnibus('embedded', { up: stdioUpstream }))];
   for (const rival of await startRivals()) measured.push(stack.use(rival));
-  rows.push(...await compare('stdio upstream, 1 tool, beside other gateways', measured));
+  rows.push(...(await compare('stdio upstream, 1 tool, beside other gateways', measured)));
 }
-await report(rows, { isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined, sessions, ...(onlyCallers ? { rounds: brief.rounds * starts, roundMs: brief.ms } : { rounds, roundMs }) });
+await report(rows, {
+  isQuick: isQuick || onlyRivals || onlyCallers || onlyTap || chosen !== undefined,
+  sessions,
+  ...(onlyCallers ? { rounds: brief.rounds * starts, roundMs: brief.ms } : { rounds, roundMs }),
+});

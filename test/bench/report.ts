@@ -39,7 +39,10 @@ export async function report(rows: readonly Row[], info: RunInfo): Promise<void>
     '',
     '| scenario | what | CPU a call | ratio | calls/s | p50 | p95 | p99 | memory |',
     '|---|---|---|---|---|---|---|---|---|',
-    ...rows.map((row) => `| ${row.scenario} | ${row.name} | ${row.cpuMicros.toFixed(1)} µs | **${row.ratio.toFixed(2)}** | ${row.perSecond.toFixed(0)} | ${row.p50.toFixed(2)} ms | ${row.p95.toFixed(2)} ms | ${row.p99.toFixed(2)} ms | ${row.megabytes.toFixed(0)} MB |`),
+    ...rows.map(
+      (row) =>
+        `| ${row.scenario} | ${row.name} | ${row.cpuMicros.toFixed(1)} µs | **${row.ratio.toFixed(2)}** | ${row.perSecond.toFixed(0)} | ${row.p50.toFixed(2)} ms | ${row.p95.toFixed(2)} ms | ${row.p99.toFixed(2)} ms | ${row.megabytes.toFixed(0)} MB |`,
+    ),
     '',
   ];
   const text = lines.join('\n');
@@ -48,5 +51,8 @@ export async function report(rows: readonly Row[], info: RunInfo): Promise<void>
   const folder = join(root, 'test/bench/results');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, `${date}-${commit}.md`), text);
-  await writeFile(join(folder, `${date}-${commit}.json`), `${JSON.stringify({ date, commit, ...info, rows }, null, 2)}\n`);
+  await writeFile(
+    join(folder, `${date}-${commit}.json`),
+    `${JSON.stringify({ date, commit, ...info, rows }, null, 2)}\n`,
+  );
 }

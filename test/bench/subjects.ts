@@ -20,7 +20,10 @@ export interface Measured {
 
 const program = (name: string): string => join(root, 'test/dist/bench/processes', `${name}.js`);
 
-async function startListening(name: string, args: readonly string[]): Promise<{ readonly running: RunningProcess; readonly url: string }> {
+async function startListening(
+  name: string,
+  args: readonly string[],
+): Promise<{ readonly running: RunningProcess; readonly url: string }> {
   const running = startProcess('node', [program(name), ...args]);
   const [, url] = (await running.line(/^listening (.+)$/)) as unknown as [string, string];
   return { running, url };
@@ -54,7 +57,11 @@ export async function startOmnibus(shape: Shape, mcpServers: object): Promise<Me
 export async function startWatched(shape: Shape, mcpServers: object, query: string): Promise<Measured[]> {
   const gateway = await startGateway(shape, { mcpServers, log: { level: 'info', format: 'json' } });
   const address = `http://${await gateway.admin(gateway.edge)}/api/v1/watch?topics=calls&${query}`;
-  const base = { url: gateway.url, pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() };
+  const base = {
+    url: gateway.url,
+    pids: gateway.processes.map(({ pid }) => pid),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
   const watch = async (): Promise<AsyncDisposable> => {
     const stop = new AbortController();
     const response = await fetch(address, { signal: stop.signal });
@@ -79,8 +86,16 @@ const rules = {
     default: 'deny',
     rules: [
       { id: 'bench', who: 'key:bench', allow: ['s0'] },
-      ...Array.from({ length: 49 }, (_, index) => ({ id: `group-${index}`, who: `group:g${index}`, allow: [`s0/tool-${index}`] })),
-      ...Array.from({ length: 50 }, (_, index) => ({ id: `never-${index}`, who: 'everyone', deny: [`s0/delete_${index}_*`] })),
+      ...Array.from({ length: 49 }, (_, index) => ({
+        id: `group-${index}`,
+        who: `group:g${index}`,
+        allow: [`s0/tool-${index}`],
+      })),
+      ...Array.from({ length: 50 }, (_, index) => ({
+        id: `never-${index}`,
+        who: 'everyone',
+        deny: [`s0/delete_${index}_*`],
+      })),
     ],
   },
 };
@@ -93,16 +108,26 @@ const limits = { limits: { rules: [{ rate: '1000000/s', concurrency: 1_000_000 }
 export async function startKnowing(shape: Shape, mcpServers: object, stack: AsyncDisposableStack): Promise<Measured[]> {
   const keys = stack.use(await Keys.make('bench'));
   const start = async (demand: object): Promise<Omit<Measured, 'name'>> => {
-    const gateway = stack.use(await startGateway(shape, { mcpServers, auth: keys.auth, ...demand, log: { level: 'info', format: 'json' } }));
-    return { url: gateway.url, headers: keys.headersOf('bench'), pids: gateway.processes.map(({ pid }) => pid), [Symbol.asyncDispose]: () => Promise.resolve() };
+    const gateway = stack.use(
+      await startGateway(shape, { mcpServers, auth: keys.auth, ...demand, log: { level: 'info', format: 'json' } }),
+    );
+    return {
+      url: gateway.url,
+      headers: keys.headersOf('bench'),
+      pids: gateway.processes.map(({ pid }) => pid),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    };
   };
-  const recording = { ...rules, audit: { sinks: [{ kind: 'file', folder: `${keys.auth.keys.file}-audit` }], calls: 'writes' } };
+  const recording = {
+    ...rules,
+    audit: { sinks: [{ kind: 'file', folder: `${keys.auth.keys.file}-audit` }], calls: 'writes' },
+  };
   const ruled = await start(recording);
   return [
-    { name: 'known', ...await start({}) },
+    { name: 'known', ...(await start({})) },
     { name: 'known, 100 rules', tools: 'only reading', ...ruled },
     { name: 'known, 100 rules, on record', tools: 'writing', ...ruled },
-    { name: 'known, 100 rules, on record, limited', tools: 'writing', ...await start({ ...recording, ...limits }) },
+    { name: 'known, 100 rules, on record, limited', tools: 'writing', ...(await start({ ...recording, ...limits })) },
   ];
 }
 

@@ -33,92 +33,152 @@ const longSteps = 8;
 const stepMs = 150;
 const orphansGoneMs = 10_000;
 
-it('no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record', { timeout: (seconds + 360) * 1_000 }, async () => {
-  const executions = new Map<string, number>();
-  const atUp = new Set<string>();
-  const records = await mkdtemp(join(tmpdir(), 'omnibus-chaos-audit-'));
-  const executed = (tag: unknown): unknown => executions.set(String(tag), (executions.get(String(tag)) ?? 0) + 1);
-  const marker = `chaos-${process.pid}-${seed}`;
-  await using upstream = await Upstream.start({
-    tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long'), tool('careful')], resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
-    onCall: (call) => {
-      const { name, args: { tag } } = call;
-      if (name !== 'look') {
-        executed(tag);
-        atUp.add(String(tag));
-      }
-      if (name === 'long') work(call, 1);
-      else call.answer(text(String(tag)));
-    },
-  });
-  await using era = await EraServer.start('2025-11-25');
-  await using personal = await PersonalServer.start();
-  await using keys = await Keys.make('team', ...members);
-  const headers = keys.headersOf('team');
-  const membership: Membership = { server: personal, headersOf: (user) => keys.headersOf(user), signIns: new Map(), codes: new Map() };
-  const allFaults = [...faults, ...issuerFaults(membership)];
-  const tally = new Tally();
-  const random = randomNumbers(seed);
-  const struck: string[] = [];
-  {
-    await using fleet = await Fleet.start((publicUrl) => ({
-      timeouts: { call: '10s', drain: '3s' }, ...governed(records), publicUrl, auth: keys.auth, vault: { keys: [`a:${randomBytes(32).toString('base64')}`] },
-      mcpServers: {
-        up: { url: upstream.url, definitions: 'pin' }, era: { url: era.url, definitions: 'pin' }, mine: { url: personal.url, restart: { minDelay: '50ms', maxDelay: '500ms' }, credentials: { kind: 'oauth' } },
-        files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] }, ...hostile(marker),
+it(
+  'no session is lost, no answer wrong or missing, nothing done twice, no child left behind, and with rules, limits, approvals, pins and a strict audit on, every call is on record',
+  { timeout: (seconds + 360) * 1_000 },
+  async () => {
+    const executions = new Map<string, number>();
+    const atUp = new Set<string>();
+    const records = await mkdtemp(join(tmpdir(), 'omnibus-chaos-audit-'));
+    const executed = (tag: unknown): unknown => executions.set(String(tag), (executions.get(String(tag)) ?? 0) + 1);
+    const marker = `chaos-${process.pid}-${seed}`;
+    await using upstream = await Upstream.start({
+      tools: [{ ...tool('look'), annotations: { readOnlyHint: true } }, tool('act'), tool('long'), tool('careful')],
+      resources: [0, 1].map((index) => ({ uri: `up://listener${index + 14}`, name: `of listener ${index}` })),
+      onCall: (call) => {
+        const {
+          name,
+          args: { tag },
+        } = call;
+        if (name !== 'look') {
+          executed(tag);
+          atUp.add(String(tag));
+        }
+        if (name === 'long') work(call, 1);
+        else call.answer(text(String(tag)));
       },
-    }));
-    const probe = await RawClient.open(fleet.url, undefined, headers);
-    await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
-    probe[Symbol.dispose]();
+    });
+    await using era = await EraServer.start('2025-11-25');
+    await using personal = await PersonalServer.start();
+    await using keys = await Keys.make('team', ...members);
+    const headers = keys.headersOf('team');
+    const membership: Membership = {
+      server: personal,
+      headersOf: (user) => keys.headersOf(user),
+      signIns: new Map(),
+      codes: new Map(),
+    };
+    const allFaults = [...faults, ...issuerFaults(membership)];
+    const tally = new Tally();
+    const random = randomNumbers(seed);
+    const struck: string[] = [];
+    {
+      await using fleet = await Fleet.start((publicUrl) => ({
+        timeouts: { call: '10s', drain: '3s' },
+        ...governed(records),
+        publicUrl,
+        auth: keys.auth,
+        vault: { keys: [`a:${randomBytes(32).toString('base64')}`] },
+        mcpServers: {
+          up: { url: upstream.url, definitions: 'pin' },
+          era: { url: era.url, definitions: 'pin' },
+          mine: { url: personal.url, restart: { minDelay: '50ms', maxDelay: '500ms' }, credentials: { kind: 'oauth' } },
+          files: { command: 'node', args: [fixturePath('stdio-server'), '/dev/null', marker] },
+          ...hostile(marker),
+        },
+      }));
+      const probe = await RawClient.open(fleet.url, undefined, headers);
+      await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
+      probe[Symbol.dispose]();
 
-    const over = new AbortController();
-    const run: Run = { url: fleet.url, headers, tally, over: over.signal, pauseMs: () => random() * 20, touch: (uri) => upstream.notify('notifications/resources/updated', { uri }) };
-    const clients = [worker, worker, worker, worker, sdkClient, sdkClient, streamer, streamer, asked, asked, counter, counter, consenting, consenting, listener, listener, approving, ...membersOf(membership)].map((work, index) => work(run, `${work.name}${index}`));
-    const endsAt = performance.now() + seconds * 1_000;
-    for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
-      for (const fault of shuffled(allFaults, random)) {
-        if (round > 0 && performance.now() >= endsAt) break;
-        struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
-        tally.fault();
-        await fault.strike(fleet, Math.floor(random() * 2));
+      const over = new AbortController();
+      const run: Run = {
+        url: fleet.url,
+        headers,
+        tally,
+        over: over.signal,
+        pauseMs: () => random() * 20,
+        touch: (uri) => upstream.notify('notifications/resources/updated', { uri }),
+      };
+      const clients = [
+        worker,
+        worker,
+        worker,
+        worker,
+        sdkClient,
+        sdkClient,
+        streamer,
+        streamer,
+        asked,
+        asked,
+        counter,
+        counter,
+        consenting,
+        consenting,
+        listener,
+        listener,
+        approving,
+        ...membersOf(membership),
+      ].map((work, index) => work(run, `${work.name}${index}`));
+      const endsAt = performance.now() + seconds * 1_000;
+      for (let round = 0; round === 0 || performance.now() < endsAt; round += 1) {
+        for (const fault of shuffled(allFaults, random)) {
+          if (round > 0 && performance.now() >= endsAt) break;
+          struck.push(`${Math.round(performance.now() / 1_000)} s ${fault.name}`);
+          tally.fault();
+          await fault.strike(fleet, Math.floor(random() * 2));
+        }
       }
+      over.abort();
+      await Promise.all(clients);
+      if (logFolder !== undefined) await fleet.writeLogs(logFolder);
     }
-    over.abort();
-    await Promise.all(clients);
-    if (logFolder !== undefined) await fleet.writeLogs(logFolder);
-  }
-  for (const [tag, count] of personal.executed) {
-    executions.set(tag, count);
-    atUp.add(tag);
-  }
-  for (const { method, params } of era.seen) if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
+    for (const [tag, count] of personal.executed) {
+      executions.set(tag, count);
+      atUp.add(tag);
+    }
+    for (const { method, params } of era.seen)
+      if (method === 'tools/call') executed((params['arguments'] as { readonly say: unknown }).say);
 
-  const orphans = await untilNone(marker);
-  const evidence = await evidenceOf(records, atUp, tally.seen);
-  await rm(records, { recursive: true });
-  const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
-  const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
-  process.stdout.write(`\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n`
-    + `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n`
-    + `signed in at the server with data of each user: ${[...membership.signIns].map(([user, count]) => `${user} ${count} times`).join(', ')}; ${personal.refreshes} refreshes; requests with what is another's ${personal.violations.length};\n`
-    + `audit: ${atUp.size} calls executed, ${evidence.unrecorded.length} not on record; ${tally.seen.size} seen to succeed, ${evidence.endless.length} without a record of their end, of at most ${evidence.mayLack} that ${evidence.open} killed processes may lack\n`
-    + `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`);
-  expect({ lost: tally.lost, wrong: tally.wrong, twice, unanswered: tally.unanswered, orphans }).toEqual({ lost: [], wrong: [], twice: [], unanswered: [], orphans: [] });
-  expect(personal.violations).toEqual([]);
-  expect([...membership.signIns.keys()].toSorted()).toEqual([...members]);
-  expect(personal.refreshes).toBeGreaterThan(0);
-  expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
-  expect(evidence.open).toBeGreaterThan(0);
-  expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
-  expect(tally.approved).toBeGreaterThan(0);
-  expect(tally.answered).toBeGreaterThan(1_000);
-  expect(struck.length).toBeGreaterThanOrEqual(allFaults.length);
-});
+    const orphans = await untilNone(marker);
+    const evidence = await evidenceOf(records, atUp, tally.seen);
+    await rm(records, { recursive: true });
+    const twice = [...executions].filter(([, count]) => count > 1).map(([tag]) => tag);
+    const reasons = [...tally.reasons].map(([reason, count]) => `${reason} ${count}`).join(', ');
+    process.stdout.write(
+      `\nchaos, seed ${seed}: ${struck.length} faults (${struck.join(', ')});\n${tally.answered} calls answered, ${tally.interrupted} interrupted and said to be (${reasons});\n` +
+        `sessions lost ${tally.lost.length}, wrong or duplicated answers ${tally.wrong.length}, executed twice ${twice.length}, unanswered ${tally.unanswered.length}, orphans ${orphans.length};\n` +
+        `signed in at the server with data of each user: ${[...membership.signIns].map(([user, count]) => `${user} ${count} times`).join(', ')}; ${personal.refreshes} refreshes; requests with what is another's ${personal.violations.length};\n` +
+        `audit: ${atUp.size} calls executed, ${evidence.unrecorded.length} not on record; ${tally.seen.size} seen to succeed, ${evidence.endless.length} without a record of their end, of at most ${evidence.mayLack} that ${evidence.open} killed processes may lack\n` +
+        `next success after a fault p50 ${tally.recoveredWithin(0.5)} ms, p99 ${tally.recoveredWithin(0.99)} ms; the longest any client waited ${Math.round(tally.longestWaitMs)} ms (${tally.longestWaitOf})\n`,
+    );
+    expect({ lost: tally.lost, wrong: tally.wrong, twice, unanswered: tally.unanswered, orphans }).toEqual({
+      lost: [],
+      wrong: [],
+      twice: [],
+      unanswered: [],
+      orphans: [],
+    });
+    expect(personal.violations).toEqual([]);
+    expect([...membership.signIns.keys()].toSorted()).toEqual([...members]);
+    expect(personal.refreshes).toBeGreaterThan(0);
+    expect(evidence).toMatchObject({ unrecorded: [], verified: 7, harm: [] });
+    expect(evidence.open).toBeGreaterThan(0);
+    expect(evidence.endless.length).toBeLessThanOrEqual(evidence.mayLack);
+    expect(tally.approved).toBeGreaterThan(0);
+    expect(tally.answered).toBeGreaterThan(1_000);
+    expect(struck.length).toBeGreaterThanOrEqual(allFaults.length);
+  },
+);
 
 /** Hostile servers beside those that are used. */
 function hostile(marker: string): Record<string, { readonly command: string; readonly args: readonly string[] }> {
-  return Object.fromEntries(['garbage', 'storm', 'deep', 'hang'].map((way) => [way, { command: 'node', args: [fixturePath('chaos-stdio'), way, marker] }]));
+  return Object.fromEntries(
+    ['garbage', 'storm', 'deep', 'hang'].map((way) => [
+      way,
+      { command: 'node', args: [fixturePath('chaos-stdio'), way, marker] },
+    ]),
+  );
 }
 
 /** Handles a call that takes a while and reports progress. */

@@ -12,7 +12,12 @@ import type { Tally } from './tally.ts';
 export const answerMs = 40_000;
 const maxReturns = 40;
 /** By default, the SDK gives up after two attempts. */
-const reconnectionOptions = { initialReconnectionDelay: 200, maxReconnectionDelay: 1_000, reconnectionDelayGrowFactor: 1.5, maxRetries: 20 };
+const reconnectionOptions = {
+  initialReconnectionDelay: 200,
+  maxReconnectionDelay: 1_000,
+  reconnectionDelayGrowFactor: 1.5,
+  maxRetries: 20,
+};
 
 export interface Run {
   readonly url: string;
@@ -53,7 +58,14 @@ export const worker: Worker = async (run, name) => {
     const since = performance.now();
     try {
       const { status, last } = await client.post(
-        { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: count % 2 === 0 ? 'up__look' : 'up__act', arguments: { tag } } }, {}, AbortSignal.timeout(answerMs),
+        {
+          jsonrpc: '2.0',
+          id: tag,
+          method: 'tools/call',
+          params: { name: count % 2 === 0 ? 'up__look' : 'up__act', arguments: { tag } },
+        },
+        {},
+        AbortSignal.timeout(answerMs),
       );
       judge(run, name, tag, status, last);
     } catch (error) {
@@ -69,7 +81,12 @@ export const sdkClient: Worker = async (run, name) => {
   const client = await opened(run, async () => {
     const fresh = new Client({ name, version: '1' });
     fresh.onerror = (error) => troubles.push(String(error).slice(0, 200));
-    await fresh.connect(new StreamableHTTPClientTransport(new URL(run.url), { reconnectionOptions, requestInit: { headers: run.headers ?? {} } }));
+    await fresh.connect(
+      new StreamableHTTPClientTransport(new URL(run.url), {
+        reconnectionOptions,
+        requestInit: { headers: run.headers ?? {} },
+      }),
+    );
     return fresh;
   });
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -83,9 +100,12 @@ export const sdkClient: Worker = async (run, name) => {
         run.tally.success(name);
       } else run.tally.wrong.push(`${tag}: ${JSON.stringify(result)}`);
     } catch (error) {
-      if (error instanceof McpError && error.code === -32_001) run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
-      else if (error instanceof McpError) run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason, tag);
-      else if (String(error).includes('Session not found') || String(error).includes('HTTP 404')) run.tally.lost.push(tag);
+      if (error instanceof McpError && error.code === -32_001)
+        run.tally.giveUp(`${tag} (${troubles.join('; ')})`, since);
+      else if (error instanceof McpError)
+        run.tally.interrupt((error.data as { readonly reason?: string } | undefined)?.reason, tag);
+      else if (String(error).includes('Session not found') || String(error).includes('HTTP 404'))
+        run.tally.lost.push(tag);
       else run.tally.interrupt('connection', tag);
     }
     await pause(run);
@@ -102,10 +122,19 @@ export const streamer: Worker = async (run, name) => {
     let lastEventId: string | undefined;
     const since = performance.now();
     const giveUpAt = since + answerMs;
-    const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'up__long', arguments: { tag }, _meta: { progressToken: tag } } };
+    const body = {
+      jsonrpc: '2.0',
+      id: tag,
+      method: 'tools/call',
+      params: { name: 'up__long', arguments: { tag }, _meta: { progressToken: tag } },
+    };
     for (let round = 0; round < maxReturns && performance.now() < giveUpAt; round += 1) {
       try {
-        const reader = await EventReader.open(run.url, session as string, { ...(lastEventId === undefined ? { body } : { lastEventId }), limitMs: answerMs, credentials: run.headers });
+        const reader = await EventReader.open(run.url, session as string, {
+          ...(lastEventId === undefined ? { body } : { lastEventId }),
+          limitMs: answerMs,
+          credentials: run.headers,
+        });
         if (reader.status === 404) run.tally.lost.push(tag);
         if (reader.status >= 500 && lastEventId !== undefined) {
           await pause(run);
@@ -134,9 +163,12 @@ export const streamer: Worker = async (run, name) => {
 
 /** Checks the messages on the stream of a call that was answered. */
 function judgeStream(run: Run, name: string, tag: string, heard: readonly Message[]): void {
-  const progress = heard.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params?.['progress'] as number);
+  const progress = heard
+    .filter(({ method }) => method === 'notifications/progress')
+    .map(({ params }) => params?.['progress'] as number);
   const answers = heard.filter(({ id }) => id === tag);
-  if (progress.some((value, index) => index > 0 && value <= (progress[index - 1] as number))) run.tally.wrong.push(`${tag}: progress ${progress.join(' ')}`);
+  if (progress.some((value, index) => index > 0 && value <= (progress[index - 1] as number)))
+    run.tally.wrong.push(`${tag}: progress ${progress.join(' ')}`);
   if (answers.length > 1) run.tally.wrong.push(`${tag}: ${answers.length} answers`);
   else judge(run, name, tag, 200, answers[0]);
 }
@@ -155,7 +187,9 @@ export const asked: Worker = async (run, name) => {
         run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
         continue;
       }
-      const [[key, request] = ['', undefined]] = Object.entries((first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>);
+      const [[key, request] = ['', undefined]] = Object.entries(
+        (first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>,
+      );
       if (request?.params.message !== tag) {
         run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
         continue;
@@ -163,7 +197,16 @@ export const asked: Worker = async (run, name) => {
       await pause(run);
       since = performance.now();
       phase = 'answer';
-      const { last } = await client.request('tools/call', { ...call, requestState: first.result?.['requestState'], inputResponses: { [key]: { action: 'accept', content: { answer: tag } } } }, {}, AbortSignal.timeout(answerMs));
+      const { last } = await client.request(
+        'tools/call',
+        {
+          ...call,
+          requestState: first.result?.['requestState'],
+          inputResponses: { [key]: { action: 'accept', content: { answer: tag } } },
+        },
+        {},
+        AbortSignal.timeout(answerMs),
+      );
       if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
       else if (JSON.stringify(last.result).includes(`\\"${tag}\\"`)) run.tally.success(name);
       else run.tally.wrong.push(`${tag}: ${JSON.stringify(last)}`);
@@ -184,9 +227,21 @@ export const approving: Worker = async (run, name) => {
       const { last: first } = await client.request('tools/call', call, {}, AbortSignal.timeout(answerMs));
       if (first.error !== undefined) run.tally.interrupt(first.error.data?.['reason'], `${tag} (question)`);
       else {
-        const [[key, request] = ['', undefined]] = Object.entries((first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>);
-        if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true) run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
-        const { last, status } = await client.request('tools/call', { ...call, requestState: first.result?.['requestState'], inputResponses: { [key]: { action: 'accept', content: { approve: true } } } }, {}, AbortSignal.timeout(answerMs));
+        const [[key, request] = ['', undefined]] = Object.entries(
+          (first.result?.['inputRequests'] ?? {}) as Record<string, { readonly params: { readonly message: string } }>,
+        );
+        if (request?.params.message.includes(`{"tag":"${tag}"}`) !== true)
+          run.tally.wrong.push(`${tag}: ${JSON.stringify(first)}`);
+        const { last, status } = await client.request(
+          'tools/call',
+          {
+            ...call,
+            requestState: first.result?.['requestState'],
+            inputResponses: { [key]: { action: 'accept', content: { approve: true } } },
+          },
+          {},
+          AbortSignal.timeout(answerMs),
+        );
         judge(run, name, tag, status, last);
         if (last.error === undefined) run.tally.approved += 1;
       }
@@ -205,11 +260,17 @@ export const counter: Worker = async (run, name) => {
     const tag = `${name}-${count}`;
     const since = performance.now();
     try {
-      const { status, last } = await client.post({ jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'files__count', arguments: { of: name } } }, {}, AbortSignal.timeout(answerMs));
+      const { status, last } = await client.post(
+        { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'files__count', arguments: { of: name } } },
+        {},
+        AbortSignal.timeout(answerMs),
+      );
       if (status === 404) run.tally.lost.push(tag);
       else if (last.error !== undefined) run.tally.interrupt(last.error.data?.['reason'], tag);
       else {
-        const [pid, value] = JSON.parse((last.result as { readonly content: readonly [{ readonly text: string }] }).content[0].text) as [number, number];
+        const [pid, value] = JSON.parse(
+          (last.result as { readonly content: readonly [{ readonly text: string }] }).content[0].text,
+        ) as [number, number];
         // An interrupted call may have been counted or not.
         if (pid === known[0] && value <= known[1]) run.tally.wrong.push(`${tag}: ${value} after ${known[1]}`);
         known = [pid, value];
@@ -232,7 +293,7 @@ export const visitor: Worker = async (run, name) => {
     const { status, last } = await client.callTool('up__act', { tag });
     judge(run, name, tag, status, last);
     await client.request('logging/setLevel', { level: 'error' });
-    if (await client.delete() !== 204) run.tally.wrong.push(`${tag}: not deleted`);
+    if ((await client.delete()) !== 204) run.tally.wrong.push(`${tag}: not deleted`);
   }
 };
 

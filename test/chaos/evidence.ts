@@ -11,11 +11,34 @@ export function governed(records: string): Readonly<Record<string, unknown>> {
   return {
     access: {
       default: 'allow',
-      rules: [{ id: 'never', who: 'everyone', deny: ['up/never'] }, { id: 'careful', who: 'everyone', ask: ['up/careful'] }, { id: 'keys', who: 'everyone', redact: ['up'], patterns: ['key'] }],
+      rules: [
+        { id: 'never', who: 'everyone', deny: ['up/never'] },
+        { id: 'careful', who: 'everyone', ask: ['up/careful'] },
+        { id: 'keys', who: 'everyone', redact: ['up'], patterns: ['key'] },
+      ],
     },
     // Far above actual use, so that no call is refused: the test is whether counting continues when processes end.
-    limits: { rules: [{ id: 'all', what: ['up', 'era'], per: 'server', rate: '100000/s', concurrency: 10_000, quota: '100000000/day', onUnknown: 'allow' }] },
-    audit: { strict: true, sinks: [{ kind: 'file', folder: records }], record: [{ tool: 'up/*', arguments: { keep: ['/tag'] } }, { tool: 'mine/*', arguments: { keep: ['/tag'] } }] },
+    limits: {
+      rules: [
+        {
+          id: 'all',
+          what: ['up', 'era'],
+          per: 'server',
+          rate: '100000/s',
+          concurrency: 10_000,
+          quota: '100000000/day',
+          onUnknown: 'allow',
+        },
+      ],
+    },
+    audit: {
+      strict: true,
+      sinks: [{ kind: 'file', folder: records }],
+      record: [
+        { tool: 'up/*', arguments: { keep: ['/tag'] } },
+        { tool: 'mine/*', arguments: { keep: ['/tag'] } },
+      ],
+    },
   };
 }
 
@@ -34,13 +57,20 @@ export interface Evidence {
 }
 
 /** @param executed tags of calls that the server has executed. @param answered tags of calls with a successful answer. */
-export async function evidenceOf(records: string, executed: Iterable<string>, answered: Iterable<string>): Promise<Evidence> {
+export async function evidenceOf(
+  records: string,
+  executed: Iterable<string>,
+  answered: Iterable<string>,
+): Promise<Evidence> {
   const begun = new Set<string>();
   const ended = new Set<string>();
   for (const file of await readdir(records)) {
     for (const line of (await readFile(join(records, file), 'utf8')).split('\n')) {
       if (!line.endsWith('}')) continue;
-      const record = JSON.parse(line) as { readonly 'omnibus.outcome'?: string; readonly 'omnibus.arguments'?: { readonly tag?: string } };
+      const record = JSON.parse(line) as {
+        readonly 'omnibus.outcome'?: string;
+        readonly 'omnibus.arguments'?: { readonly tag?: string };
+      };
       const tag = record['omnibus.arguments']?.tag;
       if (tag !== undefined) (record['omnibus.outcome'] === 'started' ? begun : ended).add(tag);
     }
@@ -49,10 +79,17 @@ export async function evidenceOf(records: string, executed: Iterable<string>, an
   const verified = await new Promise<number>((resolve) => {
     verifying.child.once('close', (code) => resolve(code ?? -1));
   });
-  const lines = verifying.output().split('\n').filter((line) => /^[A-Z ]+ {2}/.test(line));
+  const lines = verifying
+    .output()
+    .split('\n')
+    .filter((line) => /^[A-Z ]+ {2}/.test(line));
   const open = lines.filter((line) => line.startsWith('OPEN  ')).length;
   return {
-    unrecorded: [...executed].filter((tag) => !begun.has(tag)), endless: [...answered].filter((tag) => !ended.has(tag)), mayLack: open * batchRecords,
-    verified, harm: lines.filter((line) => !line.startsWith('OPEN  ')), open,
+    unrecorded: [...executed].filter((tag) => !begun.has(tag)),
+    endless: [...answered].filter((tag) => !ended.has(tag)),
+    mayLack: open * batchRecords,
+    verified,
+    harm: lines.filter((line) => !line.startsWith('OPEN  ')),
+    open,
   };
 }

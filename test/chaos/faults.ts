@@ -21,7 +21,10 @@ export const faults: readonly Fault[] = [
   ...roles.flatMap((role): Fault[] => [
     { name: `SIGKILL ${role}`, strike: (fleet) => fleet.replace(role, 'SIGKILL') },
     { name: `SIGTERM ${role}`, strike: (fleet) => fleet.replace(role, 'SIGTERM') },
-    ...cutsMs.map((ms): Fault => ({ name: `network of ${role} cut for ${ms / 1_000} s`, strike: (fleet, pick) => cut(fleet, role, pick, ms) })),
+    ...cutsMs.map((ms): Fault => ({
+      name: `network of ${role} cut for ${ms / 1_000} s`,
+      strike: (fleet, pick) => cut(fleet, role, pick, ms),
+    })),
     {
       name: `${role} stopped for ${pauseMs / 1_000} s`,
       async strike(fleet, pick) {
@@ -51,8 +54,14 @@ export const faults: readonly Fault[] = [
     },
   })),
   { name: 'JetStream full', strike: fill },
-  { name: `a backend that reaches no server, for ${badMs / 1_000} s`, strike: (fleet) => fleet.besideBadBackend(badMs) },
-  ...['up', 'files'].map((server): Fault => ({ name: `"${server}" is configured anew`, strike: (fleet) => fleet.reload(server) })),
+  {
+    name: `a backend that reaches no server, for ${badMs / 1_000} s`,
+    strike: (fleet) => fleet.besideBadBackend(badMs),
+  },
+  ...['up', 'files'].map((server): Fault => ({
+    name: `"${server}" is configured anew`,
+    strike: (fleet) => fleet.reload(server),
+  })),
 ];
 
 async function cut(fleet: Fleet, role: Role, pick: number, ms: number): Promise<void> {

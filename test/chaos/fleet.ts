@@ -54,7 +54,13 @@ export class Fleet {
   #connections = 0;
   readonly #started: [role: Role, process: RunningProcess][] = [];
 
-  private constructor(config: FleetConfig, cluster: NatsCluster, configFile: string, { program, before }: Required<Pick<FleetParts, 'program' | 'before'>>, balancer: Link) {
+  private constructor(
+    config: FleetConfig,
+    cluster: NatsCluster,
+    configFile: string,
+    { program, before }: Required<Pick<FleetParts, 'program' | 'before'>>,
+    balancer: Link,
+  ) {
     this.program = program;
     this.#before = before;
     this.#balancer = balancer;
@@ -64,7 +70,10 @@ export class Fleet {
   }
 
   /** @param configured the configuration, or what makes it of the address that clients know. */
-  static async start(configured: FleetConfig | ((publicUrl: string) => FleetConfig), { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes), before = 'jumping-clock' }: FleetParts = {}): Promise<Fleet> {
+  static async start(
+    configured: FleetConfig | ((publicUrl: string) => FleetConfig),
+    { program = omnibusProgram, nats = startNatsCluster(maxStoreMegabytes), before = 'jumping-clock' }: FleetParts = {},
+  ): Promise<Fleet> {
     let fleet: Fleet | undefined;
     const balancer = await Link.open(() => fleet?.nextEdge());
     const config = typeof configured === 'function' ? configured(`http://127.0.0.1:${balancer.port}`) : configured;
@@ -93,7 +102,9 @@ export class Fleet {
   /** Writes the output of every process so far, one file for each. */
   async writeLogs(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true });
-    await Promise.all(this.#started.map(([role, process], index) => writeFile(join(folder, `${index}-${role}.log`), process.output())));
+    await Promise.all(
+      this.#started.map(([role, process], index) => writeFile(join(folder, `${index}-${role}.log`), process.output())),
+    );
   }
 
   part(role: Role, index: number): Part {
@@ -117,21 +128,34 @@ export class Fleet {
 
   /** Changes the configuration of a server, and waits until every process has applied it. */
   async reload(server: string): Promise<void> {
-    const applied = (process: RunningProcess): number => process.output().split('the changed configuration is applied').length;
+    const applied = (process: RunningProcess): number =>
+      process.output().split('the changed configuration is applied').length;
     const { mcpServers } = this.#config;
-    this.#config = { ...this.#config, mcpServers: { ...mcpServers, [server]: { ...mcpServers[server], timeout: `${10_000 + this.#reloads}ms` } } };
+    this.#config = {
+      ...this.#config,
+      mcpServers: { ...mcpServers, [server]: { ...mcpServers[server], timeout: `${10_000 + this.#reloads}ms` } },
+    };
     this.#reloads += 1;
     const before = this.processes.map((process) => [process, applied(process)] as const);
     await writeFile(this.#configFile, configText(this.#config));
-    await vi.waitFor(() => {
-      if (before.some(([process, count]) => applied(process) === count)) throw new Error('the configuration is not applied yet');
-    }, { timeout: startMs });
+    await vi.waitFor(
+      () => {
+        if (before.some(([process, count]) => applied(process) === count))
+          throw new Error('the configuration is not applied yet');
+      },
+      { timeout: startMs },
+    );
   }
 
   /** Runs a third backend for a while that reaches none of the servers. */
   async besideBadBackend(ms: number): Promise<void> {
     const { mcpServers } = this.#config;
-    const nowhere = Object.fromEntries(Object.entries(mcpServers).map(([name, settings]) => [name, settings.url === undefined ? { command: '/nowhere' } : { url: 'http://127.0.0.1:9/mcp' }]));
+    const nowhere = Object.fromEntries(
+      Object.entries(mcpServers).map(([name, settings]) => [
+        name,
+        settings.url === undefined ? { command: '/nowhere' } : { url: 'http://127.0.0.1:9/mcp' },
+      ]),
+    );
     const file = await writeConfig({ ...this.#config, mcpServers: nowhere });
     const { process, link } = await this.#startPart('backend', file);
     await wait(ms);
@@ -150,15 +174,31 @@ export class Fleet {
       const up = nodes.filter(({ isUp }) => isUp);
       return up[attempts % up.length]?.port;
     });
-    const process = startProcess('node', [
-      '--import', fixturePath(this.#before), this.program, 'serve', '--config', configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
-      '--role', role, '--bus', `nats://127.0.0.1:${link.port}`,
-    ], role === 'backend' ? {} : sealing);
+    const process = startProcess(
+      'node',
+      [
+        '--import',
+        fixturePath(this.#before),
+        this.program,
+        'serve',
+        '--config',
+        configFile,
+        '--listen',
+        '127.0.0.1:0',
+        '--admin',
+        '127.0.0.1:0',
+        '--role',
+        role,
+        '--bus',
+        `nats://127.0.0.1:${link.port}`,
+      ],
+      role === 'backend' ? {} : sealing,
+    );
     this.#started.push([role, process]);
     const tooLong = setTimeout(() => process.kill('SIGKILL'), startMs);
     await process.line(/"msg":"ready"/);
     clearTimeout(tooLong);
-    const [, port] = role === 'edge' ? (await process.line(/"endpoint":"http:\/\/127\.0\.0\.1:(\d+)/)) : [];
+    const [, port] = role === 'edge' ? await process.line(/"endpoint":"http:\/\/127\.0\.0\.1:(\d+)/) : [];
     return { process, link, port: port === undefined ? undefined : Number(port) };
   }
 

@@ -45,13 +45,22 @@ export function membersOf(membership: Membership): readonly Worker[] {
     const headers = membership.headersOf(user);
     const session = async (run: Run): Promise<Ask> => {
       const client = await opened(run, () => RawClient.open(run.url, undefined, headers));
-      return (name, args, limit) => client.post({ jsonrpc: '2.0', id: args['mark'] ?? 'connect', method: 'tools/call', params: { name, arguments: args } }, {}, limit);
+      return (name, args, limit) =>
+        client.post(
+          { jsonrpc: '2.0', id: args['mark'] ?? 'connect', method: 'tools/call', params: { name, arguments: args } },
+          {},
+          limit,
+        );
     };
     const modern = (run: Run): Promise<Ask> => {
       const client = new ModernClient(run.url, {}, headers);
       return Promise.resolve((name, args, limit) => client.request('tools/call', { name, arguments: args }, {}, limit));
     };
-    return [session, modern].map((open): Worker => async (run, name) => work(run, { membership, user, name: `${user}-${name}`, ask: await open(run), unseen: 0 }));
+    return [session, modern].map(
+      (open): Worker =>
+        async (run, name) =>
+          work(run, { membership, user, name: `${user}-${name}`, ask: await open(run), unseen: 0 }),
+    );
   });
 }
 
@@ -113,7 +122,11 @@ async function signIn(run: Run, seat: Seat, address: string): Promise<void> {
 
 /** Another client of the user may have been told that a code is waited for. */
 async function sayCode(seat: Seat): Promise<void> {
-  const { membership: { codes, signIns }, user, ask } = seat;
+  const {
+    membership: { codes, signIns },
+    user,
+    ask,
+  } = seat;
   const shown = codes.get(user);
   seat.unseen = shown === undefined ? seat.unseen + 1 : 0;
   const code = shown ?? (seat.unseen > patience ? 'none' : undefined);
@@ -150,6 +163,9 @@ export function issuerFaults({ server }: Membership): readonly Fault[] {
         server.meanwhile = () => Promise.resolve();
       },
     },
-    { name: 'a user revokes all tokens', strike: (_fleet, pick) => Promise.resolve(server.revoke(members[pick % members.length] as Member)) },
+    {
+      name: 'a user revokes all tokens',
+      strike: (_fleet, pick) => Promise.resolve(server.revoke(members[pick % members.length] as Member)),
+    },
   ];
 }

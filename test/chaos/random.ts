@@ -2,7 +2,7 @@
 export function randomNumbers(start: number): () => number {
   let state = start;
   return () => {
-    state = (state + 0x6D_2B_79_F5) | 0;
+    state = (state + 0x6d_2b_79_f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;

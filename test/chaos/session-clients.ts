@@ -13,21 +13,42 @@ export const consenting: Worker = async (run, name) => {
   for (let count = 0; !run.over.aborted; count += 1) {
     const tag = `${name}-${count}`;
     const since = performance.now();
-    const answer = async (id: unknown, said: string): Promise<void> => void await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: said } } }, {}, AbortSignal.timeout(answerMs)).catch(() => undefined);
+    const answer = async (id: unknown, said: string): Promise<void> =>
+      void (await client
+        .post(
+          { jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: said } } },
+          {},
+          AbortSignal.timeout(answerMs),
+        )
+        .catch(() => undefined));
     let last: Message | undefined;
     try {
-      const body = { jsonrpc: '2.0', id: tag, method: 'tools/call', params: { name: 'era__form', arguments: { say: tag } } };
-      const reader = await EventReader.open(run.url, client.session as string, { body, limitMs: answerMs, credentials: run.headers });
-      if (reader.status === 404) run.tally.lost.push(tag);
-      const asked = reader.events.untilSome(({ message }) => message?.method === 'elicitation/create').then(async ({ message }) => {
-        if (message?.params?.['message'] !== tag) run.tally.wrong.push(`${tag}: asked ${JSON.stringify(message)}`);
-        if (stale !== undefined) await answer(stale, `stale ${tag}`);
-        await pause(run);
-        await answer(message?.id, tag);
-        stale = message?.id;
+      const body = {
+        jsonrpc: '2.0',
+        id: tag,
+        method: 'tools/call',
+        params: { name: 'era__form', arguments: { say: tag } },
+      };
+      const reader = await EventReader.open(run.url, client.session as string, {
+        body,
+        limitMs: answerMs,
+        credentials: run.headers,
       });
+      if (reader.status === 404) run.tally.lost.push(tag);
+      const asked = reader.events
+        .untilSome(({ message }) => message?.method === 'elicitation/create')
+        .then(async ({ message }) => {
+          if (message?.params?.['message'] !== tag) run.tally.wrong.push(`${tag}: asked ${JSON.stringify(message)}`);
+          if (stale !== undefined) await answer(stale, `stale ${tag}`);
+          await pause(run);
+          await answer(message?.id, tag);
+          stale = message?.id;
+        });
       await Promise.race([asked, reader.ended]);
-      await Promise.race([reader.events.untilSome(({ message }) => message?.id === tag && message.method === undefined), reader.ended]);
+      await Promise.race([
+        reader.events.untilSome(({ message }) => message?.id === tag && message.method === undefined),
+        reader.ended,
+      ]);
       last = reader.messages.find(({ id, method }) => id === tag && method === undefined);
       reader.break();
     } catch (error) {
@@ -44,7 +65,16 @@ export const consenting: Worker = async (run, name) => {
 
 async function openAskable({ url, headers }: Run): Promise<RawClient> {
   const client = new RawClient(url, headers);
-  const { session, status } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'askable', version: '1' } } });
+  const { session, status } = await client.post({
+    jsonrpc: '2.0',
+    id: 'init',
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      capabilities: { elicitation: {} },
+      clientInfo: { name: 'askable', version: '1' },
+    },
+  });
   if (status !== 200 || session === null) throw new Error(`initialize was answered ${status}`);
   client.session = session;
   await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -56,7 +86,12 @@ export const listener: Worker = async (run, name) => {
   const client = await opened(run, () => RawClient.open(run.url, undefined, run.headers));
   const uri = `up://${name}`;
   const heard = { count: 0 };
-  const subscribe = (): Promise<unknown> => client.post({ jsonrpc: '2.0', id: `${name}-subscribe`, method: 'resources/subscribe', params: { uri } }, {}, AbortSignal.timeout(answerMs));
+  const subscribe = (): Promise<unknown> =>
+    client.post(
+      { jsonrpc: '2.0', id: `${name}-subscribe`, method: 'resources/subscribe', params: { uri } },
+      {},
+      AbortSignal.timeout(answerMs),
+    );
   await opened(run, subscribe);
   const standing = stand(run, client, uri, heard);
   for (let count = 0; !run.over.aborted; count += 1) {
@@ -78,7 +113,10 @@ async function stand(run: Run, { session, headers }: RawClient, uri: string, hea
   let lastEventId: string | undefined;
   const over = new Promise<void>((resolve) => run.over.addEventListener('abort', () => resolve()));
   while (!run.over.aborted) {
-    const reader = await EventReader.open(run.url, session as string, { ...(lastEventId === undefined ? {} : { lastEventId }), credentials: headers }).catch(() => undefined);
+    const reader = await EventReader.open(run.url, session as string, {
+      ...(lastEventId === undefined ? {} : { lastEventId }),
+      credentials: headers,
+    }).catch(() => undefined);
     if (reader?.status === 404) run.tally.lost.push(`GET of ${uri}`);
     if (reader?.status !== 200) {
       await pause(run);
@@ -88,7 +126,8 @@ async function stand(run: Run, { session, headers }: RawClient, uri: string, hea
     const count = (): void => {
       for (const { message } of reader.events.values.slice(read)) {
         if (message?.params?.['uri'] === uri) heard.count += 1;
-        else if (message?.params?.['uri'] !== undefined) run.tally.wrong.push(`${uri} heard ${JSON.stringify(message)}`);
+        else if (message?.params?.['uri'] !== undefined)
+          run.tally.wrong.push(`${uri} heard ${JSON.stringify(message)}`);
       }
       read = reader.events.values.length;
     };

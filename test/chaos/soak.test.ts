@@ -31,14 +31,25 @@ it('memory stays flat in every process', { timeout: (seconds + 120) * 1_000 }, a
     },
   });
   await using era = await EraServer.start('2025-11-25');
-  await using fleet = await Fleet.start({ mcpServers: { up: { url: upstream.url }, era: { url: era.url }, files: { command: 'node', args: [fixturePath('stdio-server')] } } }, { before: 'collected-memory' });
+  await using fleet = await Fleet.start(
+    {
+      mcpServers: {
+        up: { url: upstream.url },
+        era: { url: era.url },
+        files: { command: 'node', args: [fixturePath('stdio-server')] },
+      },
+    },
+    { before: 'collected-memory' },
+  );
   using probe = await RawClient.open(fleet.url);
   await probe.untilTools((names) => ['up__act', 'era__form', 'files__count'].every((name) => names.includes(name)));
 
   const tally = new Tally();
   const over = new AbortController();
   const run: Run = { url: fleet.url, tally, over: over.signal, pauseMs: () => 1, touch: () => undefined };
-  const clients = [worker, worker, sdkClient, streamer, asked, counter, visitor, visitor].map((work, index) => work(run, `${work.name}${index}`));
+  const clients = [worker, worker, sdkClient, streamer, asked, counter, visitor, visitor].map((work, index) =>
+    work(run, `${work.name}${index}`),
+  );
   const held = fleet.processes.map((): number[] => []);
   const samples = Math.floor((seconds * 1_000) / sampleMs);
   for (let sample = 0; sample < samples; sample += 1) {
@@ -55,7 +66,13 @@ it('memory stays flat in every process', { timeout: (seconds + 120) * 1_000 }, a
     middle: Math.min(...values.slice(third, 2 * third)),
     last: Math.min(...values.slice(2 * third)),
   }));
-  process.stdout.write(`\nsoak, ${seconds} s, ${tally.answered} calls: ${rows.map(({ role, middle, last }) => `${role} ${(middle / megabyte).toFixed(1)} -> ${(last / megabyte).toFixed(1)} MiB`).join(', ')}\n`);
-  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered }).toEqual({ lost: [], wrong: [], unanswered: [] });
+  process.stdout.write(
+    `\nsoak, ${seconds} s, ${tally.answered} calls: ${rows.map(({ role, middle, last }) => `${role} ${(middle / megabyte).toFixed(1)} -> ${(last / megabyte).toFixed(1)} MiB`).join(', ')}\n`,
+  );
+  expect({ lost: tally.lost, wrong: tally.wrong, unanswered: tally.unanswered }).toEqual({
+    lost: [],
+    wrong: [],
+    unanswered: [],
+  });
   expect(rows.filter(({ middle, last }) => last > middle + allowedBytes)).toEqual([]);
 });

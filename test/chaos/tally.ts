@@ -46,7 +46,8 @@ export class Tally {
   interrupt(reason: unknown, call: string): void {
     this.interrupted += 1;
     const name = String(reason);
-    if (this.interruptions.length < maxInterruptions) this.interruptions.push(`${name}: ${call}, at ${Math.round(performance.now()) / 1_000} s`);
+    if (this.interruptions.length < maxInterruptions)
+      this.interruptions.push(`${name}: ${call}, at ${Math.round(performance.now()) / 1_000} s`);
     this.reasons.set(name, (this.reasons.get(name) ?? 0) + 1);
   }
 

@@ -10,28 +10,78 @@ import { fixturePath, startProcess } from '../support/processes.ts';
 import { suitePath, type SuiteName } from './run-suite.ts';
 
 const both = [
-  'metadata-default', 'metadata-var1', 'metadata-var2', 'metadata-var3', 'basic-cimd', 'scope-from-www-authenticate', 'scope-from-scopes-supported', 'scope-omitted-when-undefined',
-  'scope-step-up', 'scope-retry-limit', 'token-endpoint-auth-basic', 'token-endpoint-auth-post', 'token-endpoint-auth-none', 'pre-registration',
-  '2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback', 'resource-mismatch', 'offline-access-scope', 'offline-access-not-supported', 'client-credentials-jwt', 'client-credentials-basic',
+  'metadata-default',
+  'metadata-var1',
+  'metadata-var2',
+  'metadata-var3',
+  'basic-cimd',
+  'scope-from-www-authenticate',
+  'scope-from-scopes-supported',
+  'scope-omitted-when-undefined',
+  'scope-step-up',
+  'scope-retry-limit',
+  'token-endpoint-auth-basic',
+  'token-endpoint-auth-post',
+  'token-endpoint-auth-none',
+  'pre-registration',
+  '2025-03-26-oauth-metadata-backcompat',
+  '2025-03-26-oauth-endpoint-fallback',
+  'resource-mismatch',
+  'offline-access-scope',
+  'offline-access-not-supported',
+  'client-credentials-jwt',
+  'client-credentials-basic',
 ];
 const older = ['cross-app-access-complete-flow'];
 const newer = [
   'enterprise-managed-authorization',
-  'authorization-server-migration', 'iss-supported', 'iss-not-advertised', 'iss-supported-missing', 'iss-wrong-issuer', 'iss-unexpected', 'iss-normalized', 'metadata-issuer-mismatch', 'wif-jwt-bearer', 'dpop', 'dpop-nonce',
+  'authorization-server-migration',
+  'iss-supported',
+  'iss-not-advertised',
+  'iss-supported-missing',
+  'iss-wrong-issuer',
+  'iss-unexpected',
+  'iss-normalized',
+  'metadata-issuer-mismatch',
+  'wif-jwt-bearer',
+  'dpop',
+  'dpop-nonce',
 ];
 /** One scenario of each kind. */
-const usual = ['metadata-var3', 'scope-step-up', 'token-endpoint-auth-post', 'iss-wrong-issuer', 'client-credentials-jwt', 'dpop-nonce', 'enterprise-managed-authorization'];
+const usual = [
+  'metadata-var3',
+  'scope-step-up',
+  'token-endpoint-auth-post',
+  'iss-wrong-issuer',
+  'client-credentials-jwt',
+  'dpop-nonce',
+  'enterprise-managed-authorization',
+];
 
 const wanted = process.env['OMNIBUS_AUTH'];
 const shape = wanted === 'nats' ? 'nats' : 'embedded';
 const isAll = wanted === 'all' || wanted === 'nats';
 const runs: readonly [SuiteName, string][] = isAll
-  ? [...[...both, ...older].map((name): [SuiteName, string] => ['@modelcontextprotocol/conformance', name]), ...[...both, ...newer].map((name): [SuiteName, string] => ['conformance-next', name])]
+  ? [
+      ...[...both, ...older].map((name): [SuiteName, string] => ['@modelcontextprotocol/conformance', name]),
+      ...[...both, ...newer].map((name): [SuiteName, string] => ['conformance-next', name]),
+    ]
   : usual.map((name) => ['conformance-next', name]);
 
 async function passes(suite: SuiteName, scenario: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [suitePath(suite), 'client', '--command', `node ${fixturePath('drive-auth')} ${shape}`, '--scenario', `auth/${scenario}`, '--timeout', '120000', '-o', folder]);
+  await using run = startProcess('node', [
+    suitePath(suite),
+    'client',
+    '--command',
+    `node ${fixturePath('drive-auth')} ${shape}`,
+    '--scenario',
+    `auth/${scenario}`,
+    '--timeout',
+    '120000',
+    '-o',
+    folder,
+  ]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });

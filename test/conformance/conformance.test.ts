@@ -13,7 +13,15 @@ import { runSuite, suitePath } from './run-suite.ts';
 
 /** Scenarios that the suite runs without counting them; the fixture supports tasks in the newest revision. */
 const taskScenarios = [
-  'lifecycle', 'capability-negotiation', 'wire-fields', 'request-state-removal', 'mrtr-input', 'request-headers', 'dispatch-and-envelope', 'required-task-error', 'mrtr-composition',
+  'lifecycle',
+  'capability-negotiation',
+  'wire-fields',
+  'request-state-removal',
+  'mrtr-input',
+  'request-headers',
+  'dispatch-and-envelope',
+  'required-task-error',
+  'mrtr-composition',
 ].map((name) => `tasks-${name}`);
 
 /** The era in which the gateway connects to the fixture, independent of the suite's revision. */
@@ -28,61 +36,128 @@ describe.each(shapes)('through the gateway, %s,', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    const servers = await Promise.all(legs.flatMap((era) => runs.map(async (run) => {
-      const [, url] = (await stack.use(startFixture('conformance-server')).line(/^listening (.+)$/)) as unknown as [string, string];
-      return [nameOf(era, run), { url, era }] as const;
-    })));
+    const servers = await Promise.all(
+      legs.flatMap((era) =>
+        runs.map(async (run) => {
+          const [, url] = (await stack.use(startFixture('conformance-server')).line(/^listening (.+)$/)) as unknown as [
+            string,
+            string,
+          ];
+          return [nameOf(era, run), { url, era }] as const;
+        }),
+      ),
+    );
     gateway = stack.use(await startGateway(shape, { mcpServers: Object.fromEntries(servers) }));
     using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => servers.every(([server]) => names.some((name) => name.startsWith(`${server}__`))));
+    await client.untilTools((names) =>
+      servers.every(([server]) => names.some((name) => name.startsWith(`${server}__`))),
+    );
   });
   afterAll(() => stack.disposeAsync());
 
-  const nameOf = (era: (typeof legs)[number], run: (typeof runs)[number]): string => `${era}-${run.replaceAll('.', '-')}`;
-  const inFront = (era: (typeof legs)[number], run: (typeof runs)[number]): string => `${gateway.url}/${nameOf(era, run)}`;
+  const nameOf = (era: (typeof legs)[number], run: (typeof runs)[number]): string =>
+    `${era}-${run.replaceAll('.', '-')}`;
+  const inFront = (era: (typeof legs)[number], run: (typeof runs)[number]): string =>
+    `${gateway.url}/${nameOf(era, run)}`;
 
   /** @param mustPass scenarios that the suite runs without counting them. */
-  async function passes(url: string, args: readonly string[], atLeast: number, mustPass: readonly string[]): Promise<void> {
+  async function passes(
+    url: string,
+    args: readonly string[],
+    atLeast: number,
+    mustPass: readonly string[],
+  ): Promise<void> {
     const { status, output, scenarios } = await runSuite('conformance-next', url, args);
     expect(status, output).toBe(0);
     expect(scenarios.size).toBeGreaterThanOrEqual(atLeast);
-    for (const scenario of mustPass) expect(scenarios.get(scenario)?.filter((check) => check.status === 'FAILURE'), scenario).toEqual([]);
+    for (const scenario of mustPass)
+      expect(
+        scenarios.get(scenario)?.filter((check) => check.status === 'FAILURE'),
+        scenario,
+      ).toEqual([]);
   }
 
   describe.each(legs)('to a %s server,', { concurrent: true, timeout: 180_000 }, (era) => {
     it('conformance 0.1.16 `server --suite all` passes', async () => {
-      const { status, output, scenarios } = await runSuite('@modelcontextprotocol/conformance', inFront(era, '0.1.16'), ['--suite', 'all']);
+      const { status, output, scenarios } = await runSuite(
+        '@modelcontextprotocol/conformance',
+        inFront(era, '0.1.16'),
+        ['--suite', 'all'],
+      );
       expect(status, output).toBe(0);
       expect(scenarios.size).toBeGreaterThanOrEqual(30);
     });
 
     it('conformance 0.2.0-alpha.12 `server --requirements 2025-11-25` passes, session lifecycle included', () =>
-      passes(inFront(era, '2025-11-25'), ['--requirements', '2025-11-25'], 33, ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling']));
+      passes(inFront(era, '2025-11-25'), ['--requirements', '2025-11-25'], 33, [
+        'server-session-lifecycle',
+        'json-schema-2020-12',
+        'server-sse-polling',
+      ]));
 
     it('conformance 0.2.0-alpha.12 `server --requirements 2026-07-28` passes, header validation included', () =>
-      passes(inFront(era, '2026-07-28'), [
-        '--requirements', '2026-07-28', ...(era === 'legacy' ? ['--expected-failures', join(root, 'test/conformance/impossible-over-a-legacy-server.yaml')] : []),
-      ], 50, ['http-header-validation', 'http-custom-header-server-validation', 'json-schema-2020-12', ...(era === 'modern' ? taskScenarios : [])]));
+      passes(
+        inFront(era, '2026-07-28'),
+        [
+          '--requirements',
+          '2026-07-28',
+          ...(era === 'legacy'
+            ? ['--expected-failures', join(root, 'test/conformance/impossible-over-a-legacy-server.yaml')]
+            : []),
+        ],
+        50,
+        [
+          'http-header-validation',
+          'http-custom-header-server-validation',
+          'json-schema-2020-12',
+          ...(era === 'modern' ? taskScenarios : []),
+        ],
+      ));
   });
 
   it('a stream that the server closes before it answers is resumed without the client noticing', async () => {
     using client = await RawClient.open(inFront('legacy', 'resumed'));
-    expect((await client.callTool('test_reconnection')).last.result).toEqual({ content: [{ type: 'text', text: 'Reconnection test completed' }] });
+    expect((await client.callTool('test_reconnection')).last.result).toEqual({
+      content: [{ type: 'text', text: 'Reconnection test completed' }],
+    });
   });
 });
 
 /** Scenarios in which the suite is the server, and the gateway its client. */
 const clientScenarios: readonly [scenario: string, revision: string][] = [
-  ...['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'].map((scenario): [string, string] => [scenario, '2025-11-25']),
   ...[
-    'tools_call', 'request-metadata', 'http-standard-headers', 'http-custom-headers', 'http-invalid-tool-headers', 'sep-2322-client-request-state', 'json-schema-ref-no-deref',
+    'initialize',
+    'tools_call',
+    'elicitation-sep1034-client-defaults',
+    'sse-retry',
+    'json-schema-2020-12-preservation',
+  ].map((scenario): [string, string] => [scenario, '2025-11-25']),
+  ...[
+    'tools_call',
+    'request-metadata',
+    'http-standard-headers',
+    'http-custom-headers',
+    'http-invalid-tool-headers',
+    'sep-2322-client-request-state',
+    'json-schema-ref-no-deref',
     'json-schema-2020-12-preservation',
   ].map((scenario): [string, string] => [scenario, '2026-07-28']),
 ];
 
 async function asClient(scenario: string, revision: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-conformance-'));
-  await using run = startProcess('node', [suitePath('conformance-next'), 'client', '--command', `node ${fixturePath('drive')}`, '--scenario', scenario, '--spec-version', revision, '-o', folder]);
+  await using run = startProcess('node', [
+    suitePath('conformance-next'),
+    'client',
+    '--command',
+    `node ${fixturePath('drive')}`,
+    '--scenario',
+    scenario,
+    '--spec-version',
+    revision,
+    '-o',
+    folder,
+  ]);
   const status = await new Promise((resolve) => {
     run.child.once('close', resolve);
   });

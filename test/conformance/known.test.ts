@@ -22,16 +22,25 @@ const nameOf = (run: string): string => `for-${run}`;
 
 beforeAll(async () => {
   const keys = stack.use(await Keys.make('suite'));
-  const servers = await Promise.all(runs.map(async (run) => {
-    const [, url] = (await stack.use(startFixture('conformance-server')).line(/^listening (.+)$/)) as unknown as [string, string];
-    return [nameOf(run), { url }] as const;
-  }));
+  const servers = await Promise.all(
+    runs.map(async (run) => {
+      const [, url] = (await stack.use(startFixture('conformance-server')).line(/^listening (.+)$/)) as unknown as [
+        string,
+        string,
+      ];
+      return [nameOf(run), { url }] as const;
+    }),
+  );
   gateway = stack.use(await startGateway('embedded', { auth: keys.auth, mcpServers: Object.fromEntries(servers) }));
   proxy = createServer((request, response) => {
-    const passed = send(new URL(request.url ?? '/', gateway.url), { method: request.method, headers: { ...request.headers, ...keys.headersOf('suite') } }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.pipe(response);
-    });
+    const passed = send(
+      new URL(request.url ?? '/', gateway.url),
+      { method: request.method, headers: { ...request.headers, ...keys.headersOf('suite') } },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
     passed.on('error', () => response.destroy());
     response.on('close', () => passed.destroy());
     request.pipe(passed);
@@ -48,14 +57,19 @@ afterAll(async () => {
   await stack.disposeAsync();
 });
 
-const inFront = (run: (typeof runs)[number]): string => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp/${nameOf(run)}`;
+const inFront = (run: (typeof runs)[number]): string =>
+  `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/mcp/${nameOf(run)}`;
 
 it('without credentials, nothing is served to the suite', async () => {
   expect((await new RawClient(gateway.url).initialize('2025-11-25')).status).toBe(401);
 });
 
-it.concurrent.each(runs)('a known caller passes conformance 0.2.0-alpha.12 `server --requirements %s`', { timeout: 180_000 }, async (run) => {
-  const { status, output, scenarios } = await runSuite('conformance-next', inFront(run), ['--requirements', run]);
-  expect(status, output).toBe(0);
-  expect(scenarios.size).toBeGreaterThanOrEqual(33);
-});
+it.concurrent.each(runs)(
+  'a known caller passes conformance 0.2.0-alpha.12 `server --requirements %s`',
+  { timeout: 180_000 },
+  async (run) => {
+    const { status, output, scenarios } = await runSuite('conformance-next', inFront(run), ['--requirements', run]);
+    expect(status, output).toBe(0);
+    expect(scenarios.size).toBeGreaterThanOrEqual(33);
+  },
+);

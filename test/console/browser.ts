@@ -3,10 +3,14 @@ import { spawnSync } from 'node:child_process';
 import axe from 'axe-core';
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core';
 
-const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter((name) => name !== undefined && name !== '') as readonly string[];
+const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter(
+  (name) => name !== undefined && name !== '',
+) as readonly string[];
 
 /** The path of Chromium; undefined where it is not installed. */
-export const chromiumPath = programs.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim()).find((path) => path !== '');
+export const chromiumPath = programs
+  .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
+  .find((path) => path !== '');
 
 export interface ConsolePage {
   readonly page: Page;
@@ -26,12 +30,24 @@ interface Violation {
 }
 
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: chromiumPath as string, args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'] });
+  return chromium.launch({
+    executablePath: chromiumPath as string,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--force-color-profile=srgb'],
+  });
 }
 
 /** @param address of the admin port: `127.0.0.1:7301`. @param hash the fragment of the first address, such as `#token=KEY`. */
-export async function openConsole(browser: Browser, address: string, options: BrowserContextOptions = {}, hash = ''): Promise<ConsolePage> {
-  const context = await browser.newContext({ reducedMotion: 'reduce', viewport: { width: 1200, height: 800 }, ...options });
+export async function openConsole(
+  browser: Browser,
+  address: string,
+  options: BrowserContextOptions = {},
+  hash = '',
+): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    reducedMotion: 'reduce',
+    viewport: { width: 1200, height: 800 },
+    ...options,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
   const complaints: string[] = [];
@@ -44,20 +60,32 @@ export async function openConsole(browser: Browser, address: string, options: Br
     const { host, protocol } = new URL(request.url());
     if (protocol !== 'blob:' && host !== address) strangers.push(request.url());
   });
-  await page.addInitScript('addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));');
+  await page.addInitScript(
+    'addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`));',
+  );
   await page.goto(`http://${address}/${hash}`);
   return {
-    page, complaints, strangers,
+    page,
+    complaints,
+    strangers,
     async findings() {
-      if (await page.evaluate('typeof axe') === 'undefined') await page.evaluate(axe.source);
+      if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source);
       const violations: Violation[] = [];
       for (const colorScheme of ['dark', 'light'] as const) {
         await page.emulateMedia({ colorScheme });
         // A colour scheme changes nothing but colours.
-        const found = await page.evaluate(`axe.run(document, { resultTypes: ["violations"]${colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''} })`) as { readonly violations: readonly Violation[] };
+        const found = (await page.evaluate(
+          `axe.run(document, { resultTypes: ["violations"]${colorScheme === 'dark' ? ', runOnly: ["color-contrast"]' : ''} })`,
+        )) as { readonly violations: readonly Violation[] };
         violations.push(...found.violations);
       }
-      return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html, failureSummary = '' }) => `${html} (${failureSummary.replaceAll(/\s+/g, ' ')})`).join(' ').slice(0, 800)}`);
+      return violations.map(
+        ({ id, help, nodes }) =>
+          `${id}: ${help}: ${nodes
+            .map(({ html, failureSummary = '' }) => `${html} (${failureSummary.replaceAll(/\s+/g, ' ')})`)
+            .join(' ')
+            .slice(0, 800)}`,
+      );
     },
     close: () => context.close(),
   };

@@ -49,10 +49,30 @@ it('the page and its files are there, small enough to be read over a telephone',
 
 it('what is tried is asked for by no page of others, bounded for each person, cancelled at any moment, and on record', async () => {
   const headers = { 'content-type': 'application/json', 'x-omnibus-console': '1' };
-  const send = (path: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Response> => fetch(`http://${address}/api/v1/${path}`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(body) });
-  const refused = async (answer: Response): Promise<unknown> => [answer.status, ((await answer.json()) as { readonly reason: string }).reason];
-  expect(await refused(await send('try', { name: 'shop__stock' }, { 'x-omnibus-console': '', 'origin': 'https://evil.example' }))).toEqual([403, 'origin']);
-  expect(await refused(await fetch(`http://${address}/api/v1/try`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }))).toEqual([403, 'header']);
+  const send = (path: string, body: object, more: Readonly<Record<string, string>> = {}): Promise<Response> =>
+    fetch(`http://${address}/api/v1/${path}`, {
+      method: 'POST',
+      headers: { ...headers, ...more },
+      body: JSON.stringify(body),
+    });
+  const refused = async (answer: Response): Promise<unknown> => [
+    answer.status,
+    ((await answer.json()) as { readonly reason: string }).reason,
+  ];
+  expect(
+    await refused(
+      await send('try', { name: 'shop__stock' }, { 'x-omnibus-console': '', origin: 'https://evil.example' }),
+    ),
+  ).toEqual([403, 'origin']);
+  expect(
+    await refused(
+      await fetch(`http://${address}/api/v1/try`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      }),
+    ),
+  ).toEqual([403, 'header']);
   expect(await refused(await fetch(`http://${address}/api/v1/try`))).toEqual([405, 'method']);
   expect(await refused(await send('try', { name: 'x', arguments: '[1]' }))).toEqual([400, 'invalid']);
   expect(await refused(await send('try', { name: 'x', method: 'tools/list' }))).toEqual([400, 'invalid']);
@@ -61,11 +81,20 @@ it('what is tried is asked for by no page of others, bounded for each person, ca
   expect(await refused(await send('try', { name: 'x', arguments: 'x'.repeat(1_100_000) }))).toEqual([413, 'large']);
   expect(await refused(await send(`try/${'0'.repeat(32)}/cancel`, {}))).toEqual([404, 'unknown']);
   const backend = await gateway.admin(gateway.backend);
-  expect(await refused(await fetch(`http://${backend}/api/v1/try`, { method: 'POST', headers, body: '{"name":"shop__stock"}' }))).toEqual([409, 'conflict']);
+  expect(
+    await refused(
+      await fetch(`http://${backend}/api/v1/try`, { method: 'POST', headers, body: '{"name":"shop__stock"}' }),
+    ),
+  ).toEqual([409, 'conflict']);
   // One person may have eight calls at once; the ninth waits until one of them has ended.
   const begun = await Promise.all(Array.from({ length: 9 }, () => send('try', { name: 'shop__book', may: ['forms'] })));
-  expect(begun.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([...Array.from({ length: 8 }, () => 202), 429]);
-  const ids = (await Promise.all(begun.filter(({ status }) => status === 202).map((answer) => answer.json()))) as readonly { readonly id: string }[];
+  expect(begun.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+    ...Array.from({ length: 8 }, () => 202),
+    429,
+  ]);
+  const ids = (await Promise.all(
+    begun.filter(({ status }) => status === 202).map((answer) => answer.json()),
+  )) as readonly { readonly id: string }[];
   const { id } = ids[0] as { readonly id: string };
   expect(await refused(await send(`try/${id}/answer`, { key: '99', result: '{}' }))).toEqual([409, 'conflict']);
   for (const each of ids) expect((await send(`try/${each.id}/cancel`, {})).status).toBe(200);
@@ -76,7 +105,15 @@ it('what is tried is asked for by no page of others, bounded for each person, ca
 
 it('under a prefix of somebody else in front, the page finds its files and its API', async () => {
   const front = createServer((request, response) => {
-    void fetch(`http://${address}${(request.url ?? '').replace(/^\/tools\/omnibus/, '')}`, { redirect: 'manual' }).then(async (answer) => response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '', ...(answer.headers.has('location') ? { location: answer.headers.get('location') as string } : {}) }).end(await answer.text()));
+    void fetch(`http://${address}${(request.url ?? '').replace(/^\/tools\/omnibus/, '')}`, { redirect: 'manual' }).then(
+      async (answer) =>
+        response
+          .writeHead(answer.status, {
+            'content-type': answer.headers.get('content-type') ?? '',
+            ...(answer.headers.has('location') ? { location: answer.headers.get('location') as string } : {}),
+          })
+          .end(await answer.text()),
+    );
   }).listen(0, '127.0.0.1');
   await once(front, 'listening');
   const page = `http://127.0.0.1:${(front.address() as AddressInfo).port}/tools/omnibus/`;
@@ -116,8 +153,26 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
 
   /** Every view, with a text that appears only when its data are shown. */
   const views = [
-    ['overview', 'server gone is down'], ['servers', 'shop'], ['servers/gone', 'cannot connect'], ['servers/shop', 'Program'], ['catalogue', 'shop__order'], ['catalogue/shop__order', 'Places an order'],
-    ['try', 'shop__stock'], ['try/shop__order', 'customer'], ['calls', 'Nothing was called since'], ['calls?outcome=failed', 'has failed'], ['sessions', 'Nobody has a session'], ['connections', 'Nobody has signed in at a server'], ['topology', 'backend'], ['approvals', 'No call waits to be approved'], ['trust', 'compared with nothing'], ['trust/evil', 'costly schema'], ['policy', 'There are no rules'], ['audit', 'for the roles auditor and admin'], ['configuration', 'mcpServers.shop'], ['nowhere', 'no such view'],
+    ['overview', 'server gone is down'],
+    ['servers', 'shop'],
+    ['servers/gone', 'cannot connect'],
+    ['servers/shop', 'Program'],
+    ['catalogue', 'shop__order'],
+    ['catalogue/shop__order', 'Places an order'],
+    ['try', 'shop__stock'],
+    ['try/shop__order', 'customer'],
+    ['calls', 'Nothing was called since'],
+    ['calls?outcome=failed', 'has failed'],
+    ['sessions', 'Nobody has a session'],
+    ['connections', 'Nobody has signed in at a server'],
+    ['topology', 'backend'],
+    ['approvals', 'No call waits to be approved'],
+    ['trust', 'compared with nothing'],
+    ['trust/evil', 'costly schema'],
+    ['policy', 'There are no rules'],
+    ['audit', 'for the roles auditor and admin'],
+    ['configuration', 'mcpServers.shop'],
+    ['nowhere', 'no such view'],
   ] as const;
 
   it('every view shows what it is about, and axe finds nothing, by day and by night', async () => {
@@ -137,7 +192,10 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     for (const [hash, words] of views) {
       await go(hash);
       await page.locator('main').getByText(words).first().waitFor();
-      expect({ hash, width: await page.evaluate('document.documentElement.scrollWidth') }).toEqual({ hash, width: 360 });
+      expect({ hash, width: await page.evaluate('document.documentElement.scrollWidth') }).toEqual({
+        hash,
+        width: 360,
+      });
     }
   });
 
@@ -145,7 +203,9 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let step = 0; step < 80; step += 1) {
       await page.keyboard.press('Tab');
-      const words = await page.evaluate(`(() => { const at = document.activeElement; return at.getAttribute('role') === 'region' ? '' : [at.labels?.[0]?.textContent, at.getAttribute('aria-label'), at.textContent].filter(Boolean).join(' '); })()`) as string;
+      const words = (await page.evaluate(
+        `(() => { const at = document.activeElement; return at.getAttribute('role') === 'region' ? '' : [at.labels?.[0]?.textContent, at.getAttribute('aria-label'), at.textContent].filter(Boolean).join(' '); })()`,
+      )) as string;
       if (name.test(words)) return;
     }
     throw new Error(`no key leads to ${String(name)}`);
@@ -197,14 +257,22 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('button', { name: 'structured' }).click();
     const said = JSON.parse(await page.locator('.result pre').innerText()) as object;
-    expect(said).toEqual({ customer: 'Ada', lines: [{ article: 'chair', pieces: 2 }], address: { city: 'Paris' }, delivery: { days: 3 }, note: null });
+    expect(said).toEqual({
+      customer: 'Ada',
+      lines: [{ article: 'chair', pieces: 2 }],
+      address: { city: 'Paris' },
+      delivery: { days: 3 },
+      note: null,
+    });
   });
 
   it('results are pictures, tables and links with their target; a tool that fails is said to; what may destroy asks first', async () => {
     await go('try/shop__stock');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByRole('cell', { name: 'chair' }).waitFor();
-    expect(await page.locator('figure img').evaluate((image: { readonly naturalWidth: number }) => image.naturalWidth)).toBe(16);
+    expect(
+      await page.locator('figure img').evaluate((image: { readonly naturalWidth: number }) => image.naturalWidth),
+    ).toBe(16);
     await page.getByRole('link', { name: 'https://shop.example/catalogue' }).waitFor();
     await go('try/shop__refuse');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
@@ -236,10 +304,12 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await go('calls');
     await page.getByText('live').waitFor();
     using client = await RawClient.open(gateway.url);
-    await expect.poll(async () => {
-      await client.callTool('shop__stock', {});
-      return page.getByRole('link', { name: /\d\d:\d\d:\d\d/ }).count();
-    }).toBeGreaterThan(0);
+    await expect
+      .poll(async () => {
+        await client.callTool('shop__stock', {});
+        return page.getByRole('link', { name: /\d\d:\d\d:\d\d/ }).count();
+      })
+      .toBeGreaterThan(0);
     expect((await client.callTool('shop__refuse', {})).last.result).toMatchObject({ isError: true });
     await page.locator('td').getByText('tool failed').first().waitFor();
     await page.getByRole('button', { name: 'Pause' }).focus();
@@ -248,7 +318,9 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.keyboard.press('Enter');
     const fall = page.getByRole('region', { name: 'Where the time went' });
     for (const what of ['request', 'exchange', 'server answers']) await fall.getByText(what).first().waitFor();
-    expect(new Set((await fall.locator('tbody td:first-child').allInnerTexts()).map((name) => name.split('-')[0]))).toEqual(new Set(['edge', 'session', 'backend']));
+    expect(
+      new Set((await fall.locator('tbody td:first-child').allInnerTexts()).map((name) => name.split('-')[0])),
+    ).toEqual(new Set(['edge', 'session', 'backend']));
     expect(await seen.findings()).toEqual([]);
     await tabTo(/^Replay/);
     await page.keyboard.press('Enter');
@@ -258,19 +330,29 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   });
 
   it('whatever a server says is text: no markup, no script, no address that runs, nothing that hides', async () => {
-    for (const hash of ['servers/evil', 'catalogue?server=evil', 'catalogue/evil__harmless', 'catalogue/evil__long', 'try/evil__harmless']) {
+    for (const hash of [
+      'servers/evil',
+      'catalogue?server=evil',
+      'catalogue/evil__harmless',
+      'catalogue/evil__long',
+      'try/evil__harmless',
+    ]) {
       await go(hash);
       await page.locator('main h1, main h2, main td').getByText(/evil/).first().waitFor();
     }
     await page.getByText('⟨U+202E⟩').first().waitFor();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.locator('.result').getByText('⟨U+202E⟩').first().waitFor();
-    for (const way of ['structured', 'raw', 'shown']) await page.getByRole('button', { name: way, exact: true }).click();
+    for (const way of ['structured', 'raw', 'shown'])
+      await page.getByRole('button', { name: way, exact: true }).click();
     expect(await page.title()).toBe('Try – Omnibus');
     expect(await page.locator('main img, main script, main [href^="javascript"]').count()).toBe(0);
     expect(await seen.findings()).toEqual([]);
     await go('catalogue/evil__long');
-    await page.getByRole('button', { name: /characters more/ }).first().waitFor();
+    await page
+      .getByRole('button', { name: /characters more/ })
+      .first()
+      .waitFor();
     expect(await page.evaluate('document.body.innerText.length')).toBeLessThan(20_000);
   });
 

@@ -19,11 +19,25 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     keys = await Keys.makeOf({ ops: [], eve: [], vic: [], ann: ['support'] });
     gateway = await startGateway(shape, {
       auth: { ...keys.auth, admin: { roles: { operator: ['key:ops'], auditor: ['key:eve'], viewer: ['key:vic'] } } },
-      access: { rules: [
-        { id: 'stock', who: 'group:support', allow: ['shop/stock'] }, { id: 'orders', who: 'group:support', allow: ['shop/order'], args: { customer: { in: ['Ada'] } }, because: 'only for Ada' },
-        { id: 'never', who: 'everyone', deny: ['shop/close_*'] },
-      ] },
-      audit: { sinks: [shape === 'embedded' ? { kind: 'file', folder: 'audit' } : { kind: 'jetstream' }, { kind: 'webhook', url: 'http://127.0.0.1:9/hook', optional: true }] },
+      access: {
+        rules: [
+          { id: 'stock', who: 'group:support', allow: ['shop/stock'] },
+          {
+            id: 'orders',
+            who: 'group:support',
+            allow: ['shop/order'],
+            args: { customer: { in: ['Ada'] } },
+            because: 'only for Ada',
+          },
+          { id: 'never', who: 'everyone', deny: ['shop/close_*'] },
+        ],
+      },
+      audit: {
+        sinks: [
+          shape === 'embedded' ? { kind: 'file', folder: 'audit' } : { kind: 'jetstream' },
+          { kind: 'webhook', url: 'http://127.0.0.1:9/hook', optional: true },
+        ],
+      },
       mcpServers: { shop: { command: 'node', args: [fixturePath('shop-server')] } },
     });
     admin = await gateway.admin(gateway.edge);
@@ -47,7 +61,10 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     const headers = keys.headersOf(subject) as { readonly authorization: string };
     seen = await openConsole(browser, admin, {}, `#token=${headers.authorization.slice('Bearer '.length)}`);
     ({ page } = seen);
-    await page.locator('main').getByText(/servers? are up/).waitFor();
+    await page
+      .locator('main')
+      .getByText(/servers? are up/)
+      .waitFor();
     await page.goto(`http://${admin}/#/${hash}`);
   };
 
@@ -72,7 +89,13 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await question.getByLabel('Arguments').fill('{"customer": "Bob"}');
     await question.getByLabel('What').press('Enter');
     await page.getByText(/group:support shop\/order.*denied.*by the rule.*orders.*only for Ada/).waitFor();
-    expect(await page.getByRole('region', { name: 'What each rule says' }).locator('tbody tr').allInnerTexts()).toEqual([expect.stringMatching(/orders decided.*not met/), expect.stringMatching(/stock.*something else/), expect.stringMatching(/never.*something else/)]);
+    expect(await page.getByRole('region', { name: 'What each rule says' }).locator('tbody tr').allInnerTexts()).toEqual(
+      [
+        expect.stringMatching(/orders decided.*not met/),
+        expect.stringMatching(/stock.*something else/),
+        expect.stringMatching(/never.*something else/),
+      ],
+    );
     const view = page.getByRole('form', { name: 'Whose view' });
     await view.getByRole('textbox', { name: 'As' }).fill('group:support');
     await view.getByRole('button', { name: 'Show' }).click();
@@ -100,11 +123,13 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await open('eve', 'audit?event=mcp.call&tool=stock');
     const records = page.getByRole('region', { name: 'Records' });
     const row = records.getByRole('row', { name: /mcp\.call.*ann.*shop.*stock.*ok/ });
-    await expect.poll(async () => {
-      await page.getByRole('button', { name: 'Search', exact: true }).click();
-      await page.getByText(/records? read/).waitFor();
-      return row.count();
-    }).toBe(1);
+    await expect
+      .poll(async () => {
+        await page.getByRole('button', { name: 'Search', exact: true }).click();
+        await page.getByText(/records? read/).waitFor();
+        return row.count();
+      })
+      .toBe(1);
     await page.getByText(/webhook http:\/\/127.0.0.1:9.*cannot be searched here/).waitFor();
     await row.getByRole('link').click();
     const chosen = page.getByRole('region', { name: 'The chosen record' });
@@ -115,11 +140,21 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await chosen.getByText('open').waitFor();
     expect(await seen.findings()).toEqual([]);
     expect(await widthAt360()).toBe(360);
-    for (const [event, by] of [['admin.audit.search', 'eve'], ['admin.audit.read', 'eve'], ['admin.audit.verify', 'eve']] as const) {
-      await expect.poll(async () => {
-        const said = await (await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=${by}&limit=1`, { headers: keys.headersOf('eve') })).json() as { readonly records: readonly object[] };
-        return said.records.length;
-      }).toBe(1);
+    for (const [event, by] of [
+      ['admin.audit.search', 'eve'],
+      ['admin.audit.read', 'eve'],
+      ['admin.audit.verify', 'eve'],
+    ] as const) {
+      await expect
+        .poll(async () => {
+          const said = (await (
+            await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=${by}&limit=1`, {
+              headers: keys.headersOf('eve'),
+            })
+          ).json()) as { readonly records: readonly object[] };
+          return said.records.length;
+        })
+        .toBe(1);
     }
   });
 
@@ -127,15 +162,25 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await open('ops', 'audit');
     await page.getByText('Audit records are for the roles auditor and admin.').waitFor();
     expect(await seen.findings()).toEqual([]);
-    for (const path of ['records', 'record?source=nats&at=x', 'verify?source=nats&writer=x']) expect((await fetch(`http://${admin}/api/v1/audit/${path}`, { headers: keys.headersOf('ops') })).status).toBe(403);
+    for (const path of ['records', 'record?source=nats&at=x', 'verify?source=nats&writer=x'])
+      expect((await fetch(`http://${admin}/api/v1/audit/${path}`, { headers: keys.headersOf('ops') })).status).toBe(
+        403,
+      );
   });
 
   it('the calls of the last half hour are drawn, said in a sentence, and in a table, of all servers and of one', async () => {
     // The first step ends at most ten seconds after the call.
-    await expect.poll(async () => {
-      const { points } = await (await fetch(`http://${admin}/api/v1/metrics/history`, { headers: keys.headersOf('ops') })).json() as { readonly points: readonly { readonly calls: number }[] };
-      return points.reduce((sum, { calls }) => sum + calls, 0);
-    }, { timeout: 40_000 }).toBeGreaterThan(0);
+    await expect
+      .poll(
+        async () => {
+          const { points } = (await (
+            await fetch(`http://${admin}/api/v1/metrics/history`, { headers: keys.headersOf('ops') })
+          ).json()) as { readonly points: readonly { readonly calls: number }[] };
+          return points.reduce((sum, { calls }) => sum + calls, 0);
+        },
+        { timeout: 40_000 },
+      )
+      .toBeGreaterThan(0);
     await open('ops', 'overview');
     for (const hash of ['overview', 'servers/shop']) {
       await page.goto(`http://${admin}/#/${hash}`);
@@ -155,12 +200,17 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await client.untilTools((names) => names.includes('stock'));
     await open('ops', 'servers/shop');
     await page.getByRole('button', { name: 'Pause…' }).press('Enter');
-    await page.getByRole('dialog', { name: 'Pause shop?' }).getByRole('button', { name: 'Pause', exact: true }).press('Enter');
+    await page
+      .getByRole('dialog', { name: 'Pause shop?' })
+      .getByRole('button', { name: 'Pause', exact: true })
+      .press('Enter');
     await page.getByText(/Paused by .*key.*ops/).waitFor();
     await page.getByRole('row', { name: /shop.*paused/ }).waitFor();
     expect(await seen.findings()).toEqual([]);
     // Session workers hear of it by themselves.
-    await expect.poll(async () => (await client.callTool('stock', {})).last.error?.data).toMatchObject({ reason: 'upstream.paused', retry: 'same' });
+    await expect
+      .poll(async () => (await client.callTool('stock', {})).last.error?.data)
+      .toMatchObject({ reason: 'upstream.paused', retry: 'same' });
     await page.goto(`http://${admin}/#/overview`);
     await page.getByText(/server shop is paused by/).waitFor();
     expect(await (await fetch(`http://${admin}/metrics`)).text()).toContain('omnibus_upstream_paused{server="shop"} 1');
@@ -169,12 +219,23 @@ describe.runIf(chromiumPath !== undefined).each(shapes)('in a browser, %s', (sha
     await page.getByText('It is not paused any more.').waitFor();
     await expect.poll(async () => (await client.callTool('stock', {})).last.result).toBeDefined();
     for (const event of ['admin.pause', 'admin.resume']) {
-      await expect.poll(async () => {
-        const said = await (await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=ops`, { headers: keys.headersOf('eve') })).json() as { readonly records: readonly object[] };
-        return said.records.length;
-      }).toBe(1);
+      await expect
+        .poll(async () => {
+          const said = (await (
+            await fetch(`http://${admin}/api/v1/audit/records?event=${event}&who=ops`, {
+              headers: keys.headersOf('eve'),
+            })
+          ).json()) as { readonly records: readonly object[] };
+          return said.records.length;
+        })
+        .toBe(1);
     }
-    const pauseBy = (subject: string): Promise<Response> => fetch(`http://${admin}/api/v1/servers/shop/pause`, { method: 'POST', headers: { ...keys.headersOf(subject), 'content-type': 'application/json', 'x-omnibus-console': '1' }, body: '{}' });
+    const pauseBy = (subject: string): Promise<Response> =>
+      fetch(`http://${admin}/api/v1/servers/shop/pause`, {
+        method: 'POST',
+        headers: { ...keys.headersOf(subject), 'content-type': 'application/json', 'x-omnibus-console': '1' },
+        body: '{}',
+      });
     expect([(await pauseBy('eve')).status, (await pauseBy('vic')).status]).toEqual([403, 403]);
   });
 });

@@ -23,7 +23,19 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   let seen: ConsolePage;
   let page: Page;
 
-  const usersOf = async (...users: readonly User[]): Promise<void> => writeFile(join(folder, 'users.yaml'), formatUsers(await Promise.all(users.map(async ({ name, password }) => ({ name, password: await digestOf(password), groups: [name === 'ann' ? 'people' : 'others'] })))));
+  const usersOf = async (...users: readonly User[]): Promise<void> =>
+    writeFile(
+      join(folder, 'users.yaml'),
+      formatUsers(
+        await Promise.all(
+          users.map(async ({ name, password }) => ({
+            name,
+            password: await digestOf(password),
+            groups: [name === 'ann' ? 'people' : 'others'],
+          })),
+        ),
+      ),
+    );
   const main = (): ReturnType<Page['locator']> => page.locator('main');
   const asks = (): Promise<void> => page.getByRole('heading', { name: 'Who is asking?' }).waitFor();
 
@@ -32,8 +44,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await usersOf(ann, bob);
     front = await Balancer.start();
     gateway = await startGateway('nats', {
-      publicUrl: front.url, mcpServers: {},
-      auth: { scopes: ['mcp'], server: { users: { file: join(folder, 'users.yaml') } }, admin: { roles: { viewer: ['group:people'] } } },
+      publicUrl: front.url,
+      mcpServers: {},
+      auth: {
+        scopes: ['mcp'],
+        server: { users: { file: join(folder, 'users.yaml') } },
+        admin: { roles: { viewer: ['group:people'] } },
+      },
     });
     front.edges = [gateway.url];
     const [, session] = gateway.processes;
@@ -71,14 +88,25 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await main().getByText('session').first().waitFor();
     expect(page.url()).toBe(`http://${admin}/#/topology`);
     const kept = await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])');
-    expect([kept, (await page.context().cookies(`http://${admin}/`)).filter(({ domain }) => domain === admin)]).toEqual(['[{},{},""]', []]);
+    expect([kept, (await page.context().cookies(`http://${admin}/`)).filter(({ domain }) => domain === admin)]).toEqual(
+      ['[{},{},""]', []],
+    );
 
     // One request arrives with a token that is not accepted, as each does when the token has expired.
     const renewed = page.waitForResponse((response) => response.url() === `${front.url}/token`);
-    await page.route('**/api/v1/overview', (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer expired' } }), { times: 1 });
+    await page.route(
+      '**/api/v1/overview',
+      (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer expired' } }),
+      { times: 1 },
+    );
     const renewal = await renewed;
-    expect([new URLSearchParams(renewal.request().postData() ?? '').get('grant_type'), renewal.status()]).toEqual(['refresh_token', 200]);
-    await page.waitForResponse((response) => response.url() === `http://${admin}/api/v1/overview` && response.status() === 200);
+    expect([new URLSearchParams(renewal.request().postData() ?? '').get('grant_type'), renewal.status()]).toEqual([
+      'refresh_token',
+      200,
+    ]);
+    await page.waitForResponse(
+      (response) => response.url() === `http://${admin}/api/v1/overview` && response.status() === 200,
+    );
     expect(await page.getByRole('heading', { name: 'Topology' }).count()).toBe(1);
 
     await page.reload();
@@ -116,20 +144,36 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await using stack = new AsyncDisposableStack();
     const foreign = stack.use(await ForeignProvider.start());
     const edge = stack.use(await Balancer.start());
-    const elsewhere = stack.use(await startGateway('embedded', {
-      publicUrl: edge.url, mcpServers: {},
-      auth: { issuers: [{ issuer: foreign.issuer }], scopes: ['mcp'], admin: { roles: { viewer: [`${foreign.issuer}|una`] }, scope: 'mcp', clientId: 'page' } },
-    }));
+    const elsewhere = stack.use(
+      await startGateway('embedded', {
+        publicUrl: edge.url,
+        mcpServers: {},
+        auth: {
+          issuers: [{ issuer: foreign.issuer }],
+          scopes: ['mcp'],
+          admin: { roles: { viewer: [`${foreign.issuer}|una`] }, scope: 'mcp', clientId: 'page' },
+        },
+      }),
+    );
     edge.edges = [elsewhere.url];
     const port = await elsewhere.admin(elsewhere.edge);
-    foreign.serve({ user: 'una', redirectUris: ['http://127.0.0.1:7/callback'], resources: [`${edge.url}/mcp`], pages: [`http://${port}/`] });
+    foreign.serve({
+      user: 'una',
+      redirectUris: ['http://127.0.0.1:7/callback'],
+      resources: [`${edge.url}/mcp`],
+      pages: [`http://${port}/`],
+    });
     foreign.hasOpenIdAlone = true;
     const other = await openConsole(browser, port);
     stack.defer(() => other.close());
     await other.page.getByRole('button', { name: 'Sign in' }).click();
     await other.page.getByRole('heading', { name: 'Overview' }).waitFor();
     const renewed = other.page.waitForResponse((response) => response.url() === `${foreign.issuer}/token`);
-    await other.page.route('**/api/v1/overview', (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer expired' } }), { times: 1 });
+    await other.page.route(
+      '**/api/v1/overview',
+      (route) => route.continue({ headers: { ...route.request().headers(), authorization: 'Bearer expired' } }),
+      { times: 1 },
+    );
     expect((await renewed).status()).toBe(200);
     // The document that OAuth has for metadata is not there, and is not shown to pages.
     expect(other.complaints.filter((text) => !/Failed to load resource|blocked by CORS policy/.test(text))).toEqual([]);

@@ -38,9 +38,14 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   };
   beforeAll(async () => {
     keys = await Keys.make('ops', 'nobody');
-    upstream = await Upstream.start({ tools: Array.from({ length: many }, (_, number) => tool(`tool-${String(number).padStart(5, '0')}`)) });
+    upstream = await Upstream.start({
+      tools: Array.from({ length: many }, (_, number) => tool(`tool-${String(number).padStart(5, '0')}`)),
+    });
     [listen, admin] = [await freeAddress(), await freeAddress()];
-    file = await writeConfig({ auth: { ...keys.auth, admin: { roles: { operator: ['key:ops'] } } }, mcpServers: { shop: { command: 'node', args: [fixturePath('shop-server')] }, big: { url: upstream.url } } });
+    file = await writeConfig({
+      auth: { ...keys.auth, admin: { roles: { operator: ['key:ops'] } } },
+      mcpServers: { shop: { command: 'node', args: [fixturePath('shop-server')] }, big: { url: upstream.url } },
+    });
     await serve();
     browser = await launch();
   });
@@ -51,7 +56,8 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await keys[Symbol.asyncDispose]();
   });
 
-  const tokenOf = (subject: string): string => (keys.headersOf(subject)['authorization'] as string).slice('Bearer '.length);
+  const tokenOf = (subject: string): string =>
+    (keys.headersOf(subject)['authorization'] as string).slice('Bearer '.length);
   /** Opens the page with a key in the address, as `omnibus serve` could print it. */
   const open = async (hash = 'overview'): Promise<void> => {
     seen = await openConsole(browser, admin);
@@ -81,7 +87,11 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await page.evaluate(`location.hash = '#token=${tokenOf('ops')}'`);
     await expect.poll(() => new URL(page.url()).hash).toBe('#/overview');
     expect(await page.getByRole('heading', { name: 'Overview' }).count()).toBe(1);
-    expect(await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, performance.getEntriesByType("resource").map(({ name }) => name)])')).not.toContain(tokenOf('ops'));
+    expect(
+      await page.evaluate(
+        'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, performance.getEntriesByType("resource").map(({ name }) => name)])',
+      ),
+    ).not.toContain(tokenOf('ops'));
     expect(await page.getByText('answered by').count()).toBe(1);
   });
 
@@ -124,7 +134,8 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     await go(third, 'try/shop__book');
     await third.getByRole('button', { name: 'Call', exact: true }).click();
     await third.getByText('When would you like to come?').waitFor();
-    for (const tab of [page, other]) await tab.getByRole('region', { name: 'Calls' }).getByText('waits for its client').waitFor();
+    for (const tab of [page, other])
+      await tab.getByRole('region', { name: 'Calls' }).getByText('waits for its client').waitFor();
     await third.getByLabel('Day').selectOption('Friday');
     await third.getByRole('button', { name: 'Answer', exact: true }).click();
     await third.getByText('booked for Friday').waitFor();
@@ -144,7 +155,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   });
 
   it('every view says that another program answers, and claims nothing of rights that are not known', async () => {
-    for (const [answer, words] of [[{ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }, 'What answered 502 is not the gateway.'], [{ status: 200, contentType: 'application/json', body: '' }, 'this is no JSON']] as const) {
+    for (const [answer, words] of [
+      [
+        { status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' },
+        'What answered 502 is not the gateway.',
+      ],
+      [{ status: 200, contentType: 'application/json', body: '' }, 'this is no JSON'],
+    ] as const) {
       const context = await browser.newContext();
       const alone = await context.newPage();
       await alone.route(/\/api\/v1\//, (route) => route.fulfill(answer));

@@ -30,7 +30,7 @@ const info = { name: 'client', version: '1' };
 const accepted = { action: 'accept' as const, content: { username: 'a person', email: 'a@example.com' } };
 const asking = { name: 'test_elicitation', arguments: { message: 'Who are you?' } };
 
-const firstText = (result: object): string => ((result as { content: { text: string }[] }).content[0]?.text ?? '');
+const firstText = (result: object): string => (result as { content: { text: string }[] }).content[0]?.text ?? '';
 
 /** The common interface of both TypeScript clients. */
 interface Common {
@@ -63,7 +63,10 @@ async function typescriptOne(url: string): Promise<Told> {
 }
 
 async function typescriptTwo(url: string, mode: 'legacy' | 'auto'): Promise<Told> {
-  const client = new ClientTwo(info, { capabilities: { elicitation: { form: {} } }, ...(mode === 'auto' ? { versionNegotiation: { mode } } : {}) });
+  const client = new ClientTwo(info, {
+    capabilities: { elicitation: { form: {} } },
+    ...(mode === 'auto' ? { versionNegotiation: { mode } } : {}),
+  });
   client.setRequestHandler('elicitation/create', () => accepted);
   await client.connect(new TransportTwo(new URL(url)));
   return use(client, client.getNegotiatedProtocolVersion());
@@ -82,12 +85,14 @@ export const clientLibraries: readonly ClientLibrary[] = [
   { name: 'TypeScript SDK 2.x with sessions', use: (url) => typescriptTwo(url, 'legacy') },
   { name: 'TypeScript SDK 2.x', use: (url) => typescriptTwo(url, 'auto') },
   ...(['legacy', 'auto'] as const).map((mode) => ({
-    name: mode === 'auto' ? 'Python SDK' : 'Python SDK with sessions', needs: [pythonSdks],
+    name: mode === 'auto' ? 'Python SDK' : 'Python SDK with sessions',
+    needs: [pythonSdks],
     use: (url: string) => program(pythonSdks.python, [join(root, 'test/direct/python/client.py'), url, mode]),
   })),
   { name: 'Go SDK', needs: [goClient], use: (url) => program(goClient.program, [url]) },
   ...(['legacy', 'auto'] as const).map((mode) => ({
-    name: mode === 'auto' ? 'Rust SDK' : 'Rust SDK with sessions', needs: [rustPrograms],
+    name: mode === 'auto' ? 'Rust SDK' : 'Rust SDK with sessions',
+    needs: [rustPrograms],
     use: (url: string) => program(rustPrograms.program('client'), [url, mode]),
   })),
 ];

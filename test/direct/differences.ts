@@ -23,12 +23,19 @@ const isAlphabet = (name: unknown): boolean => typeof name === 'string' && /^[A-
 const isWhole = ({ path }: Found): boolean => path === 'result' || path === 'error';
 const words = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value ?? ''));
 /** A text without times of day and without files that are named by a date. */
-const timeless = (value: unknown): string => words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
+const timeless = (value: unknown): string =>
+  words(value).replaceAll(/\d{1,2}:\d{2}:\d{2} [AP]M|[^\s(]*\d{4}-\d{2}-\d{2}T[\d-]+Z/g, 'then');
 
 /** Whether the metadata of a list only report that other servers are missing. */
 function isMissingOthers(meta: unknown, server: string): boolean {
-  const { 'omnibus.dev/missing': missing, ...others } = meta as JsonObject & { readonly 'omnibus.dev/missing'?: readonly { readonly server: string }[] };
-  return missing !== undefined && Object.keys(others).every((name) => name.endsWith('/serverInfo')) && missing.every((each) => each.server !== server);
+  const { 'omnibus.dev/missing': missing, ...others } = meta as JsonObject & {
+    readonly 'omnibus.dev/missing'?: readonly { readonly server: string }[];
+  };
+  return (
+    missing !== undefined &&
+    Object.keys(others).every((name) => name.endsWith('/serverInfo')) &&
+    missing.every((each) => each.server !== server)
+  );
 }
 
 function isLogOf(server: string, message: unknown): boolean {
@@ -40,37 +47,59 @@ const differences: readonly Difference[] = [
     what: 'Tools and prompts carry the name of their server: `server__name`.',
     where: '`name` in lists, at the endpoint of all servers',
     why: 'Two servers may have tools of the same name. At the endpoint of one server, `/mcp/SERVER`, names are its own.',
-    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && /^result\.(tools|prompts)\[\]\.name$/.test(path) && words(through).startsWith(`${server}__`) && (!isAlphabet(`${server}__${words(direct)}`) || through === `${server}__${words(direct)}`),
+    isAnswer: ({ endpoint, path, server, direct, through }) =>
+      endpoint === 'all' &&
+      /^result\.(tools|prompts)\[\]\.name$/.test(path) &&
+      words(through).startsWith(`${server}__`) &&
+      (!isAlphabet(`${server}__${words(direct)}`) || through === `${server}__${words(direct)}`),
   },
   {
     what: 'A name with other characters than `A-Z`, `a-z`, `0-9`, `_` and `-`, or longer than 64, is written with `_` and the digest of what it was.',
     where: '`name` in lists',
     why: 'Interfaces of language models refuse such names, and with them the whole list.',
-    isAnswer: ({ endpoint, path, direct, through }) => endpoint === 'own' && /^result\.(tools|prompts)\[\]\.name$/.test(path) && !isAlphabet(direct) && isAlphabet(through),
+    isAnswer: ({ endpoint, path, direct, through }) =>
+      endpoint === 'own' &&
+      /^result\.(tools|prompts)\[\]\.name$/.test(path) &&
+      !isAlphabet(direct) &&
+      isAlphabet(through),
   },
   {
     what: 'A resource that an earlier server lists too has the address `omnibus://SERVER/` and its own after that.',
     where: '`uri` in lists and in what is read, at the endpoint of all servers',
-    why: 'One address cannot lead to two servers. All other addresses are the servers\' own.',
-    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && /^result\.(resources|contents)\[\]\.uri$/.test(path) && through === `omnibus://${server}/${words(direct)}`,
+    why: "One address cannot lead to two servers. All other addresses are the servers' own.",
+    isAnswer: ({ endpoint, path, server, direct, through }) =>
+      endpoint === 'all' &&
+      /^result\.(resources|contents)\[\]\.uri$/.test(path) &&
+      through === `omnibus://${server}/${words(direct)}`,
   },
   {
-    what: 'A resource that nobody lists and that several templates fit alike is refused, naming the servers; one that another server lists is that server\'s.',
+    what: "A resource that nobody lists and that several templates fit alike is refused, naming the servers; one that another server lists is that server's.",
     where: 'the answer to `resources/read`, at the endpoint of all servers',
     why: 'Which of them is meant would be a guess; with `omnibus://SERVER/` in front it is none.',
-    isAnswer: (found) => found.endpoint === 'all' && found.question.startsWith('resources/read') && (isWhole(found) || found.path.startsWith('result.contents')),
+    isAnswer: (found) =>
+      found.endpoint === 'all' &&
+      found.question.startsWith('resources/read') &&
+      (isWhole(found) || found.path.startsWith('result.contents')),
   },
   {
     what: 'A template that several servers list is completed by the first of them.',
     where: 'the answer to `completion/complete`, at the endpoint of all servers',
     why: 'A template has no alias: what it is filled with leads to a server only when it is read.',
-    isAnswer: (found) => found.endpoint === 'all' && found.question.startsWith('completion/complete') && (isWhole(found) || found.path.startsWith('result.completion')),
+    isAnswer: (found) =>
+      found.endpoint === 'all' &&
+      found.question.startsWith('completion/complete') &&
+      (isWhole(found) || found.path.startsWith('result.completion')),
   },
   {
     what: 'The gateway introduces itself, not the server.',
-    where: '`serverInfo` of `initialize`; in 2026-07-28 `io.modelcontextprotocol/serverInfo` in `_meta` of every result',
+    where:
+      '`serverInfo` of `initialize`; in 2026-07-28 `io.modelcontextprotocol/serverInfo` in `_meta` of every result',
     why: 'It is whom the client talks to. Servers are told apart by their endpoint or by the prefix.',
-    isAnswer: ({ path, direct, through }) => path.includes('serverInfo') || (path === 'result._meta' && direct === undefined && words(Object.keys(through as object)) === '["io.modelcontextprotocol/serverInfo"]'),
+    isAnswer: ({ path, direct, through }) =>
+      path.includes('serverInfo') ||
+      (path === 'result._meta' &&
+        direct === undefined &&
+        words(Object.keys(through as object)) === '["io.modelcontextprotocol/serverInfo"]'),
   },
   {
     what: 'The instructions are those of all servers, each under its name.',
@@ -82,7 +111,9 @@ const differences: readonly Difference[] = [
     what: 'A server that speaks both eras offers in each what it offers in either.',
     where: 'lists and `instructions`',
     why: 'Some servers show tools in one era only; a call to such a tool goes over the leg that has it.',
-    isAnswer: ({ path, direct, question }) => direct === undefined && (path === 'result.instructions' || (question === 'tools/list' && path === 'result.tools[]')),
+    isAnswer: ({ path, direct, question }) =>
+      direct === undefined &&
+      (path === 'result.instructions' || (question === 'tools/list' && path === 'result.tools[]')),
   },
   {
     what: 'Capabilities are those of the gateway: lists announce their changes and resources take subscriptions whatever the server says; at the endpoint of all servers they are everything that any server has.',
@@ -93,106 +124,154 @@ const differences: readonly Difference[] = [
   {
     what: 'How long and for whom an answer may be kept is said by the gateway.',
     where: '`ttlMs` and `cacheScope` of lists and of `server/discover`',
-    why: 'Lists are the gateway\'s own, made of those of several servers. Clients of older revisions are not told: theirs have no such member.',
-    isAnswer: (found) => (isList(found) || found.question === 'opening') && /^result\.(ttlMs|cacheScope)$/.test(found.path),
+    why: "Lists are the gateway's own, made of those of several servers. Clients of older revisions are not told: theirs have no such member.",
+    isAnswer: (found) =>
+      (isList(found) || found.question === 'opening') && /^result\.(ttlMs|cacheScope)$/.test(found.path),
   },
   {
-    what: 'An answer has the members of the client\'s revision, and the revisions named are those of the gateway.',
-    where: '`resultType`, `protocolVersion`, `supportedVersions`; `ttlMs`, `cacheScope` and `_meta` for a server of the other era; `execution` of a tool for a client of 2026-07-28',
+    what: "An answer has the members of the client's revision, and the revisions named are those of the gateway.",
+    where:
+      '`resultType`, `protocolVersion`, `supportedVersions`; `ttlMs`, `cacheScope` and `_meta` for a server of the other era; `execution` of a tool for a client of 2026-07-28',
     why: 'That is what bridging is. `resultType` is added where a server of 2026-07-28 has left it out.',
-    isAnswer: ({ path, era, directEra, question, direct }) => path === 'result.resultType' || /^result\.(protocolVersion|supportedVersions)/.test(path)
-      || (era !== directEra && (/^result\.(ttlMs|cacheScope|_meta)/.test(path) || question === 'opening')) || (era === 'modern' && path === 'result.tools[].execution' && direct !== undefined),
+    isAnswer: ({ path, era, directEra, question, direct }) =>
+      path === 'result.resultType' ||
+      /^result\.(protocolVersion|supportedVersions)/.test(path) ||
+      (era !== directEra && (/^result\.(ttlMs|cacheScope|_meta)/.test(path) || question === 'opening')) ||
+      (era === 'modern' && path === 'result.tools[].execution' && direct !== undefined),
     checks: /^\S+ wire-schema-valid$/,
   },
   {
     what: 'A tool, prompt, method or page that nobody has is refused by the gateway: with a JSON-RPC error, in its own words, with `reason` and `retry` in `data`.',
     where: 'the error for an unknown tool, prompt, resource, method or cursor',
     why: 'No server is asked for what none of them lists. Some servers answer an unknown tool by a result with `isError`, some ignore a bad cursor, some complete for prompts they do not have.',
-    isAnswer: (found) => /unknown (tool|prompt|resource|method)|bad cursor/.test(found.question) && (isWhole(found) || found.path.startsWith('error.')),
+    isAnswer: (found) =>
+      /unknown (tool|prompt|resource|method)|bad cursor/.test(found.question) &&
+      (isWhole(found) || found.path.startsWith('error.')),
   },
   {
     what: 'A list that this server does not have is that of the others, and for a server that completes nothing there are no suggestions.',
-    where: 'the answer to a list request or `completion/complete`, at the endpoint of all servers, where directly it is -32601',
+    where:
+      'the answer to a list request or `completion/complete`, at the endpoint of all servers, where directly it is -32601',
     why: 'Some server of the endpoint has such a list, so there is one.',
-    isAnswer: (found) => found.endpoint === 'all' && (isList(found) || found.question.startsWith('completion/complete')) && isWhole(found) && (found.path === 'error' ? (found.direct as { code?: number }).code === -32_601 : found.direct === undefined),
+    isAnswer: (found) =>
+      found.endpoint === 'all' &&
+      (isList(found) || found.question.startsWith('completion/complete')) &&
+      isWhole(found) &&
+      (found.path === 'error' ? (found.direct as { code?: number }).code === -32_601 : found.direct === undefined),
   },
   {
-    what: 'A method that no server of the endpoint has a capability for is refused in the gateway\'s words, with the same code.',
+    what: "A method that no server of the endpoint has a capability for is refused in the gateway's words, with the same code.",
     where: '`error.message` and `error.data` for a list request, `completion/complete` or `logging/setLevel`',
     why: 'The server is not asked for what it said it does not have.',
-    isAnswer: (found) => (isList(found) || /^(completion\/complete|logging\/setLevel)/.test(found.question)) && /^error\.(message|data)$/.test(found.path),
+    isAnswer: (found) =>
+      (isList(found) || /^(completion\/complete|logging\/setLevel)/.test(found.question)) &&
+      /^error\.(message|data)$/.test(found.path),
   },
   {
     what: 'A log level that no revision has is refused with -32602, also where the server takes it.',
-    where: 'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words, and where it has no `logging` there is no such method (-32601)',
+    where:
+      'the answer to `logging/setLevel`; at the endpoint of one server, what that server refuses is refused in its own words, and where it has no `logging` there is no such method (-32601)',
     why: 'What a client is to hear of which call could not be told by such a level, and several servers say several things to it.',
-    isAnswer: (found) => found.question === 'logging/setLevel of no level' && (isWhole(found) || found.path.startsWith('error.')) && (found.endpoint === 'all' || isWhole(found) || (found.path === 'error.code' && found.through === -32_601)),
+    isAnswer: (found) =>
+      found.question === 'logging/setLevel of no level' &&
+      (isWhole(found) || found.path.startsWith('error.')) &&
+      (found.endpoint === 'all' || isWhole(found) || (found.path === 'error.code' && found.through === -32_601)),
   },
   {
     what: 'A server that several clients use over one connection is told the most verbose of the levels they set, and `info` at least; each client hears its own level.',
-    where: '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of one that says nothing before it',
+    where:
+      '`params` of the `logging/setLevel` that reaches a server of a revision up to 2025-11-25, and `notifications/message` of one that says nothing before it',
     why: 'Such a server has one level for a connection, and clients that set none are to hear what is usual. A client that declares what it may be asked has a connection, and so a level, alone. So a server that is silent until it is told a level is heard.',
-    isAnswer: ({ era, isSilent, path, server, direct, through }) => era === 'legacy' && isSilent && path === 'logs[]' && direct === undefined && isLogOf(server, through),
+    isAnswer: ({ era, isSilent, path, server, direct, through }) =>
+      era === 'legacy' && isSilent && path === 'logs[]' && direct === undefined && isLogOf(server, through),
   },
   {
-    what: 'A resource that is not there has the code of the client\'s revision.',
+    what: "A resource that is not there has the code of the client's revision.",
     where: '`error.code` of `resources/read`: -32002 up to 2025-11-25, -32602 from 2026-07-28',
-    why: 'Clients know their own revision\'s code only. Some servers say the newer one to older clients.',
-    isAnswer: ({ path, question, direct, through, era }) => path === 'error.code' && question.startsWith('resources/read') && [-32_602, -32_002].includes(direct as number) && through === (era === 'legacy' ? -32_002 : -32_602),
+    why: "Clients know their own revision's code only. Some servers say the newer one to older clients.",
+    isAnswer: ({ path, question, direct, through, era }) =>
+      path === 'error.code' &&
+      question.startsWith('resources/read') &&
+      [-32_602, -32_002].includes(direct as number) &&
+      through === (era === 'legacy' ? -32_002 : -32_602),
   },
   {
     what: 'What a client has not declared it is not asked; `ping` is answered at once.',
     where: 'requests of a server to its client, and what a tool says of the refusal',
     why: 'The gateway answers for the client, with -32601 and the reason; a server is not allowed to ask in the first place.',
-    isAnswer: ({ path, direct, through }) => (path.startsWith('questions[]') && through === undefined) || (/Method not found/.test(words(direct)) && /it declared no capability/.test(words(through))),
+    isAnswer: ({ path, direct, through }) =>
+      (path.startsWith('questions[]') && through === undefined) ||
+      (/Method not found/.test(words(direct)) && /it declared no capability/.test(words(through))),
   },
   {
     what: 'A server that asks for roots as soon as it is connected asks when the first call reaches it; for a client of 2026-07-28, at each request.',
     where: '`roots/list`, before the answer to a call',
     why: 'A client has a connection of its own to a server from its first call on. A request of 2026-07-28 has one alone while it runs.',
-    isAnswer: ({ path, direct, through }) => path.startsWith('questions[]') && direct === undefined && (through as { method?: string }).method === 'roots/list',
+    isAnswer: ({ path, direct, through }) =>
+      path.startsWith('questions[]') &&
+      direct === undefined &&
+      (through as { method?: string }).method === 'roots/list',
   },
   {
     what: 'A question without `params` has empty ones, and its progress token is another.',
     where: '`params` of what a server asks its client',
     why: 'They mean the same. Each hop has tokens of its own.',
-    isAnswer: ({ path, direct, through }) => (path === 'questions[].params' && direct === undefined && words(through) === '{}') || path === 'questions[].params._meta.progressToken',
+    isAnswer: ({ path, direct, through }) =>
+      (path === 'questions[].params' && direct === undefined && words(through) === '{}') ||
+      path === 'questions[].params._meta.progressToken',
   },
   {
     what: 'A tool that shows its progress token shows another.',
     where: 'whatever a server makes of `progressToken`',
-    why: 'Each hop has tokens of its own, since two clients may choose the same. Progress comes with the client\'s.',
-    isAnswer: ({ question, path, through }) => question.startsWith('tools/call test_tool_with_progress') && path.startsWith('result.content') && Number.isFinite(Number(through)),
+    why: "Each hop has tokens of its own, since two clients may choose the same. Progress comes with the client's.",
+    isAnswer: ({ question, path, through }) =>
+      question.startsWith('tools/call test_tool_with_progress') &&
+      path.startsWith('result.content') &&
+      Number.isFinite(Number(through)),
   },
   {
     what: 'A log message names its server, and those of other servers come too.',
     where: '`logger` of `notifications/message`, at the endpoint of all servers',
     why: 'One stream carries those of all servers.',
-    isAnswer: ({ endpoint, path, server, direct, through }) => endpoint === 'all' && ((path === 'logs[].params.logger' && words(through).startsWith(server)) || (path === 'logs[]' && direct === undefined && !isLogOf(server, through))),
+    isAnswer: ({ endpoint, path, server, direct, through }) =>
+      endpoint === 'all' &&
+      ((path === 'logs[].params.logger' && words(through).startsWith(server)) ||
+        (path === 'logs[]' && direct === undefined && !isLogOf(server, through))),
   },
   {
     what: 'A client of 2026-07-28 hears log messages of a request that names a level, and of no other.',
     where: '`notifications/message` of a server of an older revision',
     why: 'That is the rule of the revision. What such a server says of its own accord belongs to no request, and a client without a session hears nothing but its requests.',
-    isAnswer: ({ era, directEra, path, through }) => era === 'modern' && directEra === 'legacy' && through === undefined && path === 'logs[]',
+    isAnswer: ({ era, directEra, path, through }) =>
+      era === 'modern' && directEra === 'legacy' && through === undefined && path === 'logs[]',
   },
   {
     what: 'Of the progress that a call makes while its client is away to answer a question, the client is told the latest.',
     where: '`notifications/progress` of a server of an older revision, for a client of 2026-07-28',
     why: 'Between two requests there is nobody to tell; the latest says all that those before it did.',
-    isAnswer: ({ era, directEra, path, through }) => era === 'modern' && directEra === 'legacy' && path.startsWith('progress[]') && (through === undefined || path === 'progress[].params.progress'),
+    isAnswer: ({ era, directEra, path, through }) =>
+      era === 'modern' &&
+      directEra === 'legacy' &&
+      path.startsWith('progress[]') &&
+      (through === undefined || path === 'progress[].params.progress'),
   },
   {
     what: 'A list of all servers names those that are missing from it, with the reason.',
     where: '`omnibus.dev/missing` in `_meta` of the first page of a list, at the endpoint of all servers',
     why: 'A client would take what is not there for what does not exist. Another server may be starting, or be asked for the first time what it offers to such a client.',
-    isAnswer: ({ endpoint, path, direct, through, server }) => endpoint === 'all' && direct === undefined && (path === 'result._meta.omnibus.dev/missing' ? isMissingOthers({ 'omnibus.dev/missing': through }, server) : path === 'result._meta' && isMissingOthers(through, server)),
+    isAnswer: ({ endpoint, path, direct, through, server }) =>
+      endpoint === 'all' &&
+      direct === undefined &&
+      (path === 'result._meta.omnibus.dev/missing'
+        ? isMissingOthers({ 'omnibus.dev/missing': through }, server)
+        : path === 'result._meta' && isMissingOthers(through, server)),
   },
   {
     what: 'What a server says of the time of day, and files it names by the time and by where it runs.',
     where: 'anywhere',
     why: 'The two answers are given at two times; a program runs in the folder of the configuration file.',
-    isAnswer: ({ direct, through }) => direct !== undefined && through !== undefined && timeless(direct) === timeless(through),
+    isAnswer: ({ direct, through }) =>
+      direct !== undefined && through !== undefined && timeless(direct) === timeless(through),
   },
   {
     what: 'Host and Origin are checked.',
@@ -204,17 +283,19 @@ const differences: readonly Difference[] = [
     what: 'Headers are checked against the body.',
     where: 'the answer to a request of 2026-07-28 whose `Mcp-*` headers say something else than its body',
     why: 'The revision requires it; proxies trust those headers. Not every server looks.',
-    checks: /^(http-header-validation|http-custom-header-server-validation) |^server-stateless sep-2575-http-server-(header-mismatch|unsupported-version)/,
+    checks:
+      /^(http-header-validation|http-custom-header-server-validation) |^server-stateless sep-2575-http-server-(header-mismatch|unsupported-version)/,
   },
   {
     what: 'Subscriptions are served whether or not the server has them.',
     where: 'the answer to `subscriptions/listen`',
-    why: 'They are the gateway\'s own: it announces changes of its lists, and asks servers for what only they know.',
-    checks: /^server-stateless sep-2575-server-(sends-subscription-ack|tags-subscription-id|honors-notification-filter|sends-(tools|prompts)-list-changed-on-subscription)$/,
+    why: "They are the gateway's own: it announces changes of its lists, and asks servers for what only they know.",
+    checks:
+      /^server-stateless sep-2575-server-(sends-subscription-ack|tags-subscription-id|honors-notification-filter|sends-(tools|prompts)-list-changed-on-subscription)$/,
   },
   {
     what: 'Streams can be taken up again.',
-    where: 'the first event of a POST\'s stream has an id',
+    where: "the first event of a POST's stream has an id",
     why: 'The gateway keeps what a client has missed. Not every server does.',
     checks: /^server-sse-polling /,
   },

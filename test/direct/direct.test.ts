@@ -20,7 +20,10 @@ const allRuns: readonly { readonly suite: SuiteName; readonly args: readonly str
   { suite: 'conformance-next', args: ['--requirements', '2026-07-28'], isBrief: true },
 ];
 const runs = allRuns.filter(({ isBrief }) => isBrief || isWhole);
-if (!isWhole) console.log('left out: conformance 0.1.16, since 0.2.0-alpha.12 has all of its scenarios; `OMNIBUS_DIRECT=all npm test -- direct` runs it');
+if (!isWhole)
+  console.log(
+    'left out: conformance 0.1.16, since 0.2.0-alpha.12 has all of its scenarios; `OMNIBUS_DIRECT=all npm test -- direct` runs it',
+  );
 
 function titleOf({ suite, args }: (typeof allRuns)[number]): string {
   return `${suite === 'conformance-next' ? '0.2.0-alpha.12' : '0.1.16'} ${args.join(' ')}`;
@@ -38,7 +41,13 @@ interface Score {
 
 /** @param only one scenario of the suite's run, by its name. */
 async function scoreOf({ suite, args }: (typeof allRuns)[number], url: string, only?: string): Promise<Score> {
-  const { scenarios } = await runSuite(suite, url, only === undefined ? args : [...args.flatMap((arg) => (arg === '--requirements' ? '--spec-version' : arg)), '--scenario', only]);
+  const { scenarios } = await runSuite(
+    suite,
+    url,
+    only === undefined
+      ? args
+      : [...args.flatMap((arg) => (arg === '--requirements' ? '--spec-version' : arg)), '--scenario', only],
+  );
   const failures = new Map<string, string>();
   const good = new Set<string>();
   let passed = 0;
@@ -69,7 +78,8 @@ function differing(direct: Score, through: Score, isOfOtherEra: boolean): Readon
     if (direct.good.has(check) || direct.good.has(scenarioOf(check))) differing.set(check, problem);
   }
   for (const check of direct.failures.keys()) {
-    if (!through.failures.has(check) && explanationOfCheck(check, isOfOtherEra) === undefined) differing.set(check, 'fails directly only, which docs/differences.md does not explain');
+    if (!through.failures.has(check) && explanationOfCheck(check, isOfOtherEra) === undefined)
+      differing.set(check, 'fails directly only, which docs/differences.md does not explain');
   }
   return differing;
 }
@@ -78,7 +88,12 @@ function scenarioOf(check: string): string {
   return check.split(' ')[0] as string;
 }
 
-async function both(run: (typeof allRuns)[number], direct: string, through: string, only?: string): Promise<readonly [Score, Score]> {
+async function both(
+  run: (typeof allRuns)[number],
+  direct: string,
+  through: string,
+  only?: string,
+): Promise<readonly [Score, Score]> {
   return Promise.all([scoreOf(run, direct, only), scoreOf(run, through, only)]);
 }
 
@@ -106,12 +121,15 @@ describe.each(usable(conformanceServers))('$name', { concurrent: true }, (asked)
     const lost: string[] = [];
     for (const run of runs) {
       const [before, after] = await both(run, alone.url, through);
-      console.log(`${name}: ${titleOf(run)}: ${before.passed} of ${before.all} scenarios directly, ${after.passed} of ${after.all} through the gateway`);
+      console.log(
+        `${name}: ${titleOf(run)}: ${before.passed} of ${before.all} scenarios directly, ${after.passed} of ${after.all} through the gateway`,
+      );
       const isOfOtherEra = run.args.includes(revisions.modern) && !modern.isUnderstood;
       // Scenarios have time limits of their own, which a busy machine may exceed: a difference counts only when it occurs twice.
       for (const scenario of new Set([...differing(before, after, isOfOtherEra).keys()].map(scenarioOf))) {
         console.log(`${name}: ${titleOf(run)}: ${scenario} differs and is run once more`);
-        for (const [check, problem] of differing(...(await both(run, alone.url, through, scenario)), isOfOtherEra)) lost.push(`${titleOf(run)}: ${check}: ${problem}`);
+        for (const [check, problem] of differing(...(await both(run, alone.url, through, scenario)), isOfOtherEra))
+          lost.push(`${titleOf(run)}: ${check}: ${problem}`);
       }
     }
     expect(lost).toEqual([]);

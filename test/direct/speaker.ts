@@ -13,7 +13,9 @@ export const revisions = { legacy: '2025-11-25', modern: '2026-07-28' } as const
 export type Era = keyof typeof revisions;
 
 /** The address of a server, or the command that starts it. */
-export type Target = { readonly url: string } | { readonly command: string; readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
+export type Target =
+  | { readonly url: string }
+  | { readonly command: string; readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
 /** An answer, and the messages before it on the same stream. */
 export interface Heard {
@@ -22,18 +24,40 @@ export interface Heard {
 }
 
 /** The capability that a client must declare for each question. */
-const capabilityOf: Readonly<Record<string, string>> = { 'roots/list': 'roots', 'sampling/createMessage': 'sampling', 'elicitation/create': 'elicitation' };
+const capabilityOf: Readonly<Record<string, string>> = {
+  'roots/list': 'roots',
+  'sampling/createMessage': 'sampling',
+  'elicitation/create': 'elicitation',
+};
 
 /** Answers in the place of a user, a model, and the client's settings. */
 function answerTo({ method, params }: Message): JsonObject {
   switch (method) {
-    case 'roots/list': return { roots: [] };
-    case 'sampling/createMessage': return { role: 'assistant', content: { type: 'text', text: 'a model said this' }, model: 'none', stopReason: 'endTurn' };
+    case 'roots/list':
+      return { roots: [] };
+    case 'sampling/createMessage':
+      return {
+        role: 'assistant',
+        content: { type: 'text', text: 'a model said this' },
+        model: 'none',
+        stopReason: 'endTurn',
+      };
     case 'elicitation/create': {
-      const properties = ((params?.['requestedSchema'] as JsonObject | undefined)?.['properties'] ?? {}) as Record<string, JsonObject>;
-      return { action: 'accept', content: Object.fromEntries(Object.entries(properties).flatMap(([name, { type }]) => (type === 'string' ? [[name, 'a person said this']] : []))) };
+      const properties = ((params?.['requestedSchema'] as JsonObject | undefined)?.['properties'] ?? {}) as Record<
+        string,
+        JsonObject
+      >;
+      return {
+        action: 'accept',
+        content: Object.fromEntries(
+          Object.entries(properties).flatMap(([name, { type }]) =>
+            type === 'string' ? [[name, 'a person said this']] : [],
+          ),
+        ),
+      };
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -67,7 +91,10 @@ export class Speaker {
   /** Whether the server speaks the era of the connection. */
   get isUnderstood(): boolean {
     const { supportedVersions } = this.opening.result ?? {};
-    return this.opening.result !== undefined && (!Array.isArray(supportedVersions) || supportedVersions.includes(revisions[this.era]));
+    return (
+      this.opening.result !== undefined &&
+      (!Array.isArray(supportedVersions) || supportedVersions.includes(revisions[this.era]))
+    );
   }
 
   /** Initializes the connection; in the newer era, asks what the server offers (`server/discover`). */
@@ -75,7 +102,11 @@ export class Speaker {
     const speaker = new Speaker(target, era, capabilities);
     if (era === 'modern') speaker.opening = (await speaker.request('server/discover')).answer;
     else {
-      const { answer } = await speaker.request('initialize', { protocolVersion: revisions.legacy, capabilities, clientInfo: { name: 'speaker', version: '1' } });
+      const { answer } = await speaker.request('initialize', {
+        protocolVersion: revisions.legacy,
+        capabilities,
+        clientInfo: { name: 'speaker', version: '1' },
+      });
       speaker.opening = answer;
       await speaker.#wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
     }
@@ -88,7 +119,11 @@ export class Speaker {
     if (resultType !== 'input_required') return heard;
     const questions = Object.entries((inputRequests ?? {}) as Record<string, Message>);
     const inputResponses = Object.fromEntries(questions.map(([key, question]) => [key, answerTo(question)]));
-    const { answer, before } = await this.request(method, { ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) });
+    const { answer, before } = await this.request(method, {
+      ...params,
+      inputResponses,
+      ...(requestState === undefined ? {} : { requestState }),
+    });
     return { answer, before: [...heard.before, ...questions.map(([, question]) => question), ...before] };
   }
 
@@ -98,8 +133,14 @@ export class Speaker {
     const { promise, resolve, reject } = Promise.withResolvers<Heard>();
     const before: Message[] = [];
     this.#waiting.set(id, { before, answered: (answer) => resolve({ answer, before }) });
-    const limit = setTimeout(() => reject(new Error(`${method} ${JSON.stringify(params)} was not answered in ${limitMs / 1_000} s`)), limitMs);
-    const given = this.era === 'modern' ? { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...this.#envelope() } } : params;
+    const limit = setTimeout(
+      () => reject(new Error(`${method} ${JSON.stringify(params)} was not answered in ${limitMs / 1_000} s`)),
+      limitMs,
+    );
+    const given =
+      this.era === 'modern'
+        ? { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...this.#envelope() } }
+        : params;
     this.#wire.send({ jsonrpc: '2.0', id, method, params: given }).catch(reject);
     try {
       return await promise;
@@ -110,7 +151,11 @@ export class Speaker {
   }
 
   #envelope(): JsonObject {
-    return { [`${prefix}protocolVersion`]: revisions.modern, [`${prefix}clientCapabilities`]: this.capabilities, [`${prefix}clientInfo`]: { name: 'speaker', version: '1' } };
+    return {
+      [`${prefix}protocolVersion`]: revisions.modern,
+      [`${prefix}clientCapabilities`]: this.capabilities,
+      [`${prefix}clientInfo`]: { name: 'speaker', version: '1' },
+    };
   }
 
   #hear(message: Message): void {
@@ -122,7 +167,11 @@ export class Speaker {
       if (message.id === undefined) return;
       const needed = capabilityOf[message.method];
       const isServed = needed === undefined || needed in this.capabilities;
-      void this.#wire.send({ jsonrpc: '2.0', id: message.id, ...(isServed ? { result: answerTo(message) } : { error: { code: -32_601, message: 'Method not found' } }) });
+      void this.#wire.send({
+        jsonrpc: '2.0',
+        id: message.id,
+        ...(isServed ? { result: answerTo(message) } : { error: { code: -32_601, message: 'Method not found' } }),
+      });
     }
   }
 
@@ -171,19 +220,41 @@ class HttpWire implements Wire {
     const isModern = params?.['_meta'] !== undefined && `${prefix}protocolVersion` in (params['_meta'] as JsonObject);
     const name = params?.['name'] ?? params?.['uri'] ?? params?.['taskId'];
     // Header values are ASCII, so other names are encoded (2026-07-28 transports, Encoding).
-    const encoded = typeof name === 'string' && /[^\x21-\x7e ]/.test(name) ? `=?base64?${Buffer.from(name).toString('base64')}?=` : name;
-    const modern = { 'mcp-protocol-version': revisions.modern, 'mcp-method': method ?? '', ...(typeof encoded === 'string' ? { 'mcp-name': encoded } : {}) };
+    const encoded =
+      typeof name === 'string' && /[^\x21-\x7e ]/.test(name)
+        ? `=?base64?${Buffer.from(name).toString('base64')}?=`
+        : name;
+    const modern = {
+      'mcp-protocol-version': revisions.modern,
+      'mcp-method': method ?? '',
+      ...(typeof encoded === 'string' ? { 'mcp-name': encoded } : {}),
+    };
     const response = await fetch(this.#url, {
-      method: 'POST', signal: this.#end.signal, body: JSON.stringify(message),
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', ...(isModern ? modern : this.#headers) },
+      method: 'POST',
+      signal: this.#end.signal,
+      body: JSON.stringify(message),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(isModern ? modern : this.#headers),
+      },
     });
     const session = response.headers.get('mcp-session-id');
-    if (method === 'initialize') Object.assign(this.#headers, { 'mcp-protocol-version': revisions.legacy }, session === null ? {} : { 'mcp-session-id': session });
+    if (method === 'initialize')
+      Object.assign(
+        this.#headers,
+        { 'mcp-protocol-version': revisions.legacy },
+        session === null ? {} : { 'mcp-session-id': session },
+      );
     if (method === 'notifications/initialized' && 'mcp-session-id' in this.#headers) void this.#standing();
     if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
       const text = await response.text();
       if (text.startsWith('{')) this.#hear(JSON.parse(text) as Message);
-      else if (message.id !== undefined && method !== undefined) this.#hear({ id: message.id, error: { code: 0, message: `no JSON-RPC, but HTTP ${response.status}: ${text}` } });
+      else if (message.id !== undefined && method !== undefined)
+        this.#hear({
+          id: message.id,
+          error: { code: 0, message: `no JSON-RPC, but HTTP ${response.status}: ${text}` },
+        });
       return;
     }
     // The stream ends after the answer; questions on it are answered while it is read.
@@ -191,18 +262,25 @@ class HttpWire implements Wire {
   }
 
   async #standing(): Promise<void> {
-    const response = await fetch(this.#url, { headers: { accept: 'text/event-stream', ...this.#headers }, signal: this.#end.signal }).catch(() => undefined);
+    const response = await fetch(this.#url, {
+      headers: { accept: 'text/event-stream', ...this.#headers },
+      signal: this.#end.signal,
+    }).catch(() => undefined);
     if (response?.status === 200) await this.#read(response).catch(() => undefined);
   }
 
   async #read(response: Response): Promise<void> {
-    const parser = createParser({ onEvent: ({ data }) => (data === '' ? undefined : this.#hear(JSON.parse(data) as Message)) });
+    const parser = createParser({
+      onEvent: ({ data }) => (data === '' ? undefined : this.#hear(JSON.parse(data) as Message)),
+    });
     const decoder = new TextDecoder();
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
+      parser.feed(decoder.decode(chunk, { stream: true }));
   }
 
   async close(): Promise<void> {
-    if ('mcp-session-id' in this.#headers) await fetch(this.#url, { method: 'DELETE', headers: this.#headers }).catch(() => undefined);
+    if ('mcp-session-id' in this.#headers)
+      await fetch(this.#url, { method: 'DELETE', headers: this.#headers }).catch(() => undefined);
     this.#end.abort();
   }
 }

@@ -24,7 +24,12 @@ export interface Making {
   make(): Promise<void>;
 }
 
-const checks = { python3: ['-m', 'venv', '--help'], go: ['version'], cargo: ['--version'], npm: ['--version'] } as const;
+const checks = {
+  python3: ['-m', 'venv', '--help'],
+  go: ['version'],
+  cargo: ['--version'],
+  npm: ['--version'],
+} as const;
 const present = new Map<Making['toolchain'], boolean>();
 
 function isThere(toolchain: Making['toolchain']): boolean {
@@ -40,11 +45,15 @@ export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all';
 function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefined {
   if (existsSync(marker)) return undefined;
   if (!isThere(toolchain)) return `there is no ${toolchain} on this machine`;
-  return isLong && !isWhole ? 'it takes minutes to compile; `OMNIBUS_DIRECT=all npm test -- direct` makes it, and it is used from then on' : undefined;
+  return isLong && !isWhole
+    ? 'it takes minutes to compile; `OMNIBUS_DIRECT=all npm test -- direct` makes it, and it is used from then on'
+    : undefined;
 }
 
 /** Prints what is left out, and returns the rest. */
-export function usable<Item extends { readonly name: string; readonly needs?: readonly Making[] }>(items: readonly Item[]): Item[] {
+export function usable<Item extends { readonly name: string; readonly needs?: readonly Making[] }>(
+  items: readonly Item[],
+): Item[] {
   return items.filter(({ name, needs = [] }) => {
     const reason = needs.map(reasonAgainst).find((each) => each !== undefined);
     if (reason !== undefined) console.log(`left out: ${name}, since ${reason}`);
@@ -102,18 +111,33 @@ function isRunning(lock: string): boolean {
 }
 
 /** Runs a build step to its end. @throws {Error} with its output. */
-function build(command: string, args: readonly string[], cwd: string = root, env: Readonly<Record<string, string>> = {}): void {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, encoding: 'utf8', env: { ...process.env, ...env } });
+function build(
+  command: string,
+  args: readonly string[],
+  cwd: string = root,
+  env: Readonly<Record<string, string>> = {},
+): void {
+  const { status, stdout, stderr, error } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? `${stdout}${stderr}`}`);
 }
 
 /** A virtual environment with packages of PyPI. */
-function pythonEnvironment(name: string, packages: readonly string[]): Making & { readonly python: string; program(name: string): string } {
+function pythonEnvironment(
+  name: string,
+  packages: readonly string[],
+): Making & { readonly python: string; program(name: string): string } {
   const folder = join(work, `python-${name}`);
   const python = join(folder, 'bin', 'python');
   const marker = join(folder, packages.join(' '));
   return {
-    toolchain: 'python3', isLong: false, marker, python,
+    toolchain: 'python3',
+    isLong: false,
+    marker,
+    python,
     program: (program) => join(folder, 'bin', program),
     async make() {
       await mkdir(work, { recursive: true });
@@ -125,10 +149,16 @@ function pythonEnvironment(name: string, packages: readonly string[]): Making & 
 }
 
 /** Programs of published modules of the Go module proxy. */
-function goPrograms(module: string, version: string, packages: readonly string[]): Making & { program(name: string): string } {
+function goPrograms(
+  module: string,
+  version: string,
+  packages: readonly string[],
+): Making & { program(name: string): string } {
   const folder = join(work, 'go', version);
   return {
-    toolchain: 'go', isLong: false, marker: join(folder, 'made'),
+    toolchain: 'go',
+    isLong: false,
+    marker: join(folder, 'made'),
     program: (name) => join(folder, name),
     async make() {
       await mkdir(folder, { recursive: true });
@@ -143,9 +173,16 @@ function goPrograms(module: string, version: string, packages: readonly string[]
 /** Servers and a client on the official SDK and on FastMCP. */
 export const pythonSdks = pythonEnvironment('sdks', ['mcp==2.3.0', 'fastmcp==4.1.1']);
 /** Servers that the project of the protocol publishes. */
-export const pythonServers = pythonEnvironment('servers', ['mcp-server-git==2026.10.19', 'mcp-server-time==2026.10.19', 'mcp-server-fetch==2026.10.24']);
+export const pythonServers = pythonEnvironment('servers', [
+  'mcp-server-git==2026.10.19',
+  'mcp-server-time==2026.10.19',
+  'mcp-server-fetch==2026.10.24',
+]);
 /** The conformance server of the SDK, and its example with all features. */
-export const goServers = goPrograms('github.com/modelcontextprotocol/go-sdk', 'v1.8.0', ['conformance/everything-server', 'examples/server/everything']);
+export const goServers = goPrograms('github.com/modelcontextprotocol/go-sdk', 'v1.8.0', [
+  'conformance/everything-server',
+  'examples/server/everything',
+]);
 
 /** The module of `go/`, on the published SDK. */
 function goModule(): Making & { readonly program: string; readonly signIn: string } {
@@ -153,7 +190,11 @@ function goModule(): Making & { readonly program: string; readonly signIn: strin
   const folder = join(work, 'go', 'module');
   const marker = join(folder, `made-of-${digestOf(sources)}`);
   return {
-    toolchain: 'go', isLong: false, marker, program: join(folder, 'client'), signIn: join(folder, 'sign-in'),
+    toolchain: 'go',
+    isLong: false,
+    marker,
+    program: join(folder, 'client'),
+    signIn: join(folder, 'sign-in'),
     async make() {
       await cp(sources, folder, { recursive: true });
       build('go', ['mod', 'tidy'], folder);
@@ -169,10 +210,22 @@ function npmProgram(name: string, version: string, program: string): Making & { 
   const folder = join(work, `${name}-${version}`);
   const marker = join(folder, 'made');
   return {
-    toolchain: 'npm', isLong: false, marker, program: join(folder, 'node_modules', name, program),
+    toolchain: 'npm',
+    isLong: false,
+    marker,
+    program: join(folder, 'node_modules', name, program),
     async make() {
       await mkdir(folder, { recursive: true });
-      build('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', '--prefix', folder, `${name}@${version}`]);
+      build('npm', [
+        'install',
+        '--no-audit',
+        '--no-fund',
+        '--ignore-scripts',
+        '--loglevel=error',
+        '--prefix',
+        folder,
+        `${name}@${version}`,
+      ]);
       await writeFile(marker, '');
     },
   };
@@ -183,7 +236,10 @@ export const mcpRemote = npmProgram('mcp-remote', '0.15.1', 'dist/proxy.js');
 
 /** A digest of the files of a source folder: when they change, it is built again. */
 function digestOf(folder: string): string {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name)).toSorted();
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .toSorted();
   return hash('sha256', files.map((file) => readFileSync(file, 'utf8')).join('\n')).slice(0, 12);
 }
 
@@ -193,7 +249,9 @@ function crate(): Making & { program(name: string): string } {
   const folder = join(work, 'rust');
   const marker = join(folder, `made-of-${digestOf(sources)}`);
   return {
-    toolchain: 'cargo', isLong: true, marker,
+    toolchain: 'cargo',
+    isLong: true,
+    marker,
     program: (program) => join(folder, 'target', 'debug', program),
     async make() {
       await cp(sources, folder, { recursive: true });

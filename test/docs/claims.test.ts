@@ -24,8 +24,23 @@ const documents = { 'docs/outside.md': 230, 'docs/threat-model.md': 35 };
 
 /** Attacks on the identity of callers, by their common names. */
 const attacks = [
-  'wrong audience', 'issuer mix-up', 'algorithm confusion', 'expired mid-stream', 'replayed code', 'pkce downgrade', 'open redirect', 'cross-user session', 'cross-user stream', 'cross-user task',
-  'cross-user cursor', 'cross-user state', 'forged proxy header', 'metadata ssrf', 'dns rebinding', 'tenant crossing', 'forged principal on the bus',
+  'wrong audience',
+  'issuer mix-up',
+  'algorithm confusion',
+  'expired mid-stream',
+  'replayed code',
+  'pkce downgrade',
+  'open redirect',
+  'cross-user session',
+  'cross-user stream',
+  'cross-user task',
+  'cross-user cursor',
+  'cross-user state',
+  'forged proxy header',
+  'metadata ssrf',
+  'dns rebinding',
+  'tenant crossing',
+  'forged principal on the bus',
 ];
 
 describe.each(Object.entries(documents))('%s', (document, least) => {
@@ -37,7 +52,10 @@ describe.each(Object.entries(documents))('%s', (document, least) => {
     const [, file, title] = named as unknown as [string, string, string];
     expect(existsSync(join(root, file)), `${file} is not there`).toBe(true);
     const source = readFileSync(join(root, file), 'utf8');
-    expect(source.includes(title) || source.includes(title.replaceAll("'", String.raw`\'`)), `${file} has no test "${title}"`).toBe(true);
+    expect(
+      source.includes(title) || source.includes(title.replaceAll("'", String.raw`\'`)),
+      `${file} has no test "${title}"`,
+    ).toBe(true);
   });
 
   it('has about as many claims as it had', () => {
@@ -47,6 +65,8 @@ describe.each(Object.entries(documents))('%s', (document, least) => {
 
 describe('docs/outside.md', () => {
   it.each(attacks)('has a test for %s', (attack) => {
-    expect(claimsOf('docs/outside.md').filter(([what = '']) => what.toLowerCase().startsWith(`**${attack}**`)).length).toBeGreaterThan(0);
+    expect(
+      claimsOf('docs/outside.md').filter(([what = '']) => what.toLowerCase().startsWith(`**${attack}**`)).length,
+    ).toBeGreaterThan(0);
   });
 });

@@ -24,18 +24,38 @@ export async function generateDocuments(): Promise<ReadonlyMap<string, string>> 
     ['docs/metrics.md', await metrics()],
     ['docs/subjects.md', subjects()],
     ['docs/nats.md', nats()],
-    ['deploy/helm/omnibus/charts/nats/files/users.conf', `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`],
+    [
+      'deploy/helm/omnibus/charts/nats/files/users.conf',
+      `# Generated from packages/bus/src/nats/permissions.ts by \`npm run docs\`.\n${natsAuthorization()}`,
+    ],
     ['docs/differences.md', differences()],
     // A chart must contain all its files, so the generated files for Grafana and Prometheus are copied into it.
-    ...['deploy/grafana', chartFiles].flatMap((folder) => dashboards.map((dashboard) => [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const)),
-    ...['deploy/prometheus', chartFiles].map((folder) => [`${folder}/alerts.yaml`, `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`] as const),
+    ...['deploy/grafana', chartFiles].flatMap((folder) =>
+      dashboards.map(
+        (dashboard) =>
+          [`${folder}/${dashboard.uid}.json`, `${JSON.stringify(grafanaModel(dashboard), null, 2)}\n`] as const,
+      ),
+    ),
+    ...['deploy/prometheus', chartFiles].map(
+      (folder) =>
+        [
+          `${folder}/alerts.yaml`,
+          `# Generated from deploy/src/alerts.ts by \`npm run docs\`.\n${stringify(alertRules(), { lineWidth: 0 })}`,
+        ] as const,
+    ),
     ['docs/openapi.json', `${JSON.stringify(openApi(version), null, 2)}\n`],
     ['docs/omnibus.schema.json', `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
 }
 
 function errors(): string {
-  const rows = Object.entries(errorTable).map(([reason, { code, httpStatus, retry, meaning }]) => [`\`${reason}\``, String(code), String(httpStatus), retry, meaning]);
+  const rows = Object.entries(errorTable).map(([reason, { code, httpStatus, retry, meaning }]) => [
+    `\`${reason}\``,
+    String(code),
+    String(httpStatus),
+    retry,
+    meaning,
+  ]);
   return `# Errors
 
 ${generated('packages/protocol/src/errors.ts')}The gateway answers with these errors when it refuses a request or fails itself. An error of a server is passed on with the server's own code. The JSON-RPC
@@ -52,8 +72,18 @@ function commands(): string {
   const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
   const sections = commandTable(createProgram()).map(({ words, description, usage, options, args }) => {
     const rows = [
-      ...args.map(({ name, isRequired, isMany, description: text }) => [`\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``, cell(text), '']),
-      ...options.map(({ flags, choices, description: text, fallback }) => [`\`${flags}\``, cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`), fallback === undefined || typeof fallback === 'boolean' ? '' : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``]),
+      ...args.map(({ name, isRequired, isMany, description: text }) => [
+        `\`${isRequired ? `<${name}>` : `[${name}]`}${isMany ? '...' : ''}\``,
+        cell(text),
+        '',
+      ]),
+      ...options.map(({ flags, choices, description: text, fallback }) => [
+        `\`${flags}\``,
+        cell(choices.length === 0 ? text : `${text}: ${choices.join(', ')}`),
+        fallback === undefined || typeof fallback === 'boolean'
+          ? ''
+          : `\`${Array.isArray(fallback) ? fallback.join(', ') : typeof fallback === 'string' ? fallback : JSON.stringify(fallback)}\``,
+      ]),
     ];
     return `## ${words.join(' ')}\n\n${description[0]?.toUpperCase() ?? ''}${cell(description.slice(1))}.\n\n\`\`\`\n${usage}\n\`\`\`\n${rows.length === 0 ? '' : `\n${table(['argument, option', 'meaning', 'default'], rows)}\n`}${jsonOf(words.join(' '))}`;
   });
@@ -66,7 +96,10 @@ a pipe nothing is cut, and tabs separate the columns. With \`--json\` the answer
 
 ## Exit statuses
 
-${table(['status', 'meaning'], Object.values(exits).map(({ code, meaning }) => [String(code), meaning]))}
+${table(
+  ['status', 'meaning'],
+  Object.values(exits).map(({ code, meaning }) => [String(code), meaning]),
+)}
 
 ${sections.join('\n')}`;
 }
@@ -92,7 +125,8 @@ larger than one message are in \`omnibus-catalog-parts\`.
 
 /** The users of a NATS configuration, one for each role, with passwords from the environment. */
 function natsAuthorization(): string {
-  const list = (subjects: readonly string[]): string => subjects.map((each) => `      ${JSON.stringify(each)}`).join('\n');
+  const list = (subjects: readonly string[]): string =>
+    subjects.map((each) => `      ${JSON.stringify(each)}`).join('\n');
   const users = busRoles.map((role) => {
     const { publish, subscribe } = permissionsOf(role);
     return `  { user: ${role}, password: $${role.toUpperCase()}_PASSWORD, permissions: {\n    publish: [\n${list(publish)}\n    ]\n    subscribe: [\n${list(subscribe)}\n    ]\n  } }`;
@@ -147,7 +181,10 @@ memory, Playwright, git, time, fetch, examples of the Go SDK) and the servers of
 Rust and on FastMCP the same things directly and through one gateway with all of them, in both eras; a difference
 that is not in the table fails \`npm test -- direct\`.
 
-${table(['what', 'where', 'why'], allDifferences.map(({ what, where, why }) => [what, where, why]))}
+${table(
+  ['what', 'where', 'why'],
+  allDifferences.map(({ what, where, why }) => [what, where, why]),
+)}
 `;
 }
 
@@ -195,10 +232,15 @@ ${table(['option', 'takes', 'default', 'meaning'], options(configJsonSchema(), '
 function options(schema: Schema, prefix: string): string[][] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, option]) => {
     const path = `${prefix}${name}`;
-    const own = option.description === undefined ? [] : [[`\`${path}\``, takes(option), defaultOf(option), option.description.replaceAll('|', '\\|')]];
-    const values = typeof option.additionalProperties === 'object' ? options(option.additionalProperties, `${path}.<name>.`) : [];
+    const own =
+      option.description === undefined
+        ? []
+        : [[`\`${path}\``, takes(option), defaultOf(option), option.description.replaceAll('|', '\\|')]];
+    const values =
+      typeof option.additionalProperties === 'object' ? options(option.additionalProperties, `${path}.<name>.`) : [];
     const inMap = option.anyOf?.flatMap((one) => options(one, `${path}.`)) ?? [];
-    const inKind = option.oneOf?.flatMap((one) => options(one, `${path} (${one.properties?.['kind']?.const ?? ''}).`)) ?? [];
+    const inKind =
+      option.oneOf?.flatMap((one) => options(one, `${path} (${one.properties?.['kind']?.const ?? ''}).`)) ?? [];
     const inList = option.items === undefined ? [] : options(option.items, `${path}[].`);
     return [...own, ...options(option, `${path}.`), ...inMap, ...inKind, ...inList, ...values];
   });
@@ -219,6 +261,7 @@ function takes({ type, enum: choices, const: only, anyOf, oneOf, items }: Schema
 }
 
 function defaultOf({ default: value }: Schema): string {
-  if (value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)) return '';
+  if (value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0))
+    return '';
   return `\`${JSON.stringify(value).replaceAll('"', '')}\``;
 }

@@ -9,15 +9,29 @@ import { RawClient, type Message } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 const megabyte = 1024 * 1024;
-const jsonHeaders = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
-const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'crowd', version: '1' } } });
+const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+const initialize = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'init',
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'crowd', version: '1' } },
+});
 
 /** Sends an HTTP request on a socket of its own, without reading the answer. */
-async function send(url: string, method: string, headers: Readonly<Record<string, string>>, body = ''): Promise<Socket> {
+async function send(
+  url: string,
+  method: string,
+  headers: Readonly<Record<string, string>>,
+  body = '',
+): Promise<Socket> {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect(Number(port), hostname);
   await once(socket, 'connect');
-  const lines = Object.entries({ ...headers, 'host': `${hostname}:${port}`, 'content-length': String(Buffer.byteLength(body)) }).map(([name, value]) => `${name}: ${value}`);
+  const lines = Object.entries({
+    ...headers,
+    host: `${hostname}:${port}`,
+    'content-length': String(Buffer.byteLength(body)),
+  }).map(([name, value]) => `${name}: ${value}`);
   socket.write(`${method} ${pathname} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
   return socket;
 }
@@ -27,8 +41,14 @@ describe.each(shapes)('under load, %s', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    upstream = await Upstream.start({ tools: [tool('flood'), tool('echo')], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined) });
-    gateway = await startGateway(shape, { limits: { sessionBurst: 20_000 }, mcpServers: { up: { url: upstream.url } } });
+    upstream = await Upstream.start({
+      tools: [tool('flood'), tool('echo')],
+      onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+    });
+    gateway = await startGateway(shape, {
+      limits: { sessionBurst: 20_000 },
+      mcpServers: { up: { url: upstream.url } },
+    });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('flood'));
   });
@@ -45,8 +65,18 @@ describe.each(shapes)('under load, %s', (shape) => {
     using other = await RawClient.open(gateway.url);
     const before = await memoryOf(gateway.processes);
     const arrived = upstream.calls.values.length + 1;
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'flood', _meta: { progressToken: 1 } } });
-    const socket = await send(gateway.url, 'POST', { ...jsonHeaders, 'mcp-session-id': client.session as string }, body);
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'flood', _meta: { progressToken: 1 } },
+    });
+    const socket = await send(
+      gateway.url,
+      'POST',
+      { ...jsonHeaders, 'mcp-session-id': client.session as string },
+      body,
+    );
     socket.pause();
     const closed = once(socket, 'close');
     const call = await flood(arrived);
@@ -58,7 +88,9 @@ describe.each(shapes)('under load, %s', (shape) => {
     }
     expect((await other.callTool('echo')).last.result).toEqual(text('echoed'));
     call.answer(text('finished'));
-    const grown = (await memoryOf(gateway.processes)).map((bytes, index) => (bytes - (before[index] as number)) / megabyte);
+    const grown = (await memoryOf(gateway.processes)).map(
+      (bytes, index) => (bytes - (before[index] as number)) / megabyte,
+    );
     expect(Math.max(...grown)).toBeLessThan(300);
     socket.destroy();
     await closed;
@@ -69,11 +101,14 @@ describe.each(shapes)('under load, %s', (shape) => {
     const arrived = upstream.calls.values.length + 1;
     const heard: number[] = [];
     const answers: Message[] = [];
-    const streaming = client.stream({ jsonrpc: '2.0', id: 'flooded', method: 'tools/call', params: { name: 'flood', _meta: { progressToken: 'p' } } }, (message) => {
-      if (message.method === undefined) answers.push(message);
-      else heard.push(message.params?.['progress'] as number);
-      return Promise.resolve();
-    });
+    const streaming = client.stream(
+      { jsonrpc: '2.0', id: 'flooded', method: 'tools/call', params: { name: 'flood', _meta: { progressToken: 'p' } } },
+      (message) => {
+        if (message.method === undefined) answers.push(message);
+        else heard.push(message.params?.['progress'] as number);
+        return Promise.resolve();
+      },
+    );
     const call = await flood(arrived);
     const count = 50_000;
     for (let progress = 1; progress <= count; progress += 1) call.progress(progress, count);
@@ -85,10 +120,17 @@ describe.each(shapes)('under load, %s', (shape) => {
 
   it('each of 5,000 simultaneous initialize requests is served, or refused with advice', async () => {
     const crowd = new Agent({ connections: 1_000 });
-    const answers = await Promise.all(Array.from({ length: 5_000 }, async () => {
-      const { statusCode, headers, body } = await request(gateway.url, { dispatcher: crowd, method: 'POST', headers: jsonHeaders, body: initialize });
-      return { statusCode, session: headers['mcp-session-id'], message: (await body.json()) as Message };
-    }));
+    const answers = await Promise.all(
+      Array.from({ length: 5_000 }, async () => {
+        const { statusCode, headers, body } = await request(gateway.url, {
+          dispatcher: crowd,
+          method: 'POST',
+          headers: jsonHeaders,
+          body: initialize,
+        });
+        return { statusCode, session: headers['mcp-session-id'], message: (await body.json()) as Message };
+      }),
+    );
     const opened = answers.filter(({ session }) => session !== undefined);
     const refused = answers.filter(({ session }) => session === undefined);
     expect(new Set(opened.map(({ session }) => session)).size).toBe(opened.length);
@@ -99,54 +141,70 @@ describe.each(shapes)('under load, %s', (shape) => {
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
   });
 
-  it('10,000 idle sessions with open streams use little, and each is notified of a change', { timeout: 120_000 }, async () => {
-    const count = 10_000;
-    const before = await memoryOf(gateway.processes);
-    const crowd = new Agent({ connections: 64 });
-    const post = async (body: string, session?: string): Promise<string> => {
-      const answer = await request(gateway.url, { dispatcher: crowd, method: 'POST', headers: { ...jsonHeaders, ...(session === undefined ? {} : { 'mcp-session-id': session }) }, body });
-      await answer.body.dump();
-      return answer.headers['mcp-session-id'] as string;
-    };
-    let told = 0;
-    const everybody = Promise.withResolvers<void>();
-    const sockets: Socket[] = [];
-    for (let start = 0; start < count; start += 200) {
-      await Promise.all(Array.from({ length: 200 }, async () => {
-        const session = await post(initialize);
-        await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), session);
-        const socket = await send(gateway.url, 'GET', { 'accept': 'text/event-stream', 'mcp-session-id': session });
-        sockets.push(socket);
-        const attached = Promise.withResolvers<void>();
-        let content = '';
-        socket.on('data', (chunk: Buffer) => {
-          if (content.includes('list_changed')) return;
-          content += chunk.toString();
-          if (content.includes('text/event-stream')) attached.resolve();
-          if (!content.includes('list_changed')) return;
-          told += 1;
-          if (told === count) everybody.resolve();
+  it(
+    '10,000 idle sessions with open streams use little, and each is notified of a change',
+    { timeout: 120_000 },
+    async () => {
+      const count = 10_000;
+      const before = await memoryOf(gateway.processes);
+      const crowd = new Agent({ connections: 64 });
+      const post = async (body: string, session?: string): Promise<string> => {
+        const answer = await request(gateway.url, {
+          dispatcher: crowd,
+          method: 'POST',
+          headers: { ...jsonHeaders, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
+          body,
         });
-        await attached.promise;
-      }));
-    }
-    await crowd.close();
-    const idle = await memoryOf(gateway.processes);
-    const perSession = idle.map((bytes, index) => (bytes - (before[index] as number)) / count / 1024);
-    process.stdout.write(`\n${count} idle sessions with open streams, ${shape}: ${perSession.map((kilobytes) => `${kilobytes.toFixed(1)} KiB`).join(' + ')} each\n`);
-    expect(Math.max(...perSession)).toBeLessThan(64);
-    upstream.tools = [...upstream.tools, tool('new')];
-    upstream.notify('notifications/tools/list_changed');
-    await everybody.promise;
-    for (const socket of sockets) socket.destroy();
-    using client = await RawClient.open(gateway.url);
-    expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
-  });
+        await answer.body.dump();
+        return answer.headers['mcp-session-id'] as string;
+      };
+      let told = 0;
+      const everybody = Promise.withResolvers<void>();
+      const sockets: Socket[] = [];
+      for (let start = 0; start < count; start += 200) {
+        await Promise.all(
+          Array.from({ length: 200 }, async () => {
+            const session = await post(initialize);
+            await post(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }), session);
+            const socket = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': session });
+            sockets.push(socket);
+            const attached = Promise.withResolvers<void>();
+            let content = '';
+            socket.on('data', (chunk: Buffer) => {
+              if (content.includes('list_changed')) return;
+              content += chunk.toString();
+              if (content.includes('text/event-stream')) attached.resolve();
+              if (!content.includes('list_changed')) return;
+              told += 1;
+              if (told === count) everybody.resolve();
+            });
+            await attached.promise;
+          }),
+        );
+      }
+      await crowd.close();
+      const idle = await memoryOf(gateway.processes);
+      const perSession = idle.map((bytes, index) => (bytes - (before[index] as number)) / count / 1024);
+      process.stdout.write(
+        `\n${count} idle sessions with open streams, ${shape}: ${perSession.map((kilobytes) => `${kilobytes.toFixed(1)} KiB`).join(' + ')} each\n`,
+      );
+      expect(Math.max(...perSession)).toBeLessThan(64);
+      upstream.tools = [...upstream.tools, tool('new')];
+      upstream.notify('notifications/tools/list_changed');
+      await everybody.promise;
+      for (const socket of sockets) socket.destroy();
+      using client = await RawClient.open(gateway.url);
+      expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
+    },
+  );
 });
 
 it('sessions beyond the limit are refused, and open ones go on', async () => {
   await using upstream = await Upstream.start();
-  await using gateway = await startGateway('embedded', { limits: { maxSessions: 10 }, mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGateway('embedded', {
+    limits: { maxSessions: 10 },
+    mcpServers: { up: { url: upstream.url } },
+  });
   // A session that was opened and never used would be removed for the next one.
   const opened = await Promise.all(Array.from({ length: 10 }, () => RawClient.open(gateway.url)));
   await Promise.all(opened.map((client) => client.request('ping')));

@@ -48,14 +48,22 @@ describe.each(shapes)('a call, %s', (shape) => {
   });
 
   it('is answered as JSON when the answer is the first message', async () => {
-    expect(await client.callTool('a__echo', { x: 1 }, undefined, 'one')).toMatchObject({ status: 200, type: 'application/json', last: { id: 'one', result: text('{"x":1}') } });
+    expect(await client.callTool('a__echo', { x: 1 }, undefined, 'one')).toMatchObject({
+      status: 200,
+      type: 'application/json',
+      last: { id: 'one', result: text('{"x":1}') },
+    });
   });
 
   it('is answered as a stream when the answer takes longer than a moment, so that proxies do not time out', async () => {
     const arrived = a.calls.values.length + 1;
     const response = await fetch(gateway.url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-session-id': client.session as string },
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': client.session as string,
+      },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'a__slow' } }),
     });
     expect(response.headers.get('content-type')).toBe('text/event-stream');
@@ -63,22 +71,26 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(await response.text()).toContain('at last');
   });
 
-  it('is answered as a stream when another message comes first: progress under the client\'s own token, and never decreasing', async () => {
+  it("is answered as a stream when another message comes first: progress under the client's own token, and never decreasing", async () => {
     const answer = await client.callTool('a__chatty', {}, { progressToken: 'mine' }, 7);
     expect(answer.type).toBe('text/event-stream');
-    const progress = answer.messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
+    const progress = answer.messages
+      .filter(({ method }) => method === 'notifications/progress')
+      .map(({ params }) => params);
     expect(progress).toEqual([1, 2, 3].map((value) => ({ progressToken: 'mine', progress: value, total: 3 })));
     expect(answer.last).toMatchObject({ id: 7, result: text('done') });
   });
 
-  it('carries log messages of the level the session set, with the server\'s name', async () => {
+  it("carries log messages of the level the session set, with the server's name", async () => {
     using quiet = await RawClient.open(gateway.url);
     await quiet.request('logging/setLevel', { level: 'error' });
-    const logs = (await quiet.callTool('a__chatty')).messages.filter(({ method }) => method === 'notifications/message');
+    const logs = (await quiet.callTool('a__chatty')).messages.filter(
+      ({ method }) => method === 'notifications/message',
+    );
     expect(logs.map(({ params }) => params)).toEqual([{ level: 'error', data: 'loud', logger: 'a' }]);
   });
 
-  it('gives the server a progress token of the gateway\'s own, whether or not the client has sent one', async () => {
+  it("gives the server a progress token of the gateway's own, whether or not the client has sent one", async () => {
     await client.callTool('a__echo', {}, { progressToken: 'mine', 'example.com/kept': 1 });
     const withToken = a.calls.values.at(-1)?.meta;
     expect(withToken?.['progressToken']).not.toBe('mine');
@@ -87,7 +99,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     expect(a.calls.values.at(-1)?.meta['progressToken']).toBeTypeOf('number');
   });
 
-  it('passes a server\'s error on with its code, its message and its data, to clients of either era', async () => {
+  it("passes a server's error on with its code, its message and its data, to clients of either era", async () => {
     const error = { code: -32_005, message: 'MCP error -32005: not today', data: { until: 'tomorrow' } };
     expect((await client.callTool('a__refuse')).last.error).toEqual(error);
     using modern = new ModernClient(gateway.url, {});
@@ -95,7 +107,11 @@ describe.each(shapes)('a call, %s', (shape) => {
   });
 
   it('gets its own answer although many calls carry the same id', async () => {
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, number) => client.callTool(number % 2 === 0 ? 'a__echo' : 'a__chatty', { number }, undefined, 1)));
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, number) =>
+        client.callTool(number % 2 === 0 ? 'a__echo' : 'a__chatty', { number }, undefined, 1),
+      ),
+    );
     answers.forEach((answer, number) => {
       expect(answer.last.id).toBe(1);
       expect(answer.last.result).toEqual(text(number % 2 === 0 ? JSON.stringify({ number }) : 'done'));
@@ -103,7 +119,8 @@ describe.each(shapes)('a call, %s', (shape) => {
   });
 
   it('keeps the type of its id', async () => {
-    for (const id of [1, '1', 0, '', 'é', 9_007_199_254_740_991]) expect((await client.callTool('a__echo', {}, undefined, id)).last.id).toBe(id);
+    for (const id of [1, '1', 0, '', 'é', 9_007_199_254_740_991])
+      expect((await client.callTool('a__echo', {}, undefined, id)).last.id).toBe(id);
   });
 
   it('is cancelled only at the server that works on it, and gets no answer', async () => {
@@ -111,7 +128,11 @@ describe.each(shapes)('a call, %s', (shape) => {
     const arrived = b.calls.values.length + 1;
     const pending = client.callTool('b__slow', {}, undefined, 'to-cancel');
     const call = (await b.calls.until(arrived)).at(-1) as Call;
-    await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'to-cancel', reason: 'changed my mind' } });
+    await client.post({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 'to-cancel', reason: 'changed my mind' },
+    });
     const answer = await pending;
     expect(answer.messages).toEqual([]);
     expect((await b.cancelled.until(beforeB + 1)).at(-1)?.reason).toBe('changed my mind');
@@ -122,9 +143,14 @@ describe.each(shapes)('a call, %s', (shape) => {
 
   it('is not cancelled by a notification with an id of another type, or of several requests', async () => {
     const arrived = a.calls.values.length;
-    const calls = [client.callTool('a__slow', {}, undefined, 5), client.callTool('a__slow', {}, undefined, 6), client.callTool('a__slow', {}, undefined, 6)];
+    const calls = [
+      client.callTool('a__slow', {}, undefined, 5),
+      client.callTool('a__slow', {}, undefined, 6),
+      client.callTool('a__slow', {}, undefined, 6),
+    ];
     const received = (await a.calls.until(arrived + 3)).slice(arrived);
-    for (const requestId of ['5', 6, 7]) await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+    for (const requestId of ['5', 6, 7])
+      await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
     for (const call of received) call.answer(text('finished'));
     for (const answer of await Promise.all(calls)) expect(answer.last.result).toEqual(text('finished'));
   });
@@ -145,7 +171,10 @@ describe.each(shapes)('a call, %s', (shape) => {
   it('that takes longer than its limit is given up, and cancelled at the server', async () => {
     const before = a.cancelled.values.length;
     const answer = await client.callTool('a__impatient');
-    expect(answer.last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.timeout', retry: 'unknown-outcome', server: 'a', limitMs: 300 } });
+    expect(answer.last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'upstream.timeout', retry: 'unknown-outcome', server: 'a', limitMs: 300 },
+    });
     expect(answer.last.error?.message).toContain('"a__impatient"');
     await a.cancelled.until(before + 1);
   });
@@ -155,7 +184,7 @@ describe.each(shapes)('a call, %s', (shape) => {
     const pending = client.callTool('a__stubborn', {}, { progressToken: 1 });
     const call = (await a.calls.until(arrived)).at(-1) as Call;
     let progress = 0;
-    const ticking = setInterval(() => call.progress(progress += 1), 100);
+    const ticking = setInterval(() => call.progress((progress += 1)), 100);
     const answer = await pending;
     clearInterval(ticking);
     expect(answer.last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 900 });
@@ -167,9 +196,13 @@ describe.each(shapes)('a call, %s', (shape) => {
     const running = [1, 2, 3].map(() => client.callTool('b__slow'));
     await b.calls.until(arrived + 2);
     const refused = await client.callTool('b__slow');
-    expect(refused.last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.busy', retry: 'same', server: 'b' } });
+    expect(refused.last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'upstream.busy', retry: 'same', server: 'b' },
+    });
     expect((await client.callTool('a__echo')).last.result).toEqual(text('{}'));
-    for (const count of [1, 2, 3]) ((await b.calls.until(arrived + count))[arrived + count - 1] as Call).answer(text('done'));
+    for (const count of [1, 2, 3])
+      ((await b.calls.until(arrived + count))[arrived + count - 1] as Call).answer(text('done'));
     for (const answer of await Promise.all(running)) expect(answer.last.result).toEqual(text('done'));
   });
 
@@ -190,7 +223,10 @@ describe.each(shapes)('a call, %s', (shape) => {
   });
 
   it('whose connection breaks is answered with an error that says the outcome is unknown', async () => {
-    expect((await client.callTool('a__vanish')).last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.lost', retry: 'unknown-outcome', server: 'a' } });
+    expect((await client.callTool('a__vanish')).last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'upstream.lost', retry: 'unknown-outcome', server: 'a' },
+    });
     expect((await client.callTool('a__echo')).last.result).toEqual(text('{}'));
   });
 

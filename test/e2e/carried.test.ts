@@ -12,13 +12,22 @@ import { SocketClient } from '../support/socket-client.ts';
 import { RawClient, type Answer, type Message } from '../support/raw-client.ts';
 import { Speaker, type SayArguments } from '../support/speaker.ts';
 
-const progress = (value: number, more: JsonObject = {}): JsonObject => ({ method: 'notifications/progress', params: { progressToken: '$token', progress: value, ...more } });
-const saidBy = (method: string, { messages }: Answer): (JsonObject | undefined)[] => messages.filter((message) => message.method === method).map(({ params }) => params);
+const progress = (value: number, more: JsonObject = {}): JsonObject => ({
+  method: 'notifications/progress',
+  params: { progressToken: '$token', progress: value, ...more },
+});
+const saidBy = (method: string, { messages }: Answer): (JsonObject | undefined)[] =>
+  messages.filter((message) => message.method === method).map(({ params }) => params);
 const metaOf = (message: Message | undefined): JsonObject => (message?.params?.['_meta'] ?? {}) as JsonObject;
 
 /** A client of either era that calls tools of either server. */
 interface Caller {
-  say(server: string, args: SayArguments, meta?: JsonObject, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  say(
+    server: string,
+    args: SayArguments,
+    meta?: JsonObject,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Answer>;
 }
 
 const servers = ['old', 'new'] as const;
@@ -35,20 +44,44 @@ describe('contents of messages', () => {
 
   beforeAll(async () => {
     for (const name of servers) {
-      const custom = (method: string, { level }: JsonObject): JsonObject | undefined => (method === 'logging/setLevel' && level !== 'loud' ? {} : undefined);
-      speakers.set(name, await Speaker.start({ isModern: name === 'new', capabilities: { logging: {} }, ...(name === 'old' ? { custom } : {}) }));
+      const custom = (method: string, { level }: JsonObject): JsonObject | undefined =>
+        method === 'logging/setLevel' && level !== 'loud' ? {} : undefined;
+      speakers.set(
+        name,
+        await Speaker.start({
+          isModern: name === 'new',
+          capabilities: { logging: {} },
+          ...(name === 'old' ? { custom } : {}),
+        }),
+      );
     }
     gateway = await startGateway('embedded', {
-      mcpServers: Object.fromEntries(servers.map((name) => [name, { url: speaker(name).url, timeout: '400ms', maxTime: '5s' }])),
+      mcpServers: Object.fromEntries(
+        servers.map((name) => [name, { url: speaker(name).url, timeout: '400ms', maxTime: '5s' }]),
+      ),
     });
     client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 4);
     const modern = new ModernClient(gateway.url, {});
     callers.set('2025-11-25', {
-      say: (server, args, meta, headers) => client.post({ jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) } }, headers),
+      say: (server, args, meta, headers) =>
+        client.post(
+          {
+            jsonrpc: '2.0',
+            id: 'call',
+            method: 'tools/call',
+            params: { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) },
+          },
+          headers,
+        ),
     });
     callers.set('2026-07-28', {
-      say: (server, args, meta, headers) => modern.request('tools/call', { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, headers),
+      say: (server, args, meta, headers) =>
+        modern.request(
+          'tools/call',
+          { name: `${server}__say`, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) },
+          headers,
+        ),
     });
   });
 
@@ -61,19 +94,30 @@ describe('contents of messages', () => {
   it('the WebSocket client of the documentation works', async () => {
     const page = await readFile(join(root, 'docs/clients.md'), 'utf8');
     const [, example] = /```js\n(.*?)```/s.exec(page) as unknown as [string, string];
-    const { stdout } = await promisify(execFile)(process.execPath, ['--eval', example.replace('ws://127.0.0.1:7300/ws', socketUrl())]);
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--eval',
+      example.replace('ws://127.0.0.1:7300/ws', socketUrl()),
+    ]);
     expect(stdout).toContain('old__say');
   });
 
   it('a client on a WebSocket sends its time limit in _meta', async () => {
     using socket = await SocketClient.open(socketUrl());
-    const { error } = await socket.request('tools/call', { name: 'old__say', arguments: { holds: true }, _meta: { 'dev.omnibus/timeoutMs': 60 } });
+    const { error } = await socket.request('tools/call', {
+      name: 'old__say',
+      arguments: { holds: true },
+      _meta: { 'dev.omnibus/timeoutMs': 60 },
+    });
     expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 60 } });
   });
 
   describe.each(servers)('log messages of the %s server', (server) => {
-    const messages = ['debug', 'error'].map((level) => ({ method: 'notifications/message', params: { level, data: 'x' } }));
-    const levelsOf = (answer: Answer): unknown[] => saidBy('notifications/message', answer).map((params) => params?.['level']);
+    const messages = ['debug', 'error'].map((level) => ({
+      method: 'notifications/message',
+      params: { level, data: 'x' },
+    }));
+    const levelsOf = (answer: Answer): unknown[] =>
+      saidBy('notifications/message', answer).map((params) => params?.['level']);
     const asked = (): unknown => metaOf(speaker(server).latest('tools/call'))['io.modelcontextprotocol/logLevel'];
 
     it('reach a client of 2025 that set no level, and are filtered by the level for one that did', async () => {
@@ -95,17 +139,25 @@ describe('contents of messages', () => {
       using loud = await RawClient.open(gateway.url);
       await loud.request('logging/setLevel', { level: 'debug' });
       expect(levelsOf(await loud.callTool(`${server}__say`, { messages }))).toEqual(['debug', 'error']);
-      expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(server === 'new' ? ['debug', 'error'] : ['error']);
+      expect(levelsOf(await caller('2025-11-25').say(server, { messages }))).toEqual(
+        server === 'new' ? ['debug', 'error'] : ['error'],
+      );
       await loud.delete();
     });
   });
 
-  it('the server\'s answer to a log level at its own endpoint is passed to the client', async () => {
+  it("the server's answer to a log level at its own endpoint is passed to the client", async () => {
     using only = await RawClient.open(`${gateway.url}/old`);
-    expect((await only.request('logging/setLevel', { level: 'loud' })).last.error).toEqual({ code: -32_601, message: 'no logging/setLevel here' });
+    expect((await only.request('logging/setLevel', { level: 'loud' })).last.error).toEqual({
+      code: -32_601,
+      message: 'no logging/setLevel here',
+    });
     expect((await only.request('logging/setLevel', { level: 'error' })).last.result).toEqual({});
     using both = await RawClient.open(gateway.url);
-    expect((await both.request('logging/setLevel', { level: 'loud' })).last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
+    expect((await both.request('logging/setLevel', { level: 'loud' })).last.error).toMatchObject({
+      code: -32_602,
+      data: { reason: 'params.invalid' },
+    });
     await only.delete();
   });
 
@@ -119,29 +171,50 @@ describe('contents of messages', () => {
     });
 
     it('progress extends the time of a call although the client asked for none, and is not sent to the client', async () => {
-      const answer = await caller(era).say(server, { messages: [1, 2, 3, 4, 5, 6].map((value) => progress(value)), everyMs: 150, result: { content: [{ type: 'text', text: 'at last' }] } });
+      const answer = await caller(era).say(server, {
+        messages: [1, 2, 3, 4, 5, 6].map((value) => progress(value)),
+        everyMs: 150,
+        result: { content: [{ type: 'text', text: 'at last' }] },
+      });
       expect(answer.last.result?.['content']).toEqual([{ type: 'text', text: 'at last' }]);
       expect(saidBy('notifications/progress', answer)).toEqual([]);
       expect(metaOf(speaker(server).latest('tools/call'))['progressToken']).toBeTypeOf('number');
     });
 
-    it.each([['_meta', { 'dev.omnibus/timeoutMs': 120, 'example.com/kept': 1 }, {}], ['a header', { 'example.com/kept': 1 }, { 'omnibus-timeout-ms': '120' }]])(
+    it.each([
+      ['_meta', { 'dev.omnibus/timeoutMs': 120, 'example.com/kept': 1 }, {}],
+      ['a header', { 'example.com/kept': 1 }, { 'omnibus-timeout-ms': '120' }],
+    ])(
       'a time limit of its own that a client brings in %s ends its call at the server too, which is not told of it',
       async (_where, meta, headers) => {
-        const { last: { error } } = await caller(era).say(server, { holds: true, messages: [progress(1)] }, meta, headers);
+        const {
+          last: { error },
+        } = await caller(era).say(server, { holds: true, messages: [progress(1)] }, meta, headers);
         expect(error).toMatchObject({ code: -32_603, data: { reason: 'request.timeout', limitMs: 120, server } });
         expect(Object.keys(metaOf(speaker(server).latest('tools/call')))).not.toContain('dev.omnibus/timeoutMs');
         expect(metaOf(speaker(server).latest('tools/call'))['example.com/kept']).toBe(1);
-        await (server === 'new' ? speaker(server).closed.until(1) : speaker(server).heard.untilSome(({ method }) => method === 'notifications/cancelled'));
+        await (server === 'new'
+          ? speaker(server).closed.until(1)
+          : speaker(server).heard.untilSome(({ method }) => method === 'notifications/cancelled'));
       },
     );
 
-    it('a time limit beyond the server\'s is cut to it, and one that is no number of milliseconds is refused', async () => {
-      expect((await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });
-      const bad = [0, -1, 1.5, '100', null, {}].map((limit) => caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': limit }));
-      const badHeaders = ['soon', '0', '1.5', '100, 200', ''].map((limit) => caller(era).say(server, {}, {}, { 'omnibus-timeout-ms': limit }));
-      for (const answer of await Promise.all([...bad, ...badHeaders])) expect(answer.last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
-      expect((await caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': 5_000 }, { 'omnibus-timeout-ms': '3000' })).last.result?.['content']).toEqual([]);
+    it("a time limit beyond the server's is cut to it, and one that is no number of milliseconds is refused", async () => {
+      expect(
+        (await caller(era).say(server, { holds: true }, { 'dev.omnibus/timeoutMs': 3_600_000 })).last.error?.data,
+      ).toMatchObject({ reason: 'upstream.timeout', limitMs: 400 });
+      const bad = [0, -1, 1.5, '100', null, {}].map((limit) =>
+        caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': limit }),
+      );
+      const badHeaders = ['soon', '0', '1.5', '100, 200', ''].map((limit) =>
+        caller(era).say(server, {}, {}, { 'omnibus-timeout-ms': limit }),
+      );
+      for (const answer of await Promise.all([...bad, ...badHeaders]))
+        expect(answer.last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
+      expect(
+        (await caller(era).say(server, {}, { 'dev.omnibus/timeoutMs': 5_000 }, { 'omnibus-timeout-ms': '3000' })).last
+          .result?.['content'],
+      ).toEqual([]);
     });
   });
 });

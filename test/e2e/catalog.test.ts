@@ -7,7 +7,11 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 /** Serves 25 tools in pages of 10 with the empty string as the second cursor, or the same page without end. */
 function paging(loops: boolean) {
   const all = Array.from({ length: 25 }, (_, index) => tool(`t${index}`));
-  const starts = new Map([[undefined, 0], ['', 10], ['last', 20]]);
+  const starts = new Map([
+    [undefined, 0],
+    ['', 10],
+    ['last', 20],
+  ]);
   const next = ['', 'last', undefined];
   return ({ method, params }: JsonRpcRequest): JsonObject | undefined => {
     if (method !== 'tools/list') return undefined;
@@ -35,7 +39,8 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     b = await Upstream.start({
       tools: [tool('search'), tool('x'.repeat(80))],
       resources: [shared],
-      onCall: (call) => call.answer({ content: [{ type: 'resource', resource: { uri: 'file:///shared', text: 'b' } }] }),
+      onCall: (call) =>
+        call.answer({ content: [{ type: 'resource', resource: { uri: 'file:///shared', text: 'b' } }] }),
     });
     paged = await Upstream.start({ onRequest: paging(false) });
     looping = await Upstream.start({ onRequest: paging(true) });
@@ -43,7 +48,13 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
       pageSize: 20,
       mcpServers: { a: { url: a.url }, b: { url: b.url }, paged: { url: paged.url }, looping: { url: looping.url } },
       profiles: {
-        small: { servers: ['b', 'a'], tools: ['*/search'], rename: { 'a/search': 'find' }, pin: { 'b/search': { scope: 'team' } }, prefix: 'never' },
+        small: {
+          servers: ['b', 'a'],
+          tools: ['*/search'],
+          rename: { 'a/search': 'find' },
+          pin: { 'b/search': { scope: 'team' } },
+          prefix: 'never',
+        },
       },
     });
     using client = await RawClient.open(`${gateway.url}/looping`);
@@ -68,7 +79,9 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     } while (cursor !== undefined);
     expect(pages).toBe(2);
     expect(names.slice(0, 2)).toEqual(['a__search', expect.stringMatching(/^a__a_dotted_name_[0-9a-f]{8}$/)]);
-    expect(names.filter((name) => name.startsWith('paged__'))).toEqual(Array.from({ length: 25 }, (_, index) => `paged__t${index}`));
+    expect(names.filter((name) => name.startsWith('paged__'))).toEqual(
+      Array.from({ length: 25 }, (_, index) => `paged__t${index}`),
+    );
     expect(names.filter((name) => name.startsWith('looping__'))).toHaveLength(10);
     for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
   });
@@ -79,7 +92,7 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect((await one.request('tools/list', {}, 1)).body).toBe((await two.request('tools/list', {}, 1)).body);
   });
 
-  it('maps a public name to the server\'s own', async () => {
+  it("maps a public name to the server's own", async () => {
     using client = await RawClient.open(gateway.url);
     const [, dotted] = await client.toolNames();
     await client.callTool(dotted as string);
@@ -108,14 +121,18 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     expect(read?.['contents']).toEqual([{ uri: 'omnibus://b/file:///shared', text: 'content of file:///shared' }]);
     expect(b.requests.at(-1)?.params).toMatchObject({ uri: 'file:///shared' });
     const call = (await client.callTool('b__search')).last.result;
-    expect(call?.['content']).toEqual([{ type: 'resource', resource: { uri: 'omnibus://b/file:///shared', text: 'b' } }]);
+    expect(call?.['content']).toEqual([
+      { type: 'resource', resource: { uri: 'omnibus://b/file:///shared', text: 'b' } },
+    ]);
   });
 
   it('sends a URI that a result linked to back to its server, and asks all servers only for unknown ones', async () => {
     using client = await RawClient.open(gateway.url);
     await client.callTool('a__search');
     const before = b.requests.length;
-    expect((await client.request('resources/read', { uri: 'hidden://a' })).last.result?.['contents']).toEqual([{ uri: 'hidden://a', text: 'content of hidden://a' }]);
+    expect((await client.request('resources/read', { uri: 'hidden://a' })).last.result?.['contents']).toEqual([
+      { uri: 'hidden://a', text: 'content of hidden://a' },
+    ]);
     expect(b.requests.length).toBe(before);
   });
 
@@ -148,7 +165,9 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     const seen = await witness.listen();
     b.notify('notifications/tools/list_changed');
     await seen.until(1);
-    expect(await (await client.listen()).until(1)).toEqual([{ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }]);
+    expect(await (await client.listen()).until(1)).toEqual([
+      { jsonrpc: '2.0', method: 'notifications/tools/list_changed' },
+    ]);
   });
 
   it('notifies subscribed sessions of an updated resource, with a single subscription at the server', async () => {
@@ -156,10 +175,16 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
     using two = await RawClient.open(gateway.url);
     using other = await RawClient.open(gateway.url);
     const [heardOne, heardTwo, heardOther] = [await one.listen(), await two.listen(), await other.listen()];
-    for (const client of [one, two]) expect((await client.request('resources/subscribe', { uri: 'a://one' })).last.result).toEqual({});
+    for (const client of [one, two])
+      expect((await client.request('resources/subscribe', { uri: 'a://one' })).last.result).toEqual({});
     expect(a.requests.filter(({ method }) => method === 'resources/subscribe')).toHaveLength(1);
     a.notify('notifications/resources/updated', { uri: 'a://one/part' });
-    for (const heard of [heardOne, heardTwo]) expect((await heard.until(1))[0]).toEqual({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'a://one/part' } });
+    for (const heard of [heardOne, heardTwo])
+      expect((await heard.until(1))[0]).toEqual({
+        jsonrpc: '2.0',
+        method: 'notifications/resources/updated',
+        params: { uri: 'a://one/part' },
+      });
     await one.request('resources/unsubscribe', { uri: 'a://one' });
     expect(a.requests.filter(({ method }) => method === 'resources/unsubscribe')).toHaveLength(0);
     await two.request('resources/unsubscribe', { uri: 'a://one' });
@@ -169,7 +194,10 @@ describe.each(shapes)('the catalogue, %s', (shape) => {
 });
 
 it('a list of a thousand tools costs no request to any server', async () => {
-  await using upstream = await Upstream.start({ tools: Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`)), onCall: (call) => call.answer(text('x')) });
+  await using upstream = await Upstream.start({
+    tools: Array.from({ length: 1_000 }, (_, index) => tool(`t${index}`)),
+    onCall: (call) => call.answer(text('x')),
+  });
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
   const before = upstream.requests.length;

@@ -9,9 +9,12 @@ import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 describe.each(shapes)('a server that is not well, %s', (shape) => {
   it('is taken out of use when five requests in a row fail, and calls are refused without reaching it', async () => {
     await using upstream = await Upstream.start({ onCall: (call) => call.drop() });
-    await using gateway = await startGateway(shape, { mcpServers: { broken: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+    await using gateway = await startGateway(shape, {
+      mcpServers: { broken: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
+    });
     using client = await RawClient.open(gateway.url);
-    for (let count = 0; count < 5; count += 1) expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.lost' } });
+    for (let count = 0; count < 5; count += 1)
+      expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.lost' } });
     const { error } = (await client.callTool('echo')).last;
     expect(error).toMatchObject({ data: { reason: 'upstream.unavailable', retry: 'same', server: 'broken' } });
     expect(error?.message).toContain('5 requests in a row failed');
@@ -23,12 +26,19 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
 
   it('goes on with the call that it works on, with its progress, while it is out of use for others that fail', async () => {
     const begun = Promise.withResolvers<Call>();
-    await using upstream = await Upstream.start({ tools: [tool('slow'), tool('bad'), tool('echo')], refuses: (name) => ({ bad: 500 })[name], onCall: (call) => begun.resolve(call) });
-    await using gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+    await using upstream = await Upstream.start({
+      tools: [tool('slow'), tool('bad'), tool('echo')],
+      refuses: (name) => ({ bad: 500 })[name],
+      onCall: (call) => begun.resolve(call),
+    });
+    await using gateway = await startGateway(shape, {
+      mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
+    });
     using client = await RawClient.open(gateway.url);
     const slow = client.callTool('slow', {}, { progressToken: 'p' });
     const call = await begun.promise;
-    for (let count = 0; count < 5; count += 1) expect((await client.callTool('bad')).last.error).toMatchObject({ data: { httpStatus: 500 } });
+    for (let count = 0; count < 5; count += 1)
+      expect((await client.callTool('bad')).last.error).toMatchObject({ data: { httpStatus: 500 } });
     expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.unavailable' } });
     call.progress(1);
     call.answer(text('well'));
@@ -39,22 +49,47 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
 
   it('is reconnected when it answers nothing any more, not even a ping', async () => {
     let isHung = true;
-    await using upstream = await Upstream.start({ onCall: (call) => (isHung ? undefined : call.answer(text('well'))), ignores: ({ method }) => method === 'ping' });
-    await using gateway = await startGateway(shape, { mcpServers: { hung: { url: upstream.url, timeout: '1s', connectTimeout: '1s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+    await using upstream = await Upstream.start({
+      onCall: (call) => (isHung ? undefined : call.answer(text('well'))),
+      ignores: ({ method }) => method === 'ping',
+    });
+    await using gateway = await startGateway(shape, {
+      mcpServers: {
+        hung: {
+          url: upstream.url,
+          timeout: '1s',
+          connectTimeout: '1s',
+          restart: { minDelay: '50ms', maxDelay: '100ms' },
+        },
+      },
+    });
     using client = await RawClient.open(gateway.url);
     const sessions = upstream.initialized.values.length;
     const calls = Array.from({ length: 5 }, () => client.callTool('echo'));
-    for (const { last } of await Promise.all(calls)) expect(last.error).toMatchObject({ data: { reason: 'upstream.timeout' } });
+    for (const { last } of await Promise.all(calls))
+      expect(last.error).toMatchObject({ data: { reason: 'upstream.timeout' } });
     await upstream.initialized.until(sessions + 1);
     isHung = false;
     await client.untilTools((names) => names.includes('echo'));
     expect((await client.callTool('echo')).last.result).toEqual(text('well'));
-    expect((await metricsOf(gateway.backend)).get('omnibus_upstream_circuit_openings_total{server="hung",cause="silence"}')).toBe(1);
+    expect(
+      (await metricsOf(gateway.backend)).get('omnibus_upstream_circuit_openings_total{server="hung",cause="silence"}'),
+    ).toBe(1);
   });
 });
 
 it('a program that hangs is stopped and started again', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { program: { command: 'node', args: [fixturePath('stdio-server')], timeout: '2s', connectTimeout: '5s', restart: { minDelay: '50ms', maxDelay: '100ms' } } } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: {
+      program: {
+        command: 'node',
+        args: [fixturePath('stdio-server')],
+        timeout: '2s',
+        connectTimeout: '5s',
+        restart: { minDelay: '50ms', maxDelay: '100ms' },
+      },
+    },
+  });
   using client = await RawClient.open(gateway.url);
   const pidOf = async (): Promise<number> => {
     const { last } = await client.callTool('pid');
@@ -70,8 +105,13 @@ it('a program that hangs is stopped and started again', async () => {
 });
 
 it('a tool that takes too long does not make its server unavailable, since the server answers a ping', async () => {
-  await using upstream = await Upstream.start({ tools: [tool('slow'), tool('echo')], onCall: (call) => (call.name === 'slow' ? undefined : call.answer(text('well'))) });
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, tools: { slow: { timeout: '100ms' } } } } });
+  await using upstream = await Upstream.start({
+    tools: [tool('slow'), tool('echo')],
+    onCall: (call) => (call.name === 'slow' ? undefined : call.answer(text('well'))),
+  });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { up: { url: upstream.url, tools: { slow: { timeout: '100ms' } } } },
+  });
   using client = await RawClient.open(gateway.url);
   await Promise.all(Array.from({ length: 5 }, () => client.callTool('slow')));
   await upstream.answered.untilSome(({ method }) => method === 'ping');
@@ -80,11 +120,23 @@ it('a tool that takes too long does not make its server unavailable, since the s
 });
 
 it('rejected requests do not make a server unavailable, refused credentials do', async () => {
-  await using upstream = await Upstream.start({ tools: [tool('bad'), tool('secret'), tool('echo')], refuses: (name) => ({ bad: 400, secret: 401 })[name], onCall: (call) => call.answer(text('well')) });
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } } });
+  await using upstream = await Upstream.start({
+    tools: [tool('bad'), tool('secret'), tool('echo')],
+    refuses: (name) => ({ bad: 400, secret: 401 })[name],
+    onCall: (call) => call.answer(text('well')),
+  });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { up: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
+  });
   using client = await RawClient.open(gateway.url);
-  for (let count = 0; count < 10; count += 1) expect((await client.callTool('bad')).last.error).toMatchObject({ data: { reason: 'upstream.refused', httpStatus: 400 } });
+  for (let count = 0; count < 10; count += 1)
+    expect((await client.callTool('bad')).last.error).toMatchObject({
+      data: { reason: 'upstream.refused', httpStatus: 400 },
+    });
   expect((await client.callTool('echo')).last.result).toEqual(text('well'));
-  for (let count = 0; count < 5; count += 1) expect((await client.callTool('secret')).last.error).toMatchObject({ data: { reason: 'upstream.refused', httpStatus: 401 } });
+  for (let count = 0; count < 5; count += 1)
+    expect((await client.callTool('secret')).last.error).toMatchObject({
+      data: { reason: 'upstream.refused', httpStatus: 401 },
+    });
   expect((await client.callTool('echo')).last.error?.message).toContain('401');
 });

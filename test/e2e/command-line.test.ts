@@ -51,18 +51,31 @@ it('an unknown option is an error with the nearest match', async () => {
 it('migrate prints the changed configuration, and writes it with --write', async () => {
   const file = await configFile('servers: # mine\n  a: { serverUrl: "http://127.0.0.1:1/mcp" }\n');
   expect((await omnibus('check', file)).status).toBe(78);
-  expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: expect.stringContaining('mcpServers: # mine') as string });
+  expect(await omnibus('migrate', file)).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('mcpServers: # mine') as string,
+  });
   expect((await omnibus('check', file)).status).toBe(78);
   expect((await omnibus('migrate', file, '--write')).status).toBe(0);
   expect((await omnibus('check', file)).status).toBe(0);
   expect(await omnibus('migrate', file)).toMatchObject({ status: 0, output: `${file} has no outdated options` });
-  expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
+  expect(await omnibus('migrate', join(folder, 'nowhere.yaml'))).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('there is no such file') as string,
+  });
 });
 
 it('check accepts a good configuration, and reports everything that is wrong with another', async () => {
   const good = await configFile('mcpServers: { a: { url: "http://127.0.0.1:1/mcp" } }');
-  for (const words of [[good], ['--config', good], [good, '-c', good]]) expect(await omnibus('check', ...words)).toMatchObject({ status: 0, output: `${good} is good: 1 server (a), 0 profiles` });
-  expect(await omnibus('check', good, '--config', 'another.yaml')).toMatchObject({ status: 64, output: expect.stringContaining('two configurations are named') as string });
+  for (const words of [[good], ['--config', good], [good, '-c', good]])
+    expect(await omnibus('check', ...words)).toMatchObject({
+      status: 0,
+      output: `${good} is good: 1 server (a), 0 profiles`,
+    });
+  expect(await omnibus('check', good, '--config', 'another.yaml')).toMatchObject({
+    status: 64,
+    output: expect.stringContaining('two configurations are named') as string,
+  });
   const bad = await configFile('lisen: x\nmcpServers:\n  a: { url: nonsense }\n');
   const { status, output } = await omnibus('check', bad);
   expect(status).toBe(78);
@@ -71,7 +84,10 @@ it('check accepts a good configuration, and reports everything that is wrong wit
     `${bad}:3:8: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "nonsense"`,
   ]);
   const twice = await configFile('bus: "nats://team:hunter2@127.0.0.1:1"\nnats: { token: other }\nmcpServers: {}\n');
-  for (const command of [['check', twice], ['serve', '-c', twice]]) {
+  for (const command of [
+    ['check', twice],
+    ['serve', '-c', twice],
+  ]) {
     const refused = await omnibus(...command);
     expect(refused).toMatchObject({ status: 78, output: expect.stringContaining('two ways to log in') as string });
     expect(refused.output).not.toContain('hunter2');
@@ -79,18 +95,40 @@ it('check accepts a good configuration, and reports everything that is wrong wit
 });
 
 it('serve refuses a configuration that it cannot run with, and says why', async () => {
-  expect(await omnibus('serve', '--config', join(folder, 'none.yaml'))).toMatchObject({ status: 78, output: expect.stringContaining('there is no such file') as string });
+  expect(await omnibus('serve', '--config', join(folder, 'none.yaml'))).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('there is no such file') as string,
+  });
   const file = await configFile('mcpServers: {}');
-  expect(await omnibus('serve', '-c', file, '--role', 'edge')).toMatchObject({ status: 78, output: expect.stringContaining('--bus nats://') as string });
-  expect(await omnibus('serve', '-c', file, '--listen', 'nowhere')).toMatchObject({ status: 78, output: expect.stringContaining('expected HOST:PORT') as string });
+  expect(await omnibus('serve', '-c', file, '--role', 'edge')).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('--bus nats://') as string,
+  });
+  expect(await omnibus('serve', '-c', file, '--listen', 'nowhere')).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('expected HOST:PORT') as string,
+  });
   await using gateway = await startGateway('embedded', { mcpServers: {} });
   const taken = new URL(gateway.url).host;
-  expect(await omnibus('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({ status: 1, output: expect.stringContaining(`${taken} is in use; choose another address with --listen`) as string });
+  expect(await omnibus('serve', '-c', file, '--listen', taken, '--admin', '127.0.0.1:0')).toMatchObject({
+    status: 1,
+    output: expect.stringContaining(`${taken} is in use; choose another address with --listen`) as string,
+  });
   // An address for documentation (RFC 5737), which no machine has.
   const elsewhere = '192.0.2.1:7300';
   const open = await configFile('mcpServers: {}\nauth: none');
-  expect(await omnibus('serve', '-c', open, '--listen', elsewhere, '--admin', '127.0.0.1:0')).toMatchObject({ status: 1, output: expect.stringContaining(`omnibus: ${elsewhere} is no address of this machine; choose another address with --listen`) as string });
-  expect(await omnibus('serve', '-c', open, '--listen', '127.0.0.1:0', '--admin', taken)).toMatchObject({ status: 1, output: expect.stringContaining(`omnibus: the admin port: ${taken} is in use; choose another address with --admin`) as string });
+  expect(await omnibus('serve', '-c', open, '--listen', elsewhere, '--admin', '127.0.0.1:0')).toMatchObject({
+    status: 1,
+    output: expect.stringContaining(
+      `omnibus: ${elsewhere} is no address of this machine; choose another address with --listen`,
+    ) as string,
+  });
+  expect(await omnibus('serve', '-c', open, '--listen', '127.0.0.1:0', '--admin', taken)).toMatchObject({
+    status: 1,
+    output: expect.stringContaining(
+      `omnibus: the admin port: ${taken} is in use; choose another address with --admin`,
+    ) as string,
+  });
 });
 
 it('a changed configuration is applied without touching servers that did not change; a broken one is not applied', async () => {
@@ -99,16 +137,22 @@ it('a changed configuration is applied without touching servers that did not cha
   await using gateway = await startGateway('embedded', { mcpServers: { child, going: { url: upstream.url } } });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.length === 6);
-  const pidOf = async (): Promise<string> => ((await client.callTool('child__pid')).last as Message & { result: { content: { text: string }[] } }).result.content[0]?.text ?? '';
+  const pidOf = async (): Promise<string> =>
+    ((await client.callTool('child__pid')).last as Message & { result: { content: { text: string }[] } }).result
+      .content[0]?.text ?? '';
   const pid = await pidOf();
 
-  await gateway.configure({ mcpServers: { child, coming: { url: upstream.url } }, profiles: { one: { servers: ['coming'], prefix: 'always' } } });
+  await gateway.configure({
+    mcpServers: { child, coming: { url: upstream.url } },
+    profiles: { one: { servers: ['coming'], prefix: 'always' } },
+  });
   await client.untilTools((names) => names.includes('coming__echo') && !names.includes('going__echo'));
   expect(await pidOf()).toBe(pid);
   using profile = await RawClient.open(`${gateway.url}/one`);
   expect(await profile.toolNames()).toEqual(['coming__echo']);
 
-  const inUse = async (): Promise<number | undefined> => (await metricsOf(gateway.edge)).get('omnibus_config_last_reload_successful');
+  const inUse = async (): Promise<number | undefined> =>
+    (await metricsOf(gateway.edge)).get('omnibus_config_last_reload_successful');
   expect(await inUse()).toBe(1);
   await gateway.configure({ mcpServers: { child: { ...child, comand: 'x' } } });
   await gateway.edge.line(/"msg":"the changed configuration is not applied"/);
@@ -122,18 +166,30 @@ it('a changed configuration is applied without touching servers that did not cha
 });
 
 it('the banner does not wait for a hung server; only the server with an unset variable is down, and disabled tools are not shown', async () => {
-  await using upstream = await Upstream.start({ tools: ['keep', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
+  await using upstream = await Upstream.start({
+    tools: ['keep', 'drop'].map((name) => ({ name, inputSchema: { type: 'object' } })),
+  });
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => sockets.add(socket.on('error', () => undefined))).listen(0, '127.0.0.1');
   await once(hung, 'listening');
-  const file = await configFile(JSON.stringify({
-    listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' },
-    mcpServers: {
-      good: { url: upstream.url, excludeTools: ['dr*'] }, unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
-      hung: { url: `http://127.0.0.1:${(hung.address() as AddressInfo).port}/mcp`, connectTimeout: '50s' },
-    },
-  }));
-  expect(await omnibus('check', file)).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.unset.env.A: the environment variable NOBODY_HAS_SET_THIS is not set') as string });
+  const file = await configFile(
+    JSON.stringify({
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      log: { format: 'json' },
+      mcpServers: {
+        good: { url: upstream.url, excludeTools: ['dr*'] },
+        unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
+        hung: { url: `http://127.0.0.1:${(hung.address() as AddressInfo).port}/mcp`, connectTimeout: '50s' },
+      },
+    }),
+  );
+  expect(await omnibus('check', file)).toMatchObject({
+    status: 78,
+    output: expect.stringContaining(
+      'mcpServers.unset.env.A: the environment variable NOBODY_HAS_SET_THIS is not set',
+    ) as string,
+  });
   await using running = startProcess('node', [omnibusProgram, 'serve', '--config', file]);
   await running.line(/servers {3}\d of 3 up/);
   await running.line(/… hung {3}is still connecting/);
@@ -166,16 +222,36 @@ it('health, readiness and metrics are served on the admin port', async () => {
     'omnibus_sessions{state="ready"} 1',
     'omnibus_client_streams 1',
     'omnibus_catalog_entries{server="up",kind="tools"} 1',
-  ]) expect(metrics).toContain(line);
+  ])
+    expect(metrics).toContain(line);
   expect(metrics).toContain('nodejs_eventloop_lag_seconds');
 });
 
 it('the quickstart serves its four servers and stops cleanly on Ctrl-C', async () => {
-  await using running = startProcess('node', [
-    omnibusProgram, 'serve', '--config', join(root, 'deploy/examples/quickstart.yaml'), '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0',
-  ], { EVERYTHING_PORT: '7413', npm_config_loglevel: 'silent' });
+  await using running = startProcess(
+    'node',
+    [
+      omnibusProgram,
+      'serve',
+      '--config',
+      join(root, 'deploy/examples/quickstart.yaml'),
+      '--listen',
+      '127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+    ],
+    { EVERYTHING_PORT: '7413', npm_config_loglevel: 'silent' },
+  );
   await running.line(/servers {3}4 of 4 up/);
-  for (const pattern of [/✓ everything +13 tools/, /✓ everything-http +13 tools/, /✓ files +14 tools/, /✓ memory +9 tools/, /claude mcp add --transport http omnibus http/, /~\/\.cursor\/mcp\.json/, /code --add-mcp/]) {
+  for (const pattern of [
+    /✓ everything +13 tools/,
+    /✓ everything-http +13 tools/,
+    /✓ files +14 tools/,
+    /✓ memory +9 tools/,
+    /claude mcp add --transport http omnibus http/,
+    /~\/\.cursor\/mcp\.json/,
+    /code --add-mcp/,
+  ]) {
     expect(running.output()).toMatch(pattern);
   }
   running.kill('SIGINT');
@@ -189,7 +265,14 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   await using server = await Upstream.start();
   await using nats = await startNatsServer();
   await nats.kill();
-  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', log: { format: 'json' }, mcpServers: { up: { url: server.url } } }));
+  const file = await configFile(
+    JSON.stringify({
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      log: { format: 'json' },
+      mcpServers: { up: { url: server.url } },
+    }),
+  );
   const main = omnibusProgram;
   await using waiting = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
   const [, admin] = await waiting.line(/"admin":"([^"]+)","msg":"waiting for the bus"/);
@@ -197,7 +280,9 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
   expect(readiness.status).toBe(503);
   expect(await readiness.text()).toContain(`no NATS server answers at ${nats.url}`);
   expect((await fetch(`http://${admin as string}/healthz`)).status).toBe(200);
-  expect(await (await fetch(`http://${admin as string}/status`)).json()).toMatchObject({ bus: { kind: 'nats', isConnected: false } });
+  expect(await (await fetch(`http://${admin as string}/status`)).json()).toMatchObject({
+    bus: { kind: 'nats', isConnected: false },
+  });
 
   await using stopped = startProcess('node', [main, 'serve', '-c', file, '--bus', nats.url], sealing);
   await stopped.line(/waiting for the bus/);
@@ -211,30 +296,58 @@ it('a process whose NATS is not there yet says so, is not ready, and starts when
 
 it('doctor checks everything, and advises on what is wrong', async () => {
   await using server = await Upstream.start();
-  await using listless = await Upstream.start({ capabilities: { tools: {}, prompts: {} }, onRequest: ({ method }) => (method === 'prompts/list' ? { prompts: 'none' } : undefined) });
+  await using listless = await Upstream.start({
+    capabilities: { tools: {}, prompts: {} },
+    onRequest: ({ method }) => (method === 'prompts/list' ? { prompts: 'none' } : undefined),
+  });
   const guarded = createHttpServer((request, response) => {
-    if (request.url === '/meta') response.end(JSON.stringify({ resource: 'x', authorization_servers: ['https://issuer.example'] }));
-    else response.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="http://${request.headers.host ?? ''}/meta"` }).end();
+    if (request.url === '/meta')
+      response.end(JSON.stringify({ resource: 'x', authorization_servers: ['https://issuer.example'] }));
+    else
+      response
+        .writeHead(401, { 'www-authenticate': `Bearer resource_metadata="http://${request.headers.host ?? ''}/meta"` })
+        .end();
   }).listen(0, '127.0.0.1');
   await once(guarded, 'listening');
   // The output of npm for a package that the registry does not have.
-  await writeFile(join(folder, 'npx'), '#!/bin/sh\necho "npm error code E404" >&2\necho "npm error 404 Not Found" >&2\nexit 1\n', { mode: 0o755 });
-  const file = await configFile(JSON.stringify({
-    listen: '127.0.0.1:0', admin: '127.0.0.1:0',
-    mcpServers: {
-      good: { url: server.url }, gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' }, typo: { command: 'no-such-program' }, listless: { url: listless.url },
-      oauth: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/mcp` }, packaged: { command: join(folder, 'npx'), args: ['-y', 'no-such-package@1.0.0'], connectTimeout: '5s' },
-      noisy: { command: 'sh', args: ['-c', `echo starting up; exec "${process.execPath}" "${fixturePath('stdio-server')}"`] }, unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
-      page: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/meta`, connectTimeout: '5s' },
-    },
-  }));
+  await writeFile(
+    join(folder, 'npx'),
+    '#!/bin/sh\necho "npm error code E404" >&2\necho "npm error 404 Not Found" >&2\nexit 1\n',
+    { mode: 0o755 },
+  );
+  const file = await configFile(
+    JSON.stringify({
+      listen: '127.0.0.1:0',
+      admin: '127.0.0.1:0',
+      mcpServers: {
+        good: { url: server.url },
+        gone: { url: 'http://127.0.0.1:1/mcp', connectTimeout: '2s' },
+        typo: { command: 'no-such-program' },
+        listless: { url: listless.url },
+        oauth: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/mcp` },
+        packaged: { command: join(folder, 'npx'), args: ['-y', 'no-such-package@1.0.0'], connectTimeout: '5s' },
+        noisy: {
+          command: 'sh',
+          args: ['-c', `echo starting up; exec "${process.execPath}" "${fixturePath('stdio-server')}"`],
+        },
+        unset: { command: 'node', env: { A: '${NOBODY_HAS_SET_THIS}' } },
+        page: { url: `http://127.0.0.1:${(guarded.address() as AddressInfo).port}/meta`, connectTimeout: '5s' },
+      },
+    }),
+  );
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', 'nats://127.0.0.1:1');
   expect(status).toBe(78);
   guarded.close();
   expect(output).toMatch(/✓ configuration: .* is good: 9 servers, 0 profiles/);
-  expect(output).toMatch(/✗ server oauth: .*\n {4}It wants OAuth, with tokens of https:\/\/issuer\.example: add to this server "credentials: \{ kind: oauth \}"/);
-  expect(output).toMatch(/✗ server packaged: .*it wrote last: npm error code E404( \| npm error 404 Not Found)?\n {4}There is no such package: is "no-such-package@1\.0\.0" written rightly.*npm view no-such-package$/m);
-  expect(output).toMatch(/✓ server noisy: up.*\n! server noisy: its program prints to stdout what is no MCP message: 1 times so far\n {4}stdout is for messages alone/);
+  expect(output).toMatch(
+    /✗ server oauth: .*\n {4}It wants OAuth, with tokens of https:\/\/issuer\.example: add to this server "credentials: \{ kind: oauth \}"/,
+  );
+  expect(output).toMatch(
+    /✗ server packaged: .*it wrote last: npm error code E404( \| npm error 404 Not Found)?\n {4}There is no such package: is "no-such-package@1\.0\.0" written rightly.*npm view no-such-package$/m,
+  );
+  expect(output).toMatch(
+    /✓ server noisy: up.*\n! server noisy: its program prints to stdout what is no MCP message: 1 times so far\n {4}stdout is for messages alone/,
+  );
   expect(output).toMatch(/✓ server listless: up.*\n! server listless: .*prompts.*\n/);
   expect(output).toMatch(/✗ server unset: .*NOBODY_HAS_SET_THIS.*\n {4}Mend its entry in the configuration/);
   expect(output).toMatch(/✗ server page: .*\n {4}Something answers, and not as an MCP server does/);
@@ -250,27 +363,64 @@ const isThere = expect.stringMatching(/^(?:good|warning)$/) as string;
 it('doctor accepts a good gateway, its bus and its clock', async () => {
   await using server = await Upstream.start();
   await using nats = await startNatsServer();
-  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
+  const file = await configFile(
+    JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }),
+  );
   const { status, output } = await omnibus('doctor', '-c', file, '--bus', nats.url, '--json');
   expect((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state])).toEqual([
-    ['configuration', 'good'], ['Node', 'good'], ['listen', 'good'], ['admin', 'good'], ['bus', isThere], ['bus user', 'good'], ['storage', 'good'], ['clock', 'good'], ['sealing key', 'good'], ['server good', 'good'],
+    ['configuration', 'good'],
+    ['Node', 'good'],
+    ['listen', 'good'],
+    ['admin', 'good'],
+    ['bus', isThere],
+    ['bus user', 'good'],
+    ['storage', 'good'],
+    ['clock', 'good'],
+    ['sealing key', 'good'],
+    ['server good', 'good'],
   ]);
   expect(status).toBe(0);
 });
 
 it('doctor works as a user with the permissions of one role, and says what it could not check', async () => {
   await using server = await Upstream.start();
-  await using nats = await startNatsServer(`authorization { users: [\n${natsUsers((role) => role)}\n{ user: nobody, password: nobody, permissions: { publish: ["elsewhere"], subscribe: ["elsewhere"] } }\n] }`);
-  const file = await configFile(JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }));
+  await using nats = await startNatsServer(
+    `authorization { users: [\n${natsUsers((role) => role)}\n{ user: nobody, password: nobody, permissions: { publish: ["elsewhere"], subscribe: ["elsewhere"] } }\n] }`,
+  );
+  const file = await configFile(
+    JSON.stringify({ listen: '127.0.0.1:0', admin: '127.0.0.1:0', mcpServers: { good: { url: server.url } } }),
+  );
   const as = async (user: string, ...more: string[]): Promise<Readonly<Record<string, string>>> => {
-    const { output } = await omnibus('doctor', '-c', file, '--bus', nats.url.replace('://', `://${user}:${user}@`), '--json', ...more);
-    return Object.fromEntries((JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state]));
+    const { output } = await omnibus(
+      'doctor',
+      '-c',
+      file,
+      '--bus',
+      nats.url.replace('://', `://${user}:${user}@`),
+      '--json',
+      ...more,
+    );
+    return Object.fromEntries(
+      (JSON.parse(output) as { about: string; state: string }[]).map(({ about, state }) => [about, state]),
+    );
   };
   // Nothing is stored yet, and NATS shows its clock only to users that may create something.
-  expect(await as('edge', '--role', 'edge')).toMatchObject({ 'bus': isThere, 'bus user': 'good', 'storage': 'good', 'clock': 'unchecked', 'sealing key': 'good', 'servers': 'unchecked' });
-  expect(await as('backend')).toMatchObject({ 'bus user': 'unchecked', 'storage': 'good', 'server good': 'good' });
+  expect(await as('edge', '--role', 'edge')).toMatchObject({
+    bus: isThere,
+    'bus user': 'good',
+    storage: 'good',
+    clock: 'unchecked',
+    'sealing key': 'good',
+    servers: 'unchecked',
+  });
+  expect(await as('backend')).toMatchObject({ 'bus user': 'unchecked', storage: 'good', 'server good': 'good' });
   expect(await as('session', '--role', 'edge')).toMatchObject({ 'bus user': 'bad' });
-  expect(await as('nobody')).toMatchObject({ 'bus': isThere, 'bus user': 'bad', 'storage': 'unchecked', 'clock': 'unchecked' });
+  expect(await as('nobody')).toMatchObject({
+    bus: isThere,
+    'bus user': 'bad',
+    storage: 'unchecked',
+    clock: 'unchecked',
+  });
 });
 
 it('status shows the processes and their servers, as a table and as JSON', async () => {
@@ -281,20 +431,49 @@ it('status shows the processes and their servers, as a table and as JSON', async
   const admins = await Promise.all(gateway.processes.map((each) => gateway.admin(each)));
   let output = '';
   // On a busy machine a process may answer late, and is shown as missing then.
-  await expect.poll(async () => {
-    const ran = await omnibus('status', '--admin', admins[2] as string);
-    ({ output } = ran);
-    return ran.status;
-  }, { timeout: 20_000 }).toBe(0);
+  await expect
+    .poll(
+      async () => {
+        const ran = await omnibus('status', '--admin', admins[2] as string);
+        ({ output } = ran);
+        return ran.status;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(0);
   const lines = output.split('\n').map((line) => line.split(/ {2,}/));
   expect(lines[0]).toEqual(['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE']);
-  expect(lines.slice(1, 4).map(([, role, , , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([['edge', 'nats', '-', 'ready'], ['session', 'nats', '1', 'ready'], ['backend', 'nats', '-', 'ready']]);
+  expect(lines.slice(1, 4).map(([, role, , , bus, sessions, state]) => [role, bus, sessions, state])).toEqual([
+    ['edge', 'nats', '-', 'ready'],
+    ['session', 'nats', '1', 'ready'],
+    ['backend', 'nats', '-', 'ready'],
+  ]);
   expect(lines.at(-1)).toEqual(['up', 'up', '2025-11-25', '1', '0', '0', '1', '-']);
-  await expect.poll(async () => JSON.parse((await omnibus('status', '--json', '--admin', admins[1] as string)).output) as object, { timeout: 20_000 }).toMatchObject({ processes: [{ role: 'edge' }, { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } }, { role: 'backend' }], servers: [{ name: 'up', state: 'up' }], missing: [] });
+  await expect
+    .poll(
+      async () => JSON.parse((await omnibus('status', '--json', '--admin', admins[1] as string)).output) as object,
+      { timeout: 20_000 },
+    )
+    .toMatchObject({
+      processes: [
+        { role: 'edge' },
+        { role: 'session', sessions: { ready: 1 }, bus: { isConnected: true } },
+        { role: 'backend' },
+      ],
+      servers: [{ name: 'up', state: 'up' }],
+      missing: [],
+    });
   // Where the port may be reachable for strangers, the API is off, and a process still reports its own health.
   await gateway.configure({ mcpServers: { up: { url: server.url } }, console: { mode: 'off' } });
   await expect.poll(async () => (await fetch(`http://${admins[1] as string}/api/v1/processes`)).status).toBe(403);
   const alone = await omnibus('status', '--json', '--admin', admins[1] as string);
-  expect(JSON.parse(alone.output)).toMatchObject({ processes: [{ process: admins[1], role: 'session', sessions: { ready: 1 } }], servers: [], missing: [] });
-  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({ status: 3, output: expect.stringContaining('nothing listens at this address') as string });
+  expect(JSON.parse(alone.output)).toMatchObject({
+    processes: [{ process: admins[1], role: 'session', sessions: { ready: 1 } }],
+    servers: [],
+    missing: [],
+  });
+  expect(await omnibus('status', '--admin', '127.0.0.1:65001')).toMatchObject({
+    status: 3,
+    output: expect.stringContaining('nothing listens at this address') as string,
+  });
 });

@@ -36,21 +36,21 @@ const nobody = (): readonly string[] => ['--config', 'nowhere.yaml'];
 const waits = 60_000;
 
 const cases: Readonly<Record<string, Case>> = {
-  'serve': { args: nobody, ends: 'config' },
-  'stdio': { args: nobody, ends: 'config' },
-  'doctor': {},
-  'reload': { args: admin },
-  'block': { args: (at) => ['client', 'nobody', '--for', '1m', ...admin(at)] },
-  'unblock': { args: (at) => ['client', 'somebody', ...admin(at)], ends: 'unknown' },
-  'blocks': { args: admin },
+  serve: { args: nobody, ends: 'config' },
+  stdio: { args: nobody, ends: 'config' },
+  doctor: {},
+  reload: { args: admin },
+  block: { args: (at) => ['client', 'nobody', '--for', '1m', ...admin(at)] },
+  unblock: { args: (at) => ['client', 'somebody', ...admin(at)], ends: 'unknown' },
+  blocks: { args: admin },
   // Local callers have no role that permits it; its output is checked in test/outside/teams.test.ts.
-  'usage': { args: admin, ends: 'forbidden' },
-  'recover': { args: admin, ends: 'config' },
-  'check': {},
-  'migrate': { args: () => ['old.yaml'] },
+  usage: { args: admin, ends: 'forbidden' },
+  recover: { args: admin, ends: 'config' },
+  check: {},
+  migrate: { args: () => ['old.yaml'] },
   'nats-permissions': {},
-  'expose': { args: () => ['--listen', 'nowhere', '--', 'node'], ends: 'usage' },
-  'copy': { args: () => ['omnibus.yaml/folder'], ends: 'other' },
+  expose: { args: () => ['--listen', 'nowhere', '--', 'node'], ends: 'usage' },
+  copy: { args: () => ['omnibus.yaml/folder'], ends: 'other' },
   'definitions status': { args: admin },
   'definitions diff': { args: (at) => ['use', ...admin(at)] },
   'definitions approve': { args: (at) => ['use', '--yes', ...admin(at)], changes: true },
@@ -61,31 +61,31 @@ const cases: Readonly<Record<string, Case>> = {
   'approvals show': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
   'approvals approve': { args: (at) => ['nothing', '--yes', ...admin(at)], ends: 'unknown' },
   'approvals deny': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
-  'tools': {},
-  'call': { args: () => ['add', 'a=1', 'b=2'] },
-  'prompts': {},
-  'get': { args: () => ['greet', 'who=Ada'] },
-  'resources': {},
-  'read': { args: () => ['note://a'] },
-  'complete': { args: () => ['greet', 'who=A'] },
-  'add': { args: () => ['another', 'http://127.0.0.1:1/mcp', '--no-try'], typed: [[/Write this\?/, '\r']] },
-  'remove': { args: () => ['use'], typed: [[/Write this\?/, '\r']] },
-  'import': { args: () => ['client.json', '--yes'] },
-  'clients': {},
-  'connect': { args: () => ['cursor', '--file', 'client.json', '--yes'] },
-  'disconnect': { args: () => ['cursor', '--file', 'client.json', '--yes'] },
-  'status': { args: admin },
-  'sessions': { args: admin },
-  'restart': { args: (at) => ['idle', ...admin(at)] },
-  'pause': { args: (at) => ['idle', '--for', '1m', '--because', 'tests', ...admin(at)] },
-  'resume': { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
-  'completion': { args: () => ['fish'] },
+  tools: {},
+  call: { args: () => ['add', 'a=1', 'b=2'] },
+  prompts: {},
+  get: { args: () => ['greet', 'who=Ada'] },
+  resources: {},
+  read: { args: () => ['note://a'] },
+  complete: { args: () => ['greet', 'who=A'] },
+  add: { args: () => ['another', 'http://127.0.0.1:1/mcp', '--no-try'], typed: [[/Write this\?/, '\r']] },
+  remove: { args: () => ['use'], typed: [[/Write this\?/, '\r']] },
+  import: { args: () => ['client.json', '--yes'] },
+  clients: {},
+  connect: { args: () => ['cursor', '--file', 'client.json', '--yes'] },
+  disconnect: { args: () => ['cursor', '--file', 'client.json', '--yes'] },
+  status: { args: admin },
+  sessions: { args: admin },
+  restart: { args: (at) => ['idle', ...admin(at)] },
+  pause: { args: (at) => ['idle', '--for', '1m', '--because', 'tests', ...admin(at)] },
+  resume: { args: (at) => ['nothing', ...admin(at)], ends: 'unknown' },
+  completion: { args: () => ['fish'] },
   'calls list': { args: admin },
   'calls show': { args: (at) => [at.tag, ...admin(at)] },
   // Its address has no endpoint, since that of the call is added.
   'calls replay': { args: (at) => [at.tag, '--args', '{}', '--url', at.url, ...admin(at)], ends: 'toolError' },
-  'logs': { args: (at) => ['use', ...admin(at)] },
-  'top': { args: (at) => ['--once', ...admin(at)] },
+  logs: { args: (at) => ['use', ...admin(at)] },
+  top: { args: (at) => ['--once', ...admin(at)] },
   'sign-in': { args: ({ url }) => ['use', '--url', url] },
   'connections list': { args: ({ url }) => ['--url', url], ends: 'unreachable' },
   'connections remove': { args: ({ url }) => ['--user', 'nobody', '--url', url], ends: 'usage' },
@@ -93,7 +93,11 @@ const cases: Readonly<Record<string, Case>> = {
   'keys create': { args: () => ['--subject', 'ann'] },
   'keys list': {},
   'keys revoke': { args: ({ key }) => [key] },
-  'users add': { args: () => ['bob', '--file', 'users.yaml'], stdin: 'a long enough password\n', typed: [[/Password of bob/, 'a long enough password\r']] },
+  'users add': {
+    args: () => ['bob', '--file', 'users.yaml'],
+    stdin: 'a long enough password\n',
+    typed: [[/Password of bob/, 'a long enough password\r']],
+  },
   'users list': { args: () => ['--file', 'users.yaml'] },
   'users remove': { args: () => ['ann', '--file', 'users.yaml'] },
   'audit verify': { args: () => ['records.jsonl'], ends: 'changed' },
@@ -102,10 +106,10 @@ const cases: Readonly<Record<string, Case>> = {
   'vault rotate': { args: nobody, ends: 'config' },
   'vault backup': { args: () => ['copy.json', '--config', 'nowhere.yaml'], ends: 'config' },
   'vault restore': { args: () => ['copy.json', '--config', 'nowhere.yaml'], ends: 'config' },
-  'login': { args: ({ url }) => [url] },
-  'logout': { args: ({ url }) => [url] },
-  'whoami': { args: () => ['https://signed.example/mcp', '--tokens', 'tokens.json'] },
-  'token': { args: () => ['https://signed.example/mcp', '--tokens', 'tokens.json'] },
+  login: { args: ({ url }) => [url] },
+  logout: { args: ({ url }) => [url] },
+  whoami: { args: () => ['https://signed.example/mcp', '--tokens', 'tokens.json'] },
+  token: { args: () => ['https://signed.example/mcp', '--tokens', 'tokens.json'] },
 };
 
 let gateway: GatewayUnderTest;
@@ -118,22 +122,48 @@ beforeAll(async () => {
   const use = { command: 'node', args: [fixturePath('using-server')], definitions: 'warn' };
   gateway = await startGateway('embedded', { mcpServers: { use, idle: { ...use, definitions: 'off' } } });
   env = { OMNIBUS_URL: `${gateway.url}/use`, HOME: join(template, 'home'), XDG_CONFIG_HOME: join(template, 'home') };
-  const write = (name: string, content: unknown): Promise<void> => writeFile(join(template, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const write = (name: string, content: unknown): Promise<void> =>
+    writeFile(join(template, name), typeof content === 'string' ? content : JSON.stringify(content));
   await mkdir(join(template, 'home'));
-  await write('omnibus.yaml', { listen: '127.0.0.1:0', admin: '127.0.0.1:0', auth: { keys: { file: 'keys.yaml' } }, mcpServers: { use: { command: 'node', args: [fixturePath('using-server')] } } });
-  await write('rules.yaml', { mcpServers: { use }, auth: { keys: { file: 'keys.yaml' } }, access: { rules: [{ id: 'all', who: 'everyone', allow: ['use/*'] }] } });
+  await write('omnibus.yaml', {
+    listen: '127.0.0.1:0',
+    admin: '127.0.0.1:0',
+    auth: { keys: { file: 'keys.yaml' } },
+    mcpServers: { use: { command: 'node', args: [fixturePath('using-server')] } },
+  });
+  await write('rules.yaml', {
+    mcpServers: { use },
+    auth: { keys: { file: 'keys.yaml' } },
+    access: { rules: [{ id: 'all', who: 'everyone', allow: ['use/*'] }] },
+  });
   await write('cases.yaml', { config: 'rules.yaml', cases: [{ as: 'nobody', call: 'use/add', expect: 'allow' }] });
   await write('old.yaml', { servers: { a: { serverUrl: 'http://127.0.0.1:1/mcp' } } });
-  await write('client.json', { mcpServers: { taken: { url: 'http://127.0.0.1:2/mcp' }, omnibus: { url: 'http://127.0.0.1:7300/mcp' } } });
+  await write('client.json', {
+    mcpServers: { taken: { url: 'http://127.0.0.1:2/mcp' }, omnibus: { url: 'http://127.0.0.1:7300/mcp' } },
+  });
   await write('records.jsonl', '{"time":"2026-01-01T00:00:00Z","event.name":"mcp.call"}\n');
-  await write('tokens.json', { gateways: { 'https://signed.example/mcp': { issuer: 'https://i.example', clientId: 'c', accessToken: 'opaque' } } });
+  await write('tokens.json', {
+    gateways: { 'https://signed.example/mcp': { issuer: 'https://i.example', clientId: 'c', accessToken: 'opaque' } },
+  });
   const made = await inPipe(['keys', 'create', '--subject', 'ann', '--json'], { cwd: template, env });
-  await inPipe(['users', 'add', 'ann', '--file', 'users.yaml'], { cwd: template, env, stdin: 'a long enough password\n' });
+  await inPipe(['users', 'add', 'ann', '--file', 'users.yaml'], {
+    cwd: template,
+    env,
+    stdin: 'a long enough password\n',
+  });
   const client = await RawClient.open(`${gateway.url}/use`);
   await client.request('tools/call', { name: 'fail', arguments: {} });
   const address = await gateway.admin(gateway.edge);
-  const { calls } = JSON.parse((await inPipe(['calls', '--json', '--admin', address], { env })).stdout) as { readonly calls: readonly { readonly tag: string }[] };
-  place = { admin: address, url: gateway.url, folder: template, key: (JSON.parse(made.stdout) as { readonly id: string }).id, tag: (calls[0] as { readonly tag: string }).tag };
+  const { calls } = JSON.parse((await inPipe(['calls', '--json', '--admin', address], { env })).stdout) as {
+    readonly calls: readonly { readonly tag: string }[];
+  };
+  place = {
+    admin: address,
+    url: gateway.url,
+    folder: template,
+    key: (JSON.parse(made.stdout) as { readonly id: string }).id,
+    tag: (calls[0] as { readonly tag: string }).tag,
+  };
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();
@@ -141,47 +171,75 @@ afterAll(async () => {
 });
 
 /** The sequences that set a colour or another form of characters (ECMA-48, Select Graphic Rendition). */
-const coloursIn = (text: string): readonly string[] => text.split('\u001B[').slice(1).flatMap((part) => /^[\d;:]*m/.exec(part) ?? []);
+const coloursIn = (text: string): readonly string[] =>
+  text
+    .split('\u001B[')
+    .slice(1)
+    .flatMap((part) => /^[\d;:]*m/.exec(part) ?? []);
 
 /** The output of a failed command. */
-const failure = z.strictObject({ reason: z.string(), problem: z.string(), advice: z.string().optional(), retry: z.string().optional() });
+const failure = z.strictObject({
+  reason: z.string(),
+  problem: z.string(),
+  advice: z.string().optional(),
+  retry: z.string().optional(),
+});
 const table = commandTable(createProgram()).map(({ words }) => words.join(' '));
 
 it('every command is tried', () => {
   expect(Object.keys(cases).toSorted()).toEqual(table.toSorted());
 });
 
-it.concurrent.each(table)('%s answers JSON of its shape in a pipe and plain words on a terminal with NO_COLOR, with the same status', async (name) => {
-  const { args, ends = 'done', stdin, typed, isLines, changes } = cases[name] as Case;
-  const json = name in withoutJson ? [] : ['--json'];
-  const run = async <Result>(how: (words: readonly string[], cwd: string) => Promise<Result>, more: readonly string[]): Promise<Result> => {
-    const cwd = await mkdtemp(join(tmpdir(), 'omnibus-command-'));
-    try {
-      await cp(template, cwd, { recursive: true });
-      const words = [...args?.(place) ?? []];
-      const end = words.indexOf('--');
-      return await how([...name.split(' '), ...(end === -1 ? [...words, ...more] : [...words.slice(0, end), ...more, ...words.slice(end)])], cwd);
-    } finally {
-      await rm(cwd, { recursive: true, force: true });
+it.concurrent.each(table)(
+  '%s answers JSON of its shape in a pipe and plain words on a terminal with NO_COLOR, with the same status',
+  async (name) => {
+    const { args, ends = 'done', stdin, typed, isLines, changes } = cases[name] as Case;
+    const json = name in withoutJson ? [] : ['--json'];
+    const run = async <Result>(
+      how: (words: readonly string[], cwd: string) => Promise<Result>,
+      more: readonly string[],
+    ): Promise<Result> => {
+      const cwd = await mkdtemp(join(tmpdir(), 'omnibus-command-'));
+      try {
+        await cp(template, cwd, { recursive: true });
+        const words = [...(args?.(place) ?? [])];
+        const end = words.indexOf('--');
+        return await how(
+          [
+            ...name.split(' '),
+            ...(end === -1 ? [...words, ...more] : [...words.slice(0, end), ...more, ...words.slice(end)]),
+          ],
+          cwd,
+        );
+      } finally {
+        await rm(cwd, { recursive: true, force: true });
+      }
+    };
+    const inPipes = run((words, cwd) => inPipe(words, { env, cwd, stdin: stdin ?? '' }), json);
+    if (changes === true) await inPipes;
+    const [piped, shown] = await Promise.all([
+      inPipes,
+      run((words, cwd) => onTerminal(words, typed, { env: { ...env, NO_COLOR: '1' }, cwd }), []),
+    ]);
+    expect({ piped: piped.status, shown: shown.status }, `${piped.stdout}${piped.stderr}${shown.shown}`).toEqual({
+      piped: exits[ends].code,
+      shown: exits[ends].code,
+    });
+    expect(piped.stdout + piped.stderr).not.toContain('\u001B');
+    // Prompts move and hide the cursor, how often depends on when they are drawn again; nothing has a colour.
+    expect(coloursIn(shown.shown)).toEqual([]);
+    if (name in withoutJson) return;
+    const answers = isLines === true ? piped.stdout.trim().split('\n') : [piped.stdout];
+    const shape = jsonShapes[name] as z.ZodType;
+    for (const answer of answers) {
+      const said: unknown = JSON.parse(answer);
+      const isFailure = failure.safeParse(said).success;
+      if (isFailure) expect(ends).not.toBe('done');
+      else expect(strict(shape).safeParse(said).error, name).toBeUndefined();
     }
-  };
-  const inPipes = run((words, cwd) => inPipe(words, { env, cwd, stdin: stdin ?? '' }), json);
-  if (changes === true) await inPipes;
-  const [piped, shown] = await Promise.all([inPipes, run((words, cwd) => onTerminal(words, typed, { env: { ...env, NO_COLOR: '1' }, cwd }), [])]);
-  expect({ piped: piped.status, shown: shown.status }, `${piped.stdout}${piped.stderr}${shown.shown}`).toEqual({ piped: exits[ends].code, shown: exits[ends].code });
-  expect(piped.stdout + piped.stderr).not.toContain('\u001B');
-  // Prompts move and hide the cursor, how often depends on when they are drawn again; nothing has a colour.
-  expect(coloursIn(shown.shown)).toEqual([]);
-  if (name in withoutJson) return;
-  const answers = isLines === true ? piped.stdout.trim().split('\n') : [piped.stdout];
-  const shape = jsonShapes[name] as z.ZodType;
-  for (const answer of answers) {
-    const said: unknown = JSON.parse(answer);
-    const isFailure = failure.safeParse(said).success;
-    if (isFailure) expect(ends).not.toBe('done');
-    else expect(strict(shape).safeParse(said).error, name).toBeUndefined();
-  }
-}, waits);
+  },
+  waits,
+);
 
 /** The shape without unknown members. */
 function strict(shape: z.ZodType): z.ZodType {

@@ -29,14 +29,29 @@ afterAll(async () => {
 });
 
 const pipe = (...args: readonly string[]) => inPipe(args, { env, cwd: folder });
-const terminal = (args: readonly string[], ...typed: readonly (readonly [RegExp, string])[]) => onTerminal(args, typed, { env, cwd: folder });
+const terminal = (args: readonly string[], ...typed: readonly (readonly [RegExp, string])[]) =>
+  onTerminal(args, typed, { env, cwd: folder });
 
 describe('what a gateway offers', () => {
   it('is listed one entry on each line: whole with tabs in a pipe, without control characters, or as the JSON that was received', async () => {
-    const [tools, json, prompts, resources, none] = await Promise.all([pipe('tools'), pipe('tools', 'a*', '--json'), pipe('prompts'), pipe('resources'), pipe('tools', 'nothing*')]);
+    const [tools, json, prompts, resources, none] = await Promise.all([
+      pipe('tools'),
+      pipe('tools', 'a*', '--json'),
+      pipe('prompts'),
+      pipe('resources'),
+      pipe('tools', 'nothing*'),
+    ]);
     expect(tools).toMatchObject({ status: 0, stderr: '' });
-    expect(tools.stdout.split('\n').slice(0, 2)).toEqual(['add\t(a, b, [note])\tAdds two numbers.', 'destroy\t()\tDestroys [31m something.']);
-    expect((JSON.parse(json.stdout) as { name: string; inputSchema: object }[]).map(({ name, inputSchema }) => [name, Object.keys(inputSchema)])).toEqual([['add', ['type', 'properties', 'required']]]);
+    expect(tools.stdout.split('\n').slice(0, 2)).toEqual([
+      'add\t(a, b, [note])\tAdds two numbers.',
+      'destroy\t()\tDestroys [31m something.',
+    ]);
+    expect(
+      (JSON.parse(json.stdout) as { name: string; inputSchema: object }[]).map(({ name, inputSchema }) => [
+        name,
+        Object.keys(inputSchema),
+      ]),
+    ).toEqual([['add', ['type', 'properties', 'required']]]);
     expect(prompts.stdout).toBe('greet\t(who)\tGreets somebody.\n');
     expect(resources.stdout).toBe('note://a\ttext/plain\ta\nnote://bytes\t\tbytes\nnote://{id}\t\tnotes\n');
     expect(none).toMatchObject({ status: 5, stdout: '', stderr: 'omnibus: no tools match "nothing*"\n' });
@@ -44,36 +59,72 @@ describe('what a gateway offers', () => {
 
   it('is told from what is no gateway, no name and no command, in one JSON document', async () => {
     const [path, port, none, tool, command, below, usage, header, number, unwritten] = await Promise.all([
-      pipe('tools', '--url', gateway.url.replace(/mcp$/, '')), pipe('tools', '--url', `http://${admin}/`, '--json'), pipe('tools', 'nothing*', '--json'), pipe('call', 'ad_d'), pipe('pase', 'use'), pipe('calls', 'shwo', 'x'), pipe('tols', '--json'),
-      pipe('tools', '-H', 'a: b\nc'), pipe('calls', '--min-ms', 'long', '--admin', admin), pipe('status', '--admin', '127.0.0.1:99999'),
+      pipe('tools', '--url', gateway.url.replace(/mcp$/, '')),
+      pipe('tools', '--url', `http://${admin}/`, '--json'),
+      pipe('tools', 'nothing*', '--json'),
+      pipe('call', 'ad_d'),
+      pipe('pase', 'use'),
+      pipe('calls', 'shwo', 'x'),
+      pipe('tols', '--json'),
+      pipe('tools', '-H', 'a: b\nc'),
+      pipe('calls', '--min-ms', 'long', '--admin', admin),
+      pipe('status', '--admin', '127.0.0.1:99999'),
     ]);
-    expect(path).toMatchObject({ status: 3, stdout: '', stderr: expect.stringContaining('That of a gateway ends in /mcp.') as string });
+    expect(path).toMatchObject({
+      status: 3,
+      stdout: '',
+      stderr: expect.stringContaining('That of a gateway ends in /mcp.') as string,
+    });
     expect(port.status).toBe(3);
     expect(JSON.parse(port.stdout)).toMatchObject({ reason: 'unreachable' });
     expect(none.status).toBe(5);
     expect(JSON.parse(none.stdout)).toEqual({ reason: 'unknown', problem: 'no tools match "nothing*"' });
     expect(tool.stderr).toContain('Did you mean add?');
-    expect(command).toMatchObject({ status: 64, stderr: expect.stringContaining('unknown command \'pase\'\n(Did you mean pause?)') as string });
+    expect(command).toMatchObject({
+      status: 64,
+      stderr: expect.stringContaining("unknown command 'pase'\n(Did you mean pause?)") as string,
+    });
     expect(below.stderr).toContain('Did you mean show?');
-    expect(JSON.parse(usage.stdout)).toMatchObject({ reason: 'usage', problem: expect.stringContaining('tols') as string });
+    expect(JSON.parse(usage.stdout)).toMatchObject({
+      reason: 'usage',
+      problem: expect.stringContaining('tols') as string,
+    });
     expect(header).toMatchObject({ status: 64, stderr: expect.stringContaining('expected "Name: value"') as string });
-    expect(number).toMatchObject({ status: 64, stderr: 'omnibus: --min-ms: expected a number of milliseconds, not "long"\n' });
+    expect(number).toMatchObject({
+      status: 64,
+      stderr: 'omnibus: --min-ms: expected a number of milliseconds, not "long"\n',
+    });
     expect(unwritten.stderr).toContain('expected HOST:PORT');
   });
 
   it('is no success when the answer cannot be written', () => {
-    const { status, stderr } = spawnSync('sh', ['-c', 'exec node "$0" clients > /dev/full', omnibusProgram], { encoding: 'utf8', env: { ...process.env, ...env } });
-    expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringContaining('the answer could not be written: ENOSPC') as string });
+    const { status, stderr } = spawnSync('sh', ['-c', 'exec node "$0" clients > /dev/full', omnibusProgram], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringContaining('the answer could not be written: ENOSPC') as string,
+    });
   });
 
   it('is called with arguments as text, numbers by the schema, JSON, or from stdin', async () => {
     const [typed, whole, stdin, missing, wrong, unknown] = await Promise.all([
-      pipe('call', 'add', 'a=1', 'b:=2'), pipe('call', 'add', '{"a": 1, "b": 5}', '--json'), inPipe(['call', 'add', '--args', '-'], { env, stdin: '{"a": 2, "b": 2}' }), pipe('call', 'add', 'a=1'), pipe('call', 'add', 'a=x', 'b=1'), pipe('call', 'ad'),
+      pipe('call', 'add', 'a=1', 'b:=2'),
+      pipe('call', 'add', '{"a": 1, "b": 5}', '--json'),
+      inPipe(['call', 'add', '--args', '-'], { env, stdin: '{"a": 2, "b": 2}' }),
+      pipe('call', 'add', 'a=1'),
+      pipe('call', 'add', 'a=x', 'b=1'),
+      pipe('call', 'ad'),
     ]);
     expect(typed).toEqual({ status: 0, stdout: '3\n', stderr: '' });
     expect(JSON.parse(whole.stdout)).toEqual({ content: [{ type: 'text', text: '6' }] });
     expect(stdin.stdout).toBe('4\n');
-    expect(missing).toMatchObject({ status: 64, stdout: '', stderr: 'omnibus: required arguments are missing: b\n    Write b=….\n' });
+    expect(missing).toMatchObject({
+      status: 64,
+      stdout: '',
+      stderr: 'omnibus: required arguments are missing: b\n    Write b=….\n',
+    });
     expect(wrong).toMatchObject({ status: 64, stderr: 'omnibus: a: expected a number, got "x"\n' });
     expect(unknown).toMatchObject({ status: 5, stderr: 'omnibus: there is no tool "ad"\n    Did you mean add?\n' });
   });
@@ -81,7 +132,13 @@ describe('what a gateway offers', () => {
   it('is printed for people: failures, progress on stderr, bytes into a file, prompts and resources', async () => {
     const file = join(folder, 'picture.png');
     const [failed, steps, saved, prompt, text, bytes, completed] = await Promise.all([
-      pipe('call', 'fail'), pipe('call', 'steps'), pipe('call', 'picture', '--save', file), pipe('get', 'greet', 'who=Ada'), pipe('read', 'note://a'), pipe('read', 'note://bytes'), pipe('complete', 'greet', 'who=A'),
+      pipe('call', 'fail'),
+      pipe('call', 'steps'),
+      pipe('call', 'picture', '--save', file),
+      pipe('get', 'greet', 'who=Ada'),
+      pipe('read', 'note://a'),
+      pipe('read', 'note://bytes'),
+      pipe('complete', 'greet', 'who=A'),
     ]);
     expect(failed).toEqual({ status: 2, stdout: 'it failed\n', stderr: 'the tool failed:\n' });
     expect(steps).toEqual({ status: 0, stdout: 'stepped\n', stderr: '1 of 2  step 1\n2 of 2  step 2\n' });
@@ -95,9 +152,18 @@ describe('what a gateway offers', () => {
 
   it('asks on a terminal for missing arguments, for answers to servers, and before a destructive tool is called; elsewhere it declines', async () => {
     const [declined, answered, asked, missing, destroyed, kept] = await Promise.all([
-      pipe('call', 'elicit'), pipe('call', 'elicit', '--answer', 'name=Ada', '--answer', 'size=3'),
-      terminal(['call', 'elicit'], [/name:/, 'Ada\r'], [/size:/, 'big\r'], [/whole number[\s\S]*size:/, '3\r'], [/Send this\?/, 'y\r']),
-      terminal(['call', 'add', 'a=1'], [/b \[1\]|b: \[1\]/, '2\r']), terminal(['call', 'destroy'], [/Call it\?/, 'y\r']), terminal(['call', 'destroy'], [/Call it\?/, 'n\r']),
+      pipe('call', 'elicit'),
+      pipe('call', 'elicit', '--answer', 'name=Ada', '--answer', 'size=3'),
+      terminal(
+        ['call', 'elicit'],
+        [/name:/, 'Ada\r'],
+        [/size:/, 'big\r'],
+        [/whole number[\s\S]*size:/, '3\r'],
+        [/Send this\?/, 'y\r'],
+      ),
+      terminal(['call', 'add', 'a=1'], [/b \[1\]|b: \[1\]/, '2\r']),
+      terminal(['call', 'destroy'], [/Call it\?/, 'y\r']),
+      terminal(['call', 'destroy'], [/Call it\?/, 'n\r']),
     ]);
     expect(declined).toMatchObject({ status: 77, stdout: '{"action":"decline"}\n' });
     expect(declined.stderr).toContain('--answer name=… --answer size=…');
@@ -111,7 +177,10 @@ describe('what a gateway offers', () => {
 
   it('is cut to a terminal and coloured there, unless NO_COLOR is set; a command that takes too long ends, with its error as JSON', async () => {
     const [coloured, plain, slow, nobody] = await Promise.all([
-      terminal(['tools']), onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }), pipe('call', 'hang', '--timeout', '5', '--json'), pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
+      terminal(['tools']),
+      onTerminal(['tools'], [], { env: { ...env, NO_COLOR: '1' }, cwd: folder }),
+      pipe('call', 'hang', '--timeout', '5', '--json'),
+      pipe('tools', '--url', 'http://127.0.0.1:1/mcp', '--json'),
     ]);
     expect(coloured.shown).toContain('\u001B[1madd\u001B[22m(a, b, [note])  Adds two numbers.');
     expect(plain.shown).toContain('add(a, b, [note])  Adds two numbers.');
@@ -119,19 +188,36 @@ describe('what a gateway offers', () => {
     expect(slow).toMatchObject({ status: 6, stderr: '' });
     expect(JSON.parse(slow.stdout)).toMatchObject({ reason: 'timeout', advice: 'Give it longer: --timeout 30m.' });
     expect(nobody.status).toBe(3);
-    expect(JSON.parse(nobody.stdout)).toMatchObject({ reason: 'gateway.unavailable', problem: expect.stringContaining('ECONNREFUSED') as string });
+    expect(JSON.parse(nobody.stdout)).toMatchObject({
+      reason: 'gateway.unavailable',
+      problem: expect.stringContaining('ECONNREFUSED') as string,
+    });
   });
 
   it('is used without a running gateway, from a configuration', async () => {
-    expect(await pipe('call', 'add', 'a=1', 'b=2', '--config', gateway.configFile)).toEqual({ status: 0, stdout: '3\n', stderr: '' });
+    expect(await pipe('call', 'add', 'a=1', 'b=2', '--config', gateway.configFile)).toEqual({
+      status: 0,
+      stdout: '3\n',
+      stderr: '',
+    });
   });
 });
 
 it('sessions are listed, a server is reconnected, and the configuration is read again', async () => {
   using client = await RawClient.open(gateway.url);
   await client.callTool('add', { a: 1, b: 1 });
-  const [sessions, restarted, nothing, reloaded] = await Promise.all([pipe('sessions', '-a', admin, '--json'), pipe('restart', 'use', '-a', admin), pipe('restart', 'nothing', '-a', admin), pipe('reload', '-a', admin)]);
-  expect(JSON.parse(sessions.stdout)).toMatchObject({ total: expect.any(Number) as number, sessions: expect.arrayContaining([expect.objectContaining({ state: 'ready', endpoint: '', principal: 'anonymous', revision: '2025-11-25' })]) as object[] });
+  const [sessions, restarted, nothing, reloaded] = await Promise.all([
+    pipe('sessions', '-a', admin, '--json'),
+    pipe('restart', 'use', '-a', admin),
+    pipe('restart', 'nothing', '-a', admin),
+    pipe('reload', '-a', admin),
+  ]);
+  expect(JSON.parse(sessions.stdout)).toMatchObject({
+    total: expect.any(Number) as number,
+    sessions: expect.arrayContaining([
+      expect.objectContaining({ state: 'ready', endpoint: '', principal: 'anonymous', revision: '2025-11-25' }),
+    ]) as object[],
+  });
   expect(restarted).toMatchObject({ status: 0, stdout: 'use is connected to anew\n' });
   expect(nothing).toMatchObject({ status: 5, stdout: '' });
   expect(reloaded.status).toBe(0);
@@ -143,27 +229,53 @@ describe('files', () => {
     const file = join(folder, 'omnibus.yaml');
     const before = '# mine\nmcpServers: # all\n  old: { url: "http://127.0.0.1:1/mcp" } # this\nlisten: 127.0.0.1:0\n';
     await writeFile(file, before);
-    expect(await pipe('add', 'use', '--', 'node', fixturePath('using-server'))).toMatchObject({ status: 0, stderr: expect.stringContaining('use is up: 7 tools, 1 prompt, 2 resources') as string });
-    const [down, twice, bad] = [await pipe('add', 'down', 'http://127.0.0.1:1/mcp'), await pipe('add', 'use', 'http://127.0.0.1:1/mcp', '--no-try'), await pipe('add', 'no name', 'x')];
+    expect(await pipe('add', 'use', '--', 'node', fixturePath('using-server'))).toMatchObject({
+      status: 0,
+      stderr: expect.stringContaining('use is up: 7 tools, 1 prompt, 2 resources') as string,
+    });
+    const [down, twice, bad] = [
+      await pipe('add', 'down', 'http://127.0.0.1:1/mcp'),
+      await pipe('add', 'use', 'http://127.0.0.1:1/mcp', '--no-try'),
+      await pipe('add', 'no name', 'x'),
+    ];
     expect(down).toMatchObject({ status: 3, stderr: expect.stringContaining('down does not work') as string });
     expect(twice).toMatchObject({ status: 64, stderr: expect.stringContaining('has a server use already') as string });
     expect(bad.status).toBe(64);
-    expect(await readFile(file, 'utf8')).toBe(before.replace('# this\n', `# this\n  use:\n    command: node\n    args:\n      - ${fixturePath('using-server')}\n`));
+    expect(await readFile(file, 'utf8')).toBe(
+      before.replace(
+        '# this\n',
+        `# this\n  use:\n    command: node\n    args:\n      - ${fixturePath('using-server')}\n`,
+      ),
+    );
     expect((await terminal(['remove', 'use'], [/Write this\? \[Y\/n\]/, 'n\r'])).status).toBe(130);
     expect((await terminal(['remove', 'use'], [/Write this\? \[Y\/n\]/, '\r'])).status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(before);
-    expect(await pipe('remove', 'use')).toMatchObject({ status: 5, stderr: expect.stringContaining('It has old.') as string });
+    expect(await pipe('remove', 'use')).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('It has old.') as string,
+    });
     await rm(file);
   });
 
   it('servers of clients are imported without secrets in plain text, each only once, and everything that is not imported is reported', async () => {
     await mkdir(join(folder, '.vscode'));
-    await writeFile(join(folder, '.vscode/mcp.json'), `{
+    await writeFile(
+      join(folder, '.vscode/mcp.json'),
+      `{
   // of the project
   "servers": { "fs": { "type": "stdio", "command": "npx", "args": ["\${workspaceFolder}"], "env": { "API_KEY": "hunter2" }, "timeout": 60, "headersHelper": "/x" } },
-}`);
+}`,
+    );
     await mkdir(join(folder, 'home/.codeium/windsurf'), { recursive: true });
-    await writeFile(join(folder, 'home/.codeium/windsurf/mcp_config.json'), JSON.stringify({ mcpServers: { ws: { serverUrl: 'https://w.example/mcp', disabledTools: ['x'] }, bridge: { command: 'npx', args: ['-y', 'mcp-remote', 'https://r.example/mcp'] } } }));
+    await writeFile(
+      join(folder, 'home/.codeium/windsurf/mcp_config.json'),
+      JSON.stringify({
+        mcpServers: {
+          ws: { serverUrl: 'https://w.example/mcp', disabledTools: ['x'] },
+          bridge: { command: 'npx', args: ['-y', 'mcp-remote', 'https://r.example/mcp'] },
+        },
+      }),
+    );
     const imported = await pipe('import');
     expect(imported.status).toBe(0);
     expect(imported.stderr).toMatch(/fs\.timeout: a bare number is milliseconds.*left out/);
@@ -187,13 +299,17 @@ describe('files', () => {
     const secret = join(folder, 'omnibus.secrets/fs-API_KEY');
     expect([await readFile(secret, 'utf8'), (await stat(secret)).mode & 0o777]).toEqual(['hunter2\n', 0o600]);
     const again = await pipe('import', '--json');
-    expect(JSON.parse(again.stdout)).toMatchObject({ taken: [], same: [{ server: 'fs' }, { server: 'ws' }, { server: 'bridge' }], isChanged: false });
+    expect(JSON.parse(again.stdout)).toMatchObject({
+      taken: [],
+      same: [{ server: 'fs' }, { server: 'ws' }, { server: 'bridge' }],
+      isChanged: false,
+    });
     expect((await pipe('check')).status).toBe(0);
     expect((await pipe('import', 'nobody')).status).toBe(5);
     await rm(join(folder, 'omnibus.yaml'));
   });
 
-  it('the gateway is written into a client\'s file after asking, with a backup, and removed again', async () => {
+  it("the gateway is written into a client's file after asking, with a backup, and removed again", async () => {
     const file = join(folder, 'home/.cursor/mcp.json');
     const before = '{\n\t// mine\n\t"mcpServers": {\n\t\t"a": { "command": "x" }\n\t}\n}\n';
     await mkdir(join(folder, 'home/.cursor'));
@@ -204,7 +320,9 @@ describe('files', () => {
     expect((await terminal(['connect', 'cursor'], [/Change it\?/, 'n\r'])).status).toBe(130);
     expect((await terminal(['connect', 'cursor'], [/Change it\?/, 'y\r'])).status).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(shown.stdout);
-    expect(shown.stdout).toBe(before.replace(' }\n\t}', ' },\n\t\t"omnibus": {\n\t\t\t"url": "http://127.0.0.1:7300/mcp"\n\t\t}\n\t}'));
+    expect(shown.stdout).toBe(
+      before.replace(' }\n\t}', ' },\n\t\t"omnibus": {\n\t\t\t"url": "http://127.0.0.1:7300/mcp"\n\t\t}\n\t}'),
+    );
     expect((await stat(file)).mode & 0o777).toBe(0o640);
     const copy = (await readdir(join(folder, 'home/.cursor'))).find((name) => name.includes('backup'));
     expect(await readFile(join(folder, 'home/.cursor', copy as string), 'utf8')).toBe(before);
@@ -219,8 +337,23 @@ describe('files', () => {
 });
 
 it('completion scripts are valid, and know commands, options and clients', async () => {
-  const [bash, zsh, fish, other] = await Promise.all([pipe('completion', 'bash'), pipe('completion', 'zsh'), pipe('completion', 'fish'), pipe('completion', 'tcsh')]);
-  const complete = (...words: readonly string[]): string[] => execFileSync('bash', ['-c', `${bash.stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _omnibus; printf '%s\\n' "\${COMPREPLY[@]}"`], { encoding: 'utf8' }).trim().split('\n');
+  const [bash, zsh, fish, other] = await Promise.all([
+    pipe('completion', 'bash'),
+    pipe('completion', 'zsh'),
+    pipe('completion', 'fish'),
+    pipe('completion', 'tcsh'),
+  ]);
+  const complete = (...words: readonly string[]): string[] =>
+    execFileSync(
+      'bash',
+      [
+        '-c',
+        `${bash.stdout}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _omnibus; printf '%s\\n' "\${COMPREPLY[@]}"`,
+      ],
+      { encoding: 'utf8' },
+    )
+      .trim()
+      .split('\n');
   expect(complete('omnibus', 'res')).toEqual(['resources', 'restart', 'resume']);
   expect(complete('omnibus', 'keys', '')).toEqual(expect.arrayContaining(['create', 'list', 'revoke']));
   expect(complete('omnibus', 'serve', '--role', 'e')).toEqual(['edge']);
@@ -236,12 +369,20 @@ describe('calls and servers', () => {
   it('are listed: failed calls with the reason, one call with its way, and JSON in which nothing is cut', async () => {
     const client = await RawClient.open(gateway.url);
     await client.request('tools/call', { name: 'fail', arguments: {} });
-    const [failed, json, none, filtered] = await Promise.all([asked('calls'), asked('calls', '--json'), asked('calls', 'show', 'nothing'), asked('calls', '--server', 'nowhere')]);
+    const [failed, json, none, filtered] = await Promise.all([
+      asked('calls'),
+      asked('calls', '--json'),
+      asked('calls', 'show', 'nothing'),
+      asked('calls', '--server', 'nowhere'),
+    ]);
     expect(failed).toMatchObject({ status: 0, stderr: '' });
     expect(failed.stdout).toMatch(/^\d{4}-\S+\t\w+\traw\tuse\/fail\ttoolError\t[\d.]+ ms\t\n$/m);
     const { calls } = JSON.parse(json.stdout) as { readonly calls: readonly { readonly tag: string }[] };
     const { tag } = calls[0] as { readonly tag: string };
-    const [shown, terminalShown] = await Promise.all([asked('calls', 'show', tag.slice(0, 10)), terminal(['calls', '--admin', admin])]);
+    const [shown, terminalShown] = await Promise.all([
+      asked('calls', 'show', tag.slice(0, 10)),
+      terminal(['calls', '--admin', admin]),
+    ]);
     expect(shown).toMatchObject({ status: 0, stderr: 'nobody watched this call: of its way nothing is known\n' });
     expect(terminalShown.shown).toContain('use/fail');
     expect(none).toMatchObject({ status: 5, stdout: '' });
@@ -250,7 +391,11 @@ describe('calls and servers', () => {
 
   it('are followed as they happen, one line for each call, and a call that was followed shows its way', async () => {
     const client = await RawClient.open(gateway.url);
-    const following = terminal(['calls', '--follow', '--admin', admin], [/watching/, ''], [/use\/add[\s\S]*\n/, '\u0003']);
+    const following = terminal(
+      ['calls', '--follow', '--admin', admin],
+      [/watching/, ''],
+      [/use\/add[\s\S]*\n/, '\u0003'],
+    );
     const calling = new AbortController();
     const again = (async () => {
       while (!calling.signal.aborted) await client.request('tools/call', { name: 'add', arguments: { a: 1, b: 2 } });
@@ -259,7 +404,9 @@ describe('calls and servers', () => {
     calling.abort();
     await again;
     expect(shown).toContain('use/add');
-    const { calls } = JSON.parse((await asked('calls', '--tool', 'add', '--json')).stdout) as { readonly calls: readonly { readonly tag: string }[] };
+    const { calls } = JSON.parse((await asked('calls', '--tool', 'add', '--json')).stdout) as {
+      readonly calls: readonly { readonly tag: string }[];
+    };
     // The watch may have begun in the middle of the oldest call, and ended in the middle of the newest; the second one is complete.
     const way = await asked('calls', 'show', (calls.at(-2) as { readonly tag: string }).tag);
     expect(way.stdout).toMatch(/edge +arrived[\s\S]*session +routed[\s\S]*backend +written[\s\S]*session +settled/);
@@ -267,7 +414,12 @@ describe('calls and servers', () => {
 
   it('are shown by numbers, once in a pipe and until the end on a terminal, and by what a server wrote', async () => {
     const [once, json, ended, logs, unknown, nobody] = await Promise.all([
-      asked('top'), asked('top', '--json'), terminal(['top', '--admin', admin], [/RUN\/WAIT[\s\S]*q: end/, 's'], [/sorted by failed/, 'q']), asked('logs', 'use'), asked('logs', 'nowhere', '--json'), pipe('top', '--admin', '127.0.0.1:1', '--json'),
+      asked('top'),
+      asked('top', '--json'),
+      terminal(['top', '--admin', admin], [/RUN\/WAIT[\s\S]*q: end/, 's'], [/sorted by failed/, 'q']),
+      asked('logs', 'use'),
+      asked('logs', 'nowhere', '--json'),
+      pipe('top', '--admin', '127.0.0.1:1', '--json'),
     ]);
     expect(once).toMatchObject({ status: 0, stderr: '' });
     expect(once.stdout).toMatch(/^SERVER +STATE +CALLS\/S[\s\S]*^use +up/m);
@@ -282,7 +434,11 @@ describe('calls and servers', () => {
   });
 
   it('are shown by new lines of a server as they come, until Ctrl-C', async () => {
-    const following = terminal(['logs', 'use', '--follow', '--admin', admin], [/connected[\s\S]*\n/, ''], [/connected[\s\S]*\n/, '\u0003']);
+    const following = terminal(
+      ['logs', 'use', '--follow', '--admin', admin],
+      [/connected[\s\S]*\n/, ''],
+      [/connected[\s\S]*\n/, '\u0003'],
+    );
     const restarting = new AbortController();
     const again = (async () => {
       while (!restarting.signal.aborted) expect((await asked('restart', 'use')).status).toBe(0);

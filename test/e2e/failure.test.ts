@@ -26,7 +26,12 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     await using gateway = await startGateway(shape, {
       mcpServers: {
         // One session may use three quarters of them.
-        fragile: { command: 'node', args: [fixturePath('stdio-server'), journal], concurrency: 256, restart: { minDelay: '200ms', maxDelay: '1s' } },
+        fragile: {
+          command: 'node',
+          args: [fixturePath('stdio-server'), journal],
+          concurrency: 256,
+          restart: { minDelay: '200ms', maxDelay: '1s' },
+        },
         steady: { url: other.url },
       },
     });
@@ -35,12 +40,17 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
     const heard = await client.standing();
     const changesBefore = heard.values.length;
     const pid = Number(textOf((await client.callTool('fragile__pid')).last));
-    const calls = Array.from({ length: 100 }, (_, number) => client.callTool('fragile__hang', { number }, undefined, number));
+    const calls = Array.from({ length: 100 }, (_, number) =>
+      client.callTool('fragile__hang', { number }, undefined, number),
+    );
     await untilLines(journal, 101);
     process.kill(pid, 'SIGKILL');
     for (const [number, { status, last }] of (await Promise.all(calls)).entries()) {
       expect(status).toBe(200);
-      expect(last).toMatchObject({ id: number, error: { code: -32_603, data: { reason: 'upstream.lost', retry: 'unknown-outcome', server: 'fragile' } } });
+      expect(last).toMatchObject({
+        id: number,
+        error: { code: -32_603, data: { reason: 'upstream.lost', retry: 'unknown-outcome', server: 'fragile' } },
+      });
     }
     expect((await client.callTool('steady__echo')).last.result).toEqual(text('{}'));
     await heard.until(changesBefore + 1);
@@ -56,15 +66,25 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
   it('that is down is named in the answer to a call of its tools, and its return is announced', async () => {
     const upstream = await Upstream.start();
     await using steady = await Upstream.start();
-    await using gateway = await startGateway(shape, { mcpServers: { gone: { url: upstream.url, restart: { minDelay: '100ms', maxDelay: '200ms' } }, steady: { url: steady.url } } });
+    await using gateway = await startGateway(shape, {
+      mcpServers: {
+        gone: { url: upstream.url, restart: { minDelay: '100ms', maxDelay: '200ms' } },
+        steady: { url: steady.url },
+      },
+    });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.length === 2);
     await upstream.stop();
     await client.untilTools((names) => names.length === 1);
     const { last } = await client.callTool('gone__echo');
-    expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'upstream.unavailable', retry: 'same', server: 'gone' } });
+    expect(last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'upstream.unavailable', retry: 'same', server: 'gone' },
+    });
     // Until the first attempt to connect again has failed, it says how the connection was lost.
-    await expect.poll(async () => (await client.callTool('gone__echo')).last.error?.message).toMatch(/server "gone" is not available: cannot connect/);
+    await expect
+      .poll(async () => (await client.callTool('gone__echo')).last.error?.message)
+      .toMatch(/server "gone" is not available: cannot connect/);
     await upstream.listen();
     await client.untilTools((names) => names.length === 2);
     expect((await client.callTool('gone__echo')).last.result).toEqual(text('{}'));
@@ -74,7 +94,11 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
   it('at the start affects no other server, and the reason is reported', async () => {
     await using steady = await Upstream.start();
     await using gateway = await startGateway(shape, {
-      mcpServers: { missing: { command: 'no-such-program' }, broken: { command: 'node', args: ['-e', 'console.error("no licence"); process.exit(3)'] }, steady: { url: steady.url } },
+      mcpServers: {
+        missing: { command: 'no-such-program' },
+        broken: { command: 'node', args: ['-e', 'console.error("no licence"); process.exit(3)'] },
+        steady: { url: steady.url },
+      },
     });
     const client = new RawClient(gateway.url);
     const { instructions } = (await client.initialize('2025-06-18')).last.result as { instructions: string };
@@ -89,7 +113,9 @@ describe.each(shapes)('a server that fails, %s', (shape) => {
 });
 
 it('a gateway that is stopped ends its programs, and gives them no secrets of its own', async () => {
-  const gateway = await startGateway('embedded', { mcpServers: { child: { command: 'node', args: [fixturePath('stdio-server')], env: { GIVEN: '1' } } } });
+  const gateway = await startGateway('embedded', {
+    mcpServers: { child: { command: 'node', args: [fixturePath('stdio-server')], env: { GIVEN: '1' } } },
+  });
   using client = await RawClient.open(gateway.url);
   const pid = Number(textOf((await client.callTool('pid')).last));
   const variables = textOf((await client.callTool('environment')).last).split(' ');
@@ -105,7 +131,9 @@ it('a gateway that is stopped ends its programs, and gives them no secrets of it
 it('a gateway that is killed leaves no process behind, not even one that ignores signals', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-orphans-'));
   const journal = join(folder, 'pids');
-  await using gateway = await startGateway('embedded', { mcpServers: { stubborn: { command: 'node', args: [fixturePath('stubborn-server'), journal] } } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { stubborn: { command: 'node', args: [fixturePath('stubborn-server'), journal] } },
+  });
   await untilLines(journal, 2);
   const pids = (await readFile(journal, 'utf8')).trim().split('\n').map(Number);
   expect(pids.map(isAlive)).toEqual([true, true]);

@@ -21,7 +21,11 @@ describe.each(shapes)('a session, %s', (shape) => {
   it.each(legacyRevisions)('speaks revision %s with a client that asks for it', async (revision) => {
     const client = new RawClient(gateway.url);
     const answer = await client.initialize(revision);
-    expect(answer).toMatchObject({ status: 200, type: 'application/json', last: { id: 'init', result: { protocolVersion: revision, serverInfo: { name: 'omnibus' } } } });
+    expect(answer).toMatchObject({
+      status: 200,
+      type: 'application/json',
+      last: { id: 'init', result: { protocolVersion: revision, serverInfo: { name: 'omnibus' } } },
+    });
     expect(answer.session).toMatch(/^[\x21-\x7E]{22,}$/);
   });
 
@@ -32,13 +36,22 @@ describe.each(shapes)('a session, %s', (shape) => {
 
   it('is required: without its id a request is refused with 400, with an unknown one with 404', async () => {
     const client = new RawClient(gateway.url);
-    expect(await client.request('tools/list')).toMatchObject({ status: 400, last: { id: 1, error: { data: { reason: 'session.missing' } } } });
+    expect(await client.request('tools/list')).toMatchObject({
+      status: 400,
+      last: { id: 1, error: { data: { reason: 'session.missing' } } },
+    });
     client.session = newSessionId();
-    expect(await client.request('tools/list')).toMatchObject({ status: 404, last: { id: 2, error: { data: { reason: 'session.unknown' } } } });
+    expect(await client.request('tools/list')).toMatchObject({
+      status: 404,
+      last: { id: 2, error: { data: { reason: 'session.unknown' } } },
+    });
     expect(await client.delete()).toBe(404);
     await expect(client.listen()).rejects.toThrow('404');
     client.session = 'nonsense';
-    expect(await client.request('tools/list')).toMatchObject({ status: 404, last: { error: { data: { reason: 'session.unknown' } } } });
+    expect(await client.request('tools/list')).toMatchObject({
+      status: 404,
+      last: { error: { data: { reason: 'session.unknown' } } },
+    });
   });
 
   it('ends with DELETE: afterwards it is unknown', async () => {
@@ -67,20 +80,35 @@ describe.each(shapes)('a session, %s', (shape) => {
 
   it('refuses a header with an unknown revision', async () => {
     using client = await RawClient.open(gateway.url);
-    expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' })).status).toBe(400);
-    expect((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' })).status).toBe(200);
+    expect(
+      (await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '1999-01-01' })).status,
+    ).toBe(400);
+    expect(
+      (await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'mcp-protocol-version': '2025-06-18' })).status,
+    ).toBe(200);
   });
 });
 
 it('an edge that is stopped goes on serving for a while, and closes connections after their next response', async () => {
   await using upstream = await Upstream.start();
-  await using gateway = await startGateway('nats', { timeouts: { leave: '3s' }, mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGateway('nats', {
+    timeouts: { leave: '3s' },
+    mcpServers: { up: { url: upstream.url } },
+  });
   using client = await RawClient.open(gateway.url);
   const admin = await gateway.admin(gateway.edge);
   gateway.edge.kill('SIGTERM');
   await gateway.edge.line(/"msg":"stopping"/);
   expect((await fetch(`http://${admin}/readyz`)).status).toBe(503);
-  const answer = await fetch(gateway.url, { method: 'POST', headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-session-id': client.session as string }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) });
+  const answer = await fetch(gateway.url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': client.session as string,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  });
   expect(await answer.json()).toMatchObject({ result: {} });
   expect(answer.headers.get('connection')).toBe('close');
   expect((await new RawClient(gateway.url).initialize('2025-11-25')).status).toBe(200);

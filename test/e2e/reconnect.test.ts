@@ -9,7 +9,10 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
-    upstream = await Upstream.start({ resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {}, resources: { subscribe: true } } });
+    upstream = await Upstream.start({
+      resources: [{ uri: 'up://one', name: 'one' }],
+      capabilities: { logging: {}, resources: { subscribe: true } },
+    });
     gateway = await startGateway(shape, { mcpServers: { up: { url: upstream.url } } });
   });
 
@@ -27,21 +30,44 @@ describe.each(shapes)('after a server has lost its sessions, %s', (shape) => {
     const heard = await client.standing();
     const count = upstream.requests.length;
     upstream.forgetSessions();
-    await upstream.answered.untilSome((request) => upstream.requests.indexOf(request) >= count && request.method === 'resources/subscribe' && request.params?.['uri'] === 'up://one');
-    await upstream.answered.untilSome((request) => upstream.requests.indexOf(request) >= count && request.method === 'logging/setLevel' && request.params?.['level'] === 'debug');
+    await upstream.answered.untilSome(
+      (request) =>
+        upstream.requests.indexOf(request) >= count &&
+        request.method === 'resources/subscribe' &&
+        request.params?.['uri'] === 'up://one',
+    );
+    await upstream.answered.untilSome(
+      (request) =>
+        upstream.requests.indexOf(request) >= count &&
+        request.method === 'logging/setLevel' &&
+        request.params?.['level'] === 'debug',
+    );
     await upstream.listening.until(2);
     upstream.notify('notifications/resources/updated', { uri: 'up://one/part' });
-    await heard.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one/part');
+    await heard.untilSome(
+      ({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one/part',
+    );
   });
 });
 
-it.each([['shared', 1], ['principal', 2], ['session', 2]] as const)('isolation %s: two sessions of anonymous callers have %i connections for their calls', async (isolation, connections) => {
-  await using upstream = await Upstream.start({ onCall: (call) => call.answer({ content: [{ type: 'text', text: call.session }] }) });
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
-  using one = await RawClient.open(gateway.url);
-  using two = await RawClient.open(gateway.url);
-  await one.untilTools((names) => names.length === 1);
-  const used = [await one.callTool('echo'), await two.callTool('echo'), await one.callTool('echo')].map(({ body }) => body.replace(/"id":\d+/, ''));
-  expect(new Set(used).size).toBe(connections);
-  expect(used[2]).toBe(used[0]);
-});
+it.each([
+  ['shared', 1],
+  ['principal', 2],
+  ['session', 2],
+] as const)(
+  'isolation %s: two sessions of anonymous callers have %i connections for their calls',
+  async (isolation, connections) => {
+    await using upstream = await Upstream.start({
+      onCall: (call) => call.answer({ content: [{ type: 'text', text: call.session }] }),
+    });
+    await using gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url, isolation } } });
+    using one = await RawClient.open(gateway.url);
+    using two = await RawClient.open(gateway.url);
+    await one.untilTools((names) => names.length === 1);
+    const used = [await one.callTool('echo'), await two.callTool('echo'), await one.callTool('echo')].map(({ body }) =>
+      body.replace(/"id":\d+/, ''),
+    );
+    expect(new Set(used).size).toBe(connections);
+    expect(used[2]).toBe(used[0]);
+  },
+);

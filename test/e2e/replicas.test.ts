@@ -11,8 +11,15 @@ describe('with backend workers that come and go', () => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({
-      tools: [tool('slow'), tool('act'), { ...tool('look'), annotations: { readOnlyHint: true } }], resources: [{ uri: 'up://one', name: 'one' }], capabilities: { logging: {} },
-      onCall: (call) => (call.name === 'act' ? call.answer(text('done')) : call.name === 'look' && upstream.looked.values.length > 0 ? call.answer(text('seen')) : upstream.looked.add(call)),
+      tools: [tool('slow'), tool('act'), { ...tool('look'), annotations: { readOnlyHint: true } }],
+      resources: [{ uri: 'up://one', name: 'one' }],
+      capabilities: { logging: {} },
+      onCall: (call) =>
+        call.name === 'act'
+          ? call.answer(text('done'))
+          : call.name === 'look' && upstream.looked.values.length > 0
+            ? call.answer(text('seen'))
+            : upstream.looked.add(call),
     });
     gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
   });
@@ -42,10 +49,15 @@ describe('with backend workers that come and go', () => {
     await upstream.looked.until(2);
     const asked = upstream.requests.length;
     await replaceBackends('SIGKILL');
-    expect((await slow).last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
+    expect((await slow).last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' },
+    });
     expect((await look).last.result).toEqual(text('seen'));
     expect(upstream.calls.values.map(({ name }) => name)).toEqual(['look', 'slow', 'look']);
-    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= asked);
+    await upstream.answered.untilSome(
+      (request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= asked,
+    );
     for (let told = false; !told;) {
       upstream.notify('notifications/resources/updated', { uri: 'up://one' });
       await client.callTool('look');
@@ -54,11 +66,17 @@ describe('with backend workers that come and go', () => {
   });
 
   it('a session stays with the adapter whose program keeps state for it, and goes on with another when that is gone', async () => {
-    await using stateful = await startGateway('nats', { mcpServers: { count: { command: 'node', args: [fixturePath('stdio-server')] } } });
+    await using stateful = await startGateway('nats', {
+      mcpServers: { count: { command: 'node', args: [fixturePath('stdio-server')] } },
+    });
     const second = await stateful.startPart('backend');
     const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(stateful.url)));
     await clients[0]?.untilTools((names) => names.includes('count'));
-    const count = async (client: RawClient): Promise<readonly [pid: number, count: number]> => JSON.parse(((await client.callTool('count', { of: client.session })).last.result as { content: [{ text: string }] }).content[0].text) as [number, number];
+    const count = async (client: RawClient): Promise<readonly [pid: number, count: number]> =>
+      JSON.parse(
+        ((await client.callTool('count', { of: client.session })).last.result as { content: [{ text: string }] })
+          .content[0].text,
+      ) as [number, number];
     const pids = new Map<RawClient, number>();
     for (const client of clients) {
       const [pid, first] = await count(client);
@@ -69,7 +87,10 @@ describe('with backend workers that come and go', () => {
     await end(second, 'SIGKILL');
     for (const client of clients) {
       const [pid, next] = await count(client);
-      expect([next, await count(client)]).toEqual([pid === pids.get(client) ? 4 : 1, [pid, pid === pids.get(client) ? 5 : 2]]);
+      expect([next, await count(client)]).toEqual([
+        pid === pids.get(client) ? 4 : 1,
+        [pid, pid === pids.get(client) ? 5 : 2],
+      ]);
     }
     for (const client of clients) client[Symbol.dispose]();
   });
@@ -82,7 +103,8 @@ describe('with backend workers that come and go', () => {
     await client.untilTools((names) => names.includes('act'));
     silent.kill('SIGSTOP');
     await session?.line(/backend workers are gone/);
-    for (let count = 0; count < 16; count += 1) expect((await client.callTool('act')).last.result).toEqual(text('done'));
+    for (let count = 0; count < 16; count += 1)
+      expect((await client.callTool('act')).last.result).toEqual(text('done'));
     await end(silent, 'SIGKILL');
   });
 

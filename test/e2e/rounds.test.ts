@@ -55,17 +55,28 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     const [[key, request] = ['', undefined]] = Object.entries(requests);
     expect(request).toMatchObject({ method: 'elicitation/create', params: { message: 'Well?' } });
     const { last } = await client.call('form', { requestState, inputResponses: { [key]: accepted('yes') } });
-    expect(last.result).toMatchObject({ resultType: 'complete', content: [{ type: 'text', text: JSON.stringify(accepted('yes')) }] });
+    expect(last.result).toMatchObject({
+      resultType: 'complete',
+      content: [{ type: 'text', text: JSON.stringify(accepted('yes')) }],
+    });
     expect(callsOf(server) - before).toBe(1);
   });
 
   it('asked together with another is passed on together with it, and unanswered ones are asked again', async () => {
     const first = required(await client.call('both'));
     const [[one], [two]] = Object.entries(first.requests) as [[string, object], [string, object]];
-    const second = required(await client.call('both', { requestState: first.requestState, inputResponses: { [one]: accepted('1'), nonsense: {} } }));
+    const second = required(
+      await client.call('both', {
+        requestState: first.requestState,
+        inputResponses: { [one]: accepted('1'), nonsense: {} },
+      }),
+    );
     expect(Object.keys(second.requests)).toEqual([two]);
     expect(second.requestState).not.toBe(first.requestState);
-    const { last } = await client.call('both', { requestState: second.requestState, inputResponses: { [two]: accepted('2') } });
+    const { last } = await client.call('both', {
+      requestState: second.requestState,
+      inputResponses: { [two]: accepted('2') },
+    });
     expect(JSON.stringify(last.result)).toMatch(/\\"1\\".*\\"2\\"/);
   });
 
@@ -84,11 +95,23 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
     const inputResponses = { [key]: accepted('mine') };
-    for (const state of [`${requestState}-TAMPERED`, requestState.replace(/^./, (letter) => (letter === 'A' ? 'B' : 'A')), 'nonsense']) {
-      expect((await client.call('form', { requestState: state, inputResponses })).last.error).toMatchObject({ code: -32_602, data: { reason: 'state.invalid' } });
+    for (const state of [
+      `${requestState}-TAMPERED`,
+      requestState.replace(/^./, (letter) => (letter === 'A' ? 'B' : 'A')),
+      'nonsense',
+    ]) {
+      expect((await client.call('form', { requestState: state, inputResponses })).last.error).toMatchObject({
+        code: -32_602,
+        data: { reason: 'state.invalid' },
+      });
     }
-    expect((await client.request('tools/call', { name: 'form', arguments: { other: true }, requestState, inputResponses })).last.error).toMatchObject({ data: { reason: 'state.invalid' } });
-    expect((await client.call('both', { requestState, inputResponses })).last.error).toMatchObject({ data: { reason: 'state.invalid' } });
+    expect(
+      (await client.request('tools/call', { name: 'form', arguments: { other: true }, requestState, inputResponses }))
+        .last.error,
+    ).toMatchObject({ data: { reason: 'state.invalid' } });
+    expect((await client.call('both', { requestState, inputResponses })).last.error).toMatchObject({
+      data: { reason: 'state.invalid' },
+    });
     expect(JSON.stringify((await client.call('form', { requestState, inputResponses })).last.result)).toContain('mine');
   });
 
@@ -96,17 +119,25 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
     const before = server.answers.values.length;
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
-    expect((await client.call('form', { requestState, inputResponses: { [key]: 12 } })).last.error).toMatchObject({ code: -32_602, data: { reason: 'params.invalid' } });
-    expect((await client.call('form', { requestState, inputResponses: { [key]: { action: 'perhaps' } } })).last.error).toMatchObject({ code: -32_602 });
+    expect((await client.call('form', { requestState, inputResponses: { [key]: 12 } })).last.error).toMatchObject({
+      code: -32_602,
+      data: { reason: 'params.invalid' },
+    });
+    expect(
+      (await client.call('form', { requestState, inputResponses: { [key]: { action: 'perhaps' } } })).last.error,
+    ).toMatchObject({ code: -32_602 });
     expect(server.answers.values.length).toBe(before);
     await client.call('form', { requestState, inputResponses: { [key]: { action: 'decline' } } });
   });
 
-  it('whose server no longer waits ends with the server\'s answer', async () => {
+  it("whose server no longer waits ends with the server's answer", async () => {
     const { requests, requestState } = required(await client.call('impatient'));
     server.hurried.add(true);
     const [key = ''] = Object.keys(requests);
-    const { last } = await client.call('impatient', { requestState, inputResponses: { [key]: { action: 'accept', content: {} } } });
+    const { last } = await client.call('impatient', {
+      requestState,
+      inputResponses: { [key]: { action: 'accept', content: {} } },
+    });
     expect(JSON.stringify(last.result)).toContain('I could not wait');
   });
 
@@ -118,20 +149,32 @@ describe.each(shapes)('a question in several requests, %s', (shape) => {
 
   it('does not delay others: four clients at once get their own answers', async () => {
     const clients = ['a', 'b', 'c', 'd'].map((name) => ({ name, each: new ModernClient(gateway.url) }));
-    await Promise.all(clients.map(async ({ name, each }) => {
-      const { requests, requestState } = required(await each.request('tools/call', { name: 'form', arguments: { say: name } }));
-      const [[key, { params }] = ['', { params: {} }]] = Object.entries(requests);
-      expect(params).toMatchObject({ message: name });
-      const { last } = await each.request('tools/call', { name: 'form', arguments: { say: name }, requestState, inputResponses: { [key]: accepted(name) } });
-      expect(JSON.stringify(last.result)).toContain(`\\"${name}\\"`);
-      each[Symbol.dispose]();
-    }));
+    await Promise.all(
+      clients.map(async ({ name, each }) => {
+        const { requests, requestState } = required(
+          await each.request('tools/call', { name: 'form', arguments: { say: name } }),
+        );
+        const [[key, { params }] = ['', { params: {} }]] = Object.entries(requests);
+        expect(params).toMatchObject({ message: name });
+        const { last } = await each.request('tools/call', {
+          name: 'form',
+          arguments: { say: name },
+          requestState,
+          inputResponses: { [key]: accepted(name) },
+        });
+        expect(JSON.stringify(last.result)).toContain(`\\"${name}\\"`);
+        each[Symbol.dispose]();
+      }),
+    );
   });
 });
 
-it('a question that is never answered is answered in the client\'s place, and its state is invalid afterwards', async () => {
+it("a question that is never answered is answered in the client's place, and its state is invalid afterwards", async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', { timeouts: { human: '300ms' }, mcpServers: { up: { url: server.url } } });
+  await using gateway = await startGateway('embedded', {
+    timeouts: { human: '300ms' },
+    mcpServers: { up: { url: server.url } },
+  });
   await until(gateway, 'form');
   using client = new ModernClient(gateway.url);
   const { requests, requestState } = required(await client.call('form'));
@@ -139,7 +182,9 @@ it('a question that is never answered is answered in the client\'s place, and it
   expect(answer?.error).toMatchObject({ data: { reason: 'input.timeout' } });
   const [key = ''] = Object.keys(requests);
   // The answer is kept for a moment; after that the state is invalid.
-  for (let reason: unknown; reason !== 'state.invalid';) reason = (await client.call('form', { requestState, inputResponses: { [key]: accepted('late') } })).last.error?.data?.['reason'];
+  for (let reason: unknown; reason !== 'state.invalid';)
+    reason = (await client.call('form', { requestState, inputResponses: { [key]: accepted('late') } })).last.error
+      ?.data?.['reason'];
   expect(callsOf(server)).toBe(1);
 });
 
@@ -149,7 +194,9 @@ it('a client that goes away while its call runs cancels it at the server', async
   await until(gateway, 'wait');
   const client = new ModernClient(gateway.url);
   const heard = new Heard<string | undefined>();
-  const call = client.stream('tools/call', { name: 'wait', arguments: {}, _meta: { progressToken: 1 } }, (message) => Promise.resolve(heard.add(message.method)));
+  const call = client.stream('tools/call', { name: 'wait', arguments: {}, _meta: { progressToken: 1 } }, (message) =>
+    Promise.resolve(heard.add(message.method)),
+  );
   await heard.until(1);
   client[Symbol.dispose]();
   await expect(call).rejects.toThrow();
@@ -173,7 +220,12 @@ describe('with several session workers', () => {
     for (let round = 0; round < 12; round += 1) {
       const { requests, requestState } = required(await client.call('form'));
       const [key = ''] = Object.keys(requests);
-      expect(JSON.stringify((await client.call('form', { requestState, inputResponses: { [key]: accepted(`round ${round}`) } })).last.result)).toContain(`round ${round}`);
+      expect(
+        JSON.stringify(
+          (await client.call('form', { requestState, inputResponses: { [key]: accepted(`round ${round}`) } })).last
+            .result,
+        ),
+      ).toContain(`round ${round}`);
     }
     expect(callsOf(server)).toBe(12);
   });
@@ -181,10 +233,25 @@ describe('with several session workers', () => {
   it('a caller other than that of the call is refused, even with a valid state', async () => {
     const { requestState, requests } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
-    const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'mallory', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
+    const bus = await openNatsBus(
+      { servers: gateway.bus as string, clientName: 'mallory', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 },
+      () => undefined,
+    );
     const frames = new Heard<StreamFrame>();
-    const { body } = client.compose('tools/call', { name: 'form', arguments: {}, requestState, inputResponses: { [key]: accepted('stolen') } });
-    const stolen = { kind: 'request', key: 'mallory' as never, caller: { principal: 'mallory' as Principal, endpoint: '' as never }, request: body as never, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: {} } as const;
+    const { body } = client.compose('tools/call', {
+      name: 'form',
+      arguments: {},
+      requestState,
+      inputResponses: { [key]: accepted('stolen') },
+    });
+    const stolen = {
+      kind: 'request',
+      key: 'mallory' as never,
+      caller: { principal: 'mallory' as Principal, endpoint: '' as never },
+      request: body as never,
+      context: { capabilities: {}, logLevel: undefined },
+      parameterHeaders: {},
+    } as const;
     bus.request(subjects.modern(undefined), stolen, { reply: frames.add, failed: () => undefined });
     expect((await frames.until(1))[0]).toMatchObject({ kind: 'refused', fault: { reason: 'caller.unproven' } });
     await bus.drain();
@@ -194,7 +261,9 @@ describe('with several session workers', () => {
     const before = callsOf(server);
     const { requests, requestState } = required(await client.call('form'));
     const [key = ''] = Object.keys(requests);
-    const holders = gateway.processes.filter((part: RunningProcess) => part !== gateway.edge && part !== gateway.backend);
+    const holders = gateway.processes.filter(
+      (part: RunningProcess) => part !== gateway.edge && part !== gateway.backend,
+    );
     await gateway.startPart('session');
     await Promise.all(holders.map((holder) => end(holder, 'SIGKILL')));
     const { last } = await client.call('form', { requestState, inputResponses: { [key]: accepted('too late') } });
@@ -208,9 +277,14 @@ it('a request that wants log messages has an older server set to its level befor
   await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } } });
   await until(gateway, 'log');
   using client = new ModernClient(gateway.url);
-  const logged = async (more: object): Promise<unknown[]> => (await client.call('log', { ...more })).messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']);
+  const logged = async (more: object): Promise<unknown[]> =>
+    (await client.call('log', { ...more })).messages
+      .filter(({ method }) => method === 'notifications/message')
+      .map(({ params }) => params?.['data']);
   expect(await logged({})).toEqual([]);
   expect(await logged({ _meta: { 'io.modelcontextprotocol/logLevel': 'warning' } })).toEqual(['loud']);
   expect(await logged({})).toEqual([]);
-  expect(server.seen.filter(({ method }) => method === 'logging/setLevel').map(({ params }) => params['level'])).toEqual(['warning']);
+  expect(
+    server.seen.filter(({ method }) => method === 'logging/setLevel').map(({ params }) => params['level']),
+  ).toEqual(['warning']);
 });

@@ -1,26 +1,42 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shapes, startGateway, type GatewayUnderTest } from '../support/gateway.ts';
 import { fixturePath } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
 
-const textOf = (result: object): string => ((result as { content?: unknown }).content as { text: string }[])[0]?.text ?? '';
+const textOf = (result: object): string =>
+  ((result as { content?: unknown }).content as { text: string }[])[0]?.text ?? '';
 
 /** A client that answers every question with its own name. */
 async function openClient(url: string, name: string): Promise<Client> {
-  const client = new Client({ name, version: '1' }, { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } });
-  client.setRequestHandler(CreateMessageRequestSchema, () => ({ role: 'assistant', content: { type: 'text', text: `sampled by ${name}` }, model: 'none' }));
-  client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: `answered by ${name}` } }));
+  const client = new Client(
+    { name, version: '1' },
+    { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } },
+  );
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({
+    role: 'assistant',
+    content: { type: 'text', text: `sampled by ${name}` },
+    model: 'none',
+  }));
+  client.setRequestHandler(ElicitRequestSchema, () => ({
+    action: 'accept',
+    content: { answer: `answered by ${name}` },
+  }));
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: `file:///${name}` }] }));
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   return client;
 }
 
-const ask = async (client: Client, tool: string): Promise<string> => textOf(await client.callTool({ name: tool, arguments: {} }));
+const ask = async (client: Client, tool: string): Promise<string> =>
+  textOf(await client.callTool({ name: tool, arguments: {} }));
 
-describe.each(shapes)('a server\'s question, %s', (shape) => {
+describe.each(shapes)("a server's question, %s", (shape) => {
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
@@ -29,52 +45,70 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
       timeouts: { human: '3s' },
       mcpServers: {
         stdio: asking,
-        http: { command: 'node', args: [fixturePath('asking-server'), shape === 'embedded' ? '7421' : '7422'], url: `http://127.0.0.1:${shape === 'embedded' ? '7421' : '7422'}/mcp` },
+        http: {
+          command: 'node',
+          args: [fixturePath('asking-server'), shape === 'embedded' ? '7421' : '7422'],
+          url: `http://127.0.0.1:${shape === 'embedded' ? '7421' : '7422'}/mcp`,
+        },
         shared: { ...asking, isolation: 'shared' },
       },
     });
     using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => ['stdio', 'http', 'shared'].every((server) => names.includes(`${server}__elicit`)));
+    await client.untilTools((names) =>
+      ['stdio', 'http', 'shared'].every((server) => names.includes(`${server}__elicit`)),
+    );
   });
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  it.each(['stdio', 'http', 'shared'])('reaches the client whose call caused it and its answer reaches the server: %s', async (server) => {
-    const client = await openClient(gateway.url, 'one');
-    expect(await ask(client, `${server}__elicit`)).toContain('answered by one');
-    expect(await ask(client, `${server}__sample`)).toContain('sampled by one');
-    // Other users of a shared server would have these roots too, so they are not given.
-    expect(await ask(client, `${server}__roots`)).toContain(server === 'shared' ? 'declared no capability' : 'file:///one');
-    await client.close();
-  });
+  it.each(['stdio', 'http', 'shared'])(
+    'reaches the client whose call caused it and its answer reaches the server: %s',
+    async (server) => {
+      const client = await openClient(gateway.url, 'one');
+      expect(await ask(client, `${server}__elicit`)).toContain('answered by one');
+      expect(await ask(client, `${server}__sample`)).toContain('sampled by one');
+      // Other users of a shared server would have these roots too, so they are not given.
+      expect(await ask(client, `${server}__roots`)).toContain(
+        server === 'shared' ? 'declared no capability' : 'file:///one',
+      );
+      await client.close();
+    },
+  );
 
   it.each(['stdio', 'http'])('never reaches another client, whatever runs at once: %s', async (server) => {
     const names = ['a', 'b', 'c', 'd'];
     const clients = await Promise.all(names.map((name) => openClient(gateway.url, name)));
-    await Promise.all(clients.flatMap((client, index) => [0, 1, 2, 3, 4].map(async () => {
-      expect(await ask(client, `${server}__elicit`)).toContain(`answered by ${names[index]}`);
-      expect(await ask(client, `${server}__roots`)).toContain(`file:///${names[index]}`);
-    })));
+    await Promise.all(
+      clients.flatMap((client, index) =>
+        [0, 1, 2, 3, 4].map(async () => {
+          expect(await ask(client, `${server}__elicit`)).toContain(`answered by ${names[index]}`);
+          expect(await ask(client, `${server}__roots`)).toContain(`file:///${names[index]}`);
+        }),
+      ),
+    );
     for (const client of clients) await client.close();
   });
 
-  it.each(['stdio', 'http'])('is answered, once, even if the call in which it was asked has ended: %s', async (server) => {
-    const client = new Client({ name: 'late', version: '1' }, { capabilities: { elicitation: {} } });
-    const over = Promise.withResolvers<void>();
-    const questions: unknown[] = [];
-    client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
-      questions.push(params);
-      await over.promise;
-      return { action: 'accept', content: { answer: 'late' } };
-    });
-    await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
-    expect(await ask(client, `${server}__ask`)).toContain('asked');
-    await expect.poll(() => questions.length).toBe(1);
-    over.resolve();
-    expect(await ask(client, `${server}__told`)).toContain('late');
-    expect(questions).toHaveLength(1);
-    await client.close();
-  });
+  it.each(['stdio', 'http'])(
+    'is answered, once, even if the call in which it was asked has ended: %s',
+    async (server) => {
+      const client = new Client({ name: 'late', version: '1' }, { capabilities: { elicitation: {} } });
+      const over = Promise.withResolvers<void>();
+      const questions: unknown[] = [];
+      client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+        questions.push(params);
+        await over.promise;
+        return { action: 'accept', content: { answer: 'late' } };
+      });
+      await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
+      expect(await ask(client, `${server}__ask`)).toContain('asked');
+      await expect.poll(() => questions.length).toBe(1);
+      over.resolve();
+      expect(await ask(client, `${server}__told`)).toContain('late');
+      expect(questions).toHaveLength(1);
+      await client.close();
+    },
+  );
 
   it('is refused, naming the setting to change, if it is unknown which client of a shared server it belongs to', async () => {
     const [one, two] = [await openClient(gateway.url, 'one'), await openClient(gateway.url, 'two')];
@@ -97,14 +131,25 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
 
   it('is answered in place of a client that takes too long, and withdrawn', async () => {
     const client = new RawClient(gateway.url);
-    const opened = await client.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: { elicitation: {} }, clientInfo: { name: 'slow', version: '1' } } });
+    const opened = await client.post({
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-06-18',
+        capabilities: { elicitation: {} },
+        clientInfo: { name: 'slow', version: '1' },
+      },
+    });
     client.session = opened.session ?? undefined;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     const { messages, last } = await client.callTool('http__elicit');
     expect(messages.map(({ method }) => method)).toEqual(['elicitation/create', 'notifications/cancelled', undefined]);
     expect(messages[1]?.params?.['requestId']).toBe(messages[0]?.id);
     expect(JSON.stringify(last.result)).toContain('did not answer within 3 s');
-    expect((await client.post({ jsonrpc: '2.0', id: messages[0]?.id, result: { action: 'accept', content: {} } })).status).toBe(202);
+    expect(
+      (await client.post({ jsonrpc: '2.0', id: messages[0]?.id, result: { action: 'accept', content: {} } })).status,
+    ).toBe(202);
   });
 
   it('is withdrawn when the client cancels the call', async () => {
@@ -118,7 +163,9 @@ describe.each(shapes)('a server\'s question, %s', (shape) => {
     });
     const controller = new AbortController();
     await client.connect(new StreamableHTTPClientTransport(new URL(gateway.url)));
-    await expect(client.callTool({ name: 'http__elicit', arguments: {} }, undefined, { signal: controller.signal })).rejects.toThrow('enough');
+    await expect(
+      client.callTool({ name: 'http__elicit', arguments: {} }, undefined, { signal: controller.signal }),
+    ).rejects.toThrow('enough');
     await aborted;
     await client.close();
   });

@@ -22,7 +22,14 @@ const replaceWorkers = (signal: NodeJS.Signals): Promise<void> => workers.replac
 /** Calls the slow tool, reads up to the first progress, and breaks the connection. */
 async function loseCall(client: RawClient): Promise<{ readonly call: Call; readonly lastEventId: string }> {
   const calls = upstream.calls.values.length;
-  const opened = EventReader.open(gateway.url, client.session as string, { body: { jsonrpc: '2.0', id: 'lost', method: 'tools/call', params: { name: 'up__slow', _meta: { progressToken: 1 } } } });
+  const opened = EventReader.open(gateway.url, client.session as string, {
+    body: {
+      jsonrpc: '2.0',
+      id: 'lost',
+      method: 'tools/call',
+      params: { name: 'up__slow', _meta: { progressToken: 1 } },
+    },
+  });
   const call = (await upstream.calls.until(calls + 1)).at(-1) as Call;
   call.progress(1);
   const reader = await opened;
@@ -35,7 +42,9 @@ async function loseCall(client: RawClient): Promise<{ readonly call: Call; reado
 async function comeBack(client: RawClient, lastEventId: string): Promise<readonly unknown[]> {
   const reader = await EventReader.open(gateway.url, client.session as string, { lastEventId });
   await reader.ended;
-  return reader.messages.map(({ params, id, result, error }) => params?.['progress'] ?? [id, result ?? error?.data?.['reason']]);
+  return reader.messages.map(
+    ({ params, id, result, error }) => params?.['progress'] ?? [id, result ?? error?.data?.['reason']],
+  );
 }
 
 /** When this is answered, all earlier messages have been delivered. */
@@ -116,10 +125,19 @@ it('SIGKILL: a GET stream goes on under its id, with consecutive numbers', async
 
 it('a client that resumes invented streams gets no more of them than others', async () => {
   using client = await RawClient.open(gateway.url);
-  const readers = await Promise.all(Array.from({ length: 12 }, (_, index) => EventReader.open(gateway.url, client.session as string, { lastEventId: `push-invented${index}.3` })));
-  expect(readers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([...Array.from({ length: 8 }, () => 200), ...Array.from({ length: 4 }, () => 409)]);
+  const readers = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      EventReader.open(gateway.url, client.session as string, { lastEventId: `push-invented${index}.3` }),
+    ),
+  );
+  expect(readers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    ...Array.from({ length: 8 }, () => 200),
+    ...Array.from({ length: 4 }, () => 409),
+  ]);
   for (const reader of readers) reader.break();
-  expect((await EventReader.open(gateway.url, client.session as string, { lastEventId: 'edge-invented.3' })).status).toBe(400);
+  expect(
+    (await EventReader.open(gateway.url, client.session as string, { lastEventId: 'edge-invented.3' })).status,
+  ).toBe(400);
 });
 
 it('SIGKILL: a reading request that is sent again continues the numbers of its stream', async () => {
@@ -127,7 +145,9 @@ it('SIGKILL: a reading request that is sent again continues the numbers of its s
   const reads = upstream.requests.filter(({ method }) => method === 'resources/read').length;
   workers.ignored = reads + 1;
   // After a second the answer becomes a stream, which the client may resume.
-  const reader = await EventReader.open(gateway.url, client.session as string, { body: { jsonrpc: '2.0', id: 'read', method: 'resources/read', params: { uri: 'up://one' } } });
+  const reader = await EventReader.open(gateway.url, client.session as string, {
+    body: { jsonrpc: '2.0', id: 'read', method: 'resources/read', params: { uri: 'up://one' } },
+  });
   await replaceWorkers('SIGKILL');
   await reader.ended;
   expect(reader.messages).toMatchObject([{ id: 'read', result: { contents: [{ uri: 'up://one' }] } }]);

@@ -32,21 +32,33 @@ describe('with session workers that come and go', () => {
   const holders = (): RunningProcess[] => workers.holders();
   const replaceWorkers = (signal: NodeJS.Signals): Promise<void> => workers.replace(signal);
 
-  it.each(['SIGKILL', 'SIGTERM'] as const)('%s: the session goes on, with its revision and capabilities', async (signal) => {
-    using client = await EraClient.open({
-      url: gateway.url, revision: '2025-11-25', capabilities: { elicitation: { form: {} } }, answers: { 'elicitation/create': () => ({ action: 'accept', content: { answer: 'still here' } }) },
-    });
-    await client.request('logging/setLevel', { level: 'warning' });
-    await client.request('resources/subscribe', { uri: 'up://one' });
-    await replaceWorkers(signal);
-    expect((await client.call('up__echo')).result).toEqual(text('echoed'));
-    expect(JSON.stringify((await client.call('era__form')).result)).toContain('still here');
-    const logged = await client.call('era__log');
-    expect(logged.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['loud']);
-    // The GET stream was open all the time, and still receives messages.
-    upstream.notify('notifications/resources/updated', { uri: 'up://one' });
-    await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one');
-  });
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    '%s: the session goes on, with its revision and capabilities',
+    async (signal) => {
+      using client = await EraClient.open({
+        url: gateway.url,
+        revision: '2025-11-25',
+        capabilities: { elicitation: { form: {} } },
+        answers: { 'elicitation/create': () => ({ action: 'accept', content: { answer: 'still here' } }) },
+      });
+      await client.request('logging/setLevel', { level: 'warning' });
+      await client.request('resources/subscribe', { uri: 'up://one' });
+      await replaceWorkers(signal);
+      expect((await client.call('up__echo')).result).toEqual(text('echoed'));
+      expect(JSON.stringify((await client.call('era__form')).result)).toContain('still here');
+      const logged = await client.call('era__log');
+      expect(
+        logged.messages
+          .filter(({ method }) => method === 'notifications/message')
+          .map(({ params }) => params?.['data']),
+      ).toEqual(['loud']);
+      // The GET stream was open all the time, and still receives messages.
+      upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+      await client.pushed.untilSome(
+        ({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === 'up://one',
+      );
+    },
+  );
 
   it('SIGTERM: workers are replaced one after the other, and no request of either era fails', async () => {
     const clients = await Promise.all(Array.from({ length: 8 }, () => RawClient.open(gateway.url)));
@@ -54,21 +66,43 @@ describe('with session workers that come and go', () => {
     const over = new AbortController();
     const failures: unknown[] = [];
     let made = 0;
-    const goOn = async (ask: () => Promise<{ readonly last: Message }>, isGood: (message: Message) => boolean): Promise<void> => {
+    const goOn = async (
+      ask: () => Promise<{ readonly last: Message }>,
+      isGood: (message: Message) => boolean,
+    ): Promise<void> => {
       while (!over.signal.aborted) {
         const { last } = await ask();
         made += 1;
         if (!isGood(last)) failures.push(last);
       }
     };
-    const isEcho = ({ result }: Message): boolean => JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
+    const isEcho = ({ result }: Message): boolean =>
+      JSON.stringify(result?.['content']) === JSON.stringify(text('echoed')['content']);
     const running = [
-      ...clients.map((client, index) => (index % 2 === 0 ? goOn(() => client.callTool('up__echo'), isEcho)
-      // The worker itself answers this, so that there is always a request on its way to it.
-      : goOn(() => client.callTool('nothing'), ({ error }) => error?.code === -32_602))),
-      ...modern.map((client, index) => (index % 2 === 0 ? goOn(() => client.call('up__echo'), isEcho) : goOn(() => client.request('tools/list'), ({ result }) => Array.isArray(result?.['tools'])))),
+      ...clients.map((client, index) =>
+        index % 2 === 0
+          ? goOn(() => client.callTool('up__echo'), isEcho)
+          : // The worker itself answers this, so that there is always a request on its way to it.
+            goOn(
+              () => client.callTool('nothing'),
+              ({ error }) => error?.code === -32_602,
+            ),
+      ),
+      ...modern.map((client, index) =>
+        index % 2 === 0
+          ? goOn(() => client.call('up__echo'), isEcho)
+          : goOn(
+              () => client.request('tools/list'),
+              ({ result }) => Array.isArray(result?.['tools']),
+            ),
+      ),
     ];
-    running.push(goOn(() => new RawClient(gateway.url).initialize('2025-11-25'), ({ result }) => result?.['protocolVersion'] === '2025-11-25'));
+    running.push(
+      goOn(
+        () => new RawClient(gateway.url).initialize('2025-11-25'),
+        ({ result }) => result?.['protocolVersion'] === '2025-11-25',
+      ),
+    );
     for (let round = 0; round < 4; round += 1) await replaceWorkers('SIGTERM');
     over.abort();
     await Promise.all(running);
@@ -86,13 +120,18 @@ describe('with session workers that come and go', () => {
     workers.ignored = reads + 1;
     const reading = client.request('resources/read', { uri: 'up://one' });
     await upstream.calls.until(calls + 1);
-    await upstream.answered.untilSome((request) => isReading(request) && upstream.requests.filter(isReading).length > reads);
+    await upstream.answered.untilSome(
+      (request) => isReading(request) && upstream.requests.filter(isReading).length > reads,
+    );
     await replaceWorkers('SIGKILL');
     // The first read is never answered; the repeated one is.
     expect((await reading).last.result).toMatchObject({ contents: [{ uri: 'up://one' }] });
     expect(upstream.requests.filter(isReading).length).toBe(reads + 2);
     const { last } = await waiting;
-    expect(last.error).toMatchObject({ code: -32_603, data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' } });
+    expect(last.error).toMatchObject({
+      code: -32_603,
+      data: { reason: 'gateway.interrupted', retry: 'unknown-outcome' },
+    });
     expect(upstream.calls.values.length).toBe(calls + 1);
     expect((await client.callTool('up__echo')).last.result).toEqual(text('echoed'));
   });
@@ -115,7 +154,11 @@ describe('with session workers that come and go', () => {
     using client = new ModernClient(gateway.url);
     const calls = upstream.calls.values.length;
     const heard = new Heard<Message>();
-    client.stream('subscriptions/listen', { notifications: { toolsListChanged: true } }, (message) => Promise.resolve(heard.add(message))).catch(() => undefined);
+    client
+      .stream('subscriptions/listen', { notifications: { toolsListChanged: true } }, (message) =>
+        Promise.resolve(heard.add(message)),
+      )
+      .catch(() => undefined);
     await heard.until(1);
     const waiting = client.call('up__slow');
     await upstream.calls.until(calls + 1);
@@ -129,18 +172,25 @@ describe('with session workers that come and go', () => {
     await heard.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   });
 
-  it('a call that waited for its client at a worker that is gone is answered as lost, whichever worker gets the client\'s answer', async () => {
+  it("a call that waited for its client at a worker that is gone is answered as lost, whichever worker gets the client's answer", async () => {
     await replaceWorkers('SIGTERM');
     const [holder] = holders();
     using client = new ModernClient(gateway.url);
-    const says = Array.from({ length: 8 }, (_, index) => ({ name: 'era__form', arguments: { say: `question ${index}` } }));
+    const says = Array.from({ length: 8 }, (_, index) => ({
+      name: 'era__form',
+      arguments: { say: `question ${index}` },
+    }));
     const asked = await Promise.all(says.map((call) => client.request('tools/call', call)));
     await gateway.startPart('session');
     holder?.kill('SIGSTOP');
     const goOn = async (index: number): Promise<unknown> => {
       const { requests, requestState } = required(asked[index] as Answer);
-      const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: { answer: 'yes' } }]));
-      return (await client.request('tools/call', { ...says[index], requestState, inputResponses })).last.error?.data?.['retry'];
+      const inputResponses = Object.fromEntries(
+        Object.keys(requests).map((key) => [key, { action: 'accept', content: { answer: 'yes' } }]),
+      );
+      return (await client.request('tools/call', { ...says[index], requestState, inputResponses })).last.error?.data?.[
+        'retry'
+      ];
     };
     // Some requests reach the stopped worker, and some the other one, which knows that the stopped one holds the call.
     expect(await Promise.all([0, 1, 2, 3, 4, 5, 6].map(goOn))).toEqual(says.slice(1).map(() => 'unknown-outcome'));
@@ -163,15 +213,21 @@ describe('with session workers that come and go', () => {
     upstream.notify('notifications/resources/updated', { uri: 'up://one' });
     await heard.untilSome(({ method }) => method === 'notifications/resources/updated');
     // New requests are not sent to it either.
-    const opened = await Promise.all(Array.from({ length: 8 }, async () => {
-      using other = await RawClient.open(gateway.url);
-      return (await other.callTool('up__echo')).last.result;
-    }));
-    const alone = await Promise.all(Array.from({ length: 8 }, async () => {
-      using other = new ModernClient(gateway.url);
-      return (await other.call('up__echo')).last.result?.['content'];
-    }));
-    expect([...opened.map((result) => result?.['content']), ...alone]).toEqual(Array.from({ length: 16 }, () => text('echoed')['content']));
+    const opened = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        using other = await RawClient.open(gateway.url);
+        return (await other.callTool('up__echo')).last.result;
+      }),
+    );
+    const alone = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        using other = new ModernClient(gateway.url);
+        return (await other.call('up__echo')).last.result?.['content'];
+      }),
+    );
+    expect([...opened.map((result) => result?.['content']), ...alone]).toEqual(
+      Array.from({ length: 16 }, () => text('echoed')['content']),
+    );
     await end(silent as RunningProcess, 'SIGKILL');
   });
 
@@ -191,14 +247,23 @@ describe('with session workers that come and go', () => {
     const holder = await gateway.startPart('edge');
     const [, endpoint = ''] = await holder.line(/"endpoint":"([^"]+)"/);
     const gone = new AbortController();
-    const { body } = await fetch(endpoint.replace(/mcp$/, 'sse'), { headers: { accept: 'text/event-stream' }, signal: gone.signal });
+    const { body } = await fetch(endpoint.replace(/mcp$/, 'sse'), {
+      headers: { accept: 'text/event-stream' },
+      signal: gone.signal,
+    });
     const path = new Promise<string>((resolve) => {
       const parser = createParser({ onEvent: ({ data }) => resolve(data) });
-      void body?.pipeThrough(new TextDecoderStream()).pipeTo(new WritableStream({ write: (chunk) => parser.feed(chunk) })).catch(() => undefined);
+      void body
+        ?.pipeThrough(new TextDecoderStream())
+        .pipeTo(new WritableStream({ write: (chunk) => parser.feed(chunk) }))
+        .catch(() => undefined);
     });
-    const post = async (id: number): Promise<Response> => fetch(new URL(await path, gateway.url), {
-      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }),
-    });
+    const post = async (id: number): Promise<Response> =>
+      fetch(new URL(await path, gateway.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }),
+      });
     expect((await post(1)).status).toBe(202);
     holder.kill('SIGSTOP');
     expect(await (await post(2)).json()).toMatchObject({ error: { data: { reason: 'gateway.interrupted' } } });

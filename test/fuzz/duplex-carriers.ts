@@ -45,7 +45,8 @@ abstract class DuplexCarrier implements Carrier {
       const waiting = typeof id === 'string' ? this.#waiting.get(id) : this.#byId.get(id as number);
       if (wrong !== undefined) this.#blame(waiting, wrong);
       if (waiting === undefined) {
-        if (this.#answered.has(id as number)) this.#blame(undefined, `a second answer has the id ${String(id)}: ${text.slice(0, 500)}`);
+        if (this.#answered.has(id as number))
+          this.#blame(undefined, `a second answer has the id ${String(id)}: ${text.slice(0, 500)}`);
         continue;
       }
       if (typeof id === 'string') {
@@ -117,7 +118,15 @@ abstract class DuplexCarrier implements Carrier {
         waiting.problem ??= waiting.isFenced ? 'it is not answered' : 'the ping after it is not answered';
         this.#settle(waiting, true);
       }, hangMs);
-      const waiting: Waiting = { fence, id, timer, done, isFenced: false, isAnswered: id === undefined, problem: undefined };
+      const waiting: Waiting = {
+        fence,
+        id,
+        timer,
+        done,
+        isFenced: false,
+        isAnswered: id === undefined,
+        problem: undefined,
+      };
       this.#waiting.set(fence, waiting);
       if (id !== undefined) this.#byId.set(id, waiting);
       if (body !== undefined) this.write(body);
@@ -231,7 +240,10 @@ export class EventSourceCarrier extends DuplexCarrier {
 
   protected async open(): Promise<void> {
     this.#connection = new AbortController();
-    const response = await fetch(this.#url, { headers: { accept: 'text/event-stream' }, signal: this.#connection.signal });
+    const response = await fetch(this.#url, {
+      headers: { accept: 'text/event-stream' },
+      signal: this.#connection.signal,
+    });
     await new Promise<void>((resolve) => {
       const parser = createParser({
         onEvent: ({ event, data }) => {
@@ -262,10 +274,16 @@ export class EventSourceCarrier extends DuplexCarrier {
   protected write(body: Buffer): void {
     if (this.#endpoint === undefined) return;
     // A refusal is in the answer to the POST; two POSTs have no defined order.
-    fetch(this.#endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body: new Uint8Array(body), signal: AbortSignal.timeout(hangMs) })
+    fetch(this.#endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: new Uint8Array(body),
+      signal: AbortSignal.timeout(hangMs),
+    })
       .then(async (response) => {
         const text = await response.text();
-        if (response.status !== 202) this.heard(text === '' ? '{"jsonrpc":"2.0","error":{"code":-32050,"message":"empty"}}' : text);
+        if (response.status !== 202)
+          this.heard(text === '' ? '{"jsonrpc":"2.0","error":{"code":-32050,"message":"empty"}}' : text);
       })
       .catch(() => this.closed());
   }

@@ -9,7 +9,15 @@ import type { Chooser } from './mutate.ts';
 export type Wire = 'json' | 'events' | 'sse' | 'websocket';
 
 const statuses = [200, 201, 202, 204, 206, 301, 302, 304, 400, 401, 403, 404, 405, 409, 410, 429, 500, 502, 503, 599];
-const types = ['application/json', 'text/event-stream', 'text/html', '', 'application/json; charset=utf-7', 'TEXT/EVENT-STREAM', 'x'];
+const types = [
+  'application/json',
+  'text/event-stream',
+  'text/html',
+  '',
+  'application/json; charset=utf-7',
+  'TEXT/EVENT-STREAM',
+  'x',
+];
 
 export class HostileServer implements AsyncDisposable {
   readonly hostile: Hostile;
@@ -44,7 +52,9 @@ export class HostileServer implements AsyncDisposable {
 
   get url(): string {
     const address = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-    return this.#wire === 'websocket' ? `ws://${address}/` : `http://${address}/${this.#wire === 'sse' ? 'sse' : 'mcp'}`;
+    return this.#wire === 'websocket'
+      ? `ws://${address}/`
+      : `http://${address}/${this.#wire === 'sse' ? 'sse' : 'mcp'}`;
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -70,8 +80,23 @@ export class HostileServer implements AsyncDisposable {
       return;
     }
     const type = this.#wire === 'events' && said.length > 0 ? 'text/event-stream' : 'application/json';
-    const headers: Record<string, string> = { 'content-type': isOdd && choose.chance(0.5) ? choose.of(types) : type, ...(this.hostile.era === '2025-11-25' ? { 'mcp-session-id': isOdd ? choose.of(['', 'x'.repeat(3_000), 'a b', 'é', '__proto__']) : 'one' } : {}) };
-    if (isOdd && choose.chance(0.2)) Object.assign(headers, choose.of([{ location: 'http://127.0.0.1:1/' }, { 'retry-after': '9999999' }, { 'content-encoding': 'gzip' }, { 'www-authenticate': 'Bearer x' }, { 'content-length': '3' }]));
+    const headers: Record<string, string> = {
+      'content-type': isOdd && choose.chance(0.5) ? choose.of(types) : type,
+      ...(this.hostile.era === '2025-11-25'
+        ? { 'mcp-session-id': isOdd ? choose.of(['', 'x'.repeat(3_000), 'a b', 'é', '__proto__']) : 'one' }
+        : {}),
+    };
+    if (isOdd && choose.chance(0.2))
+      Object.assign(
+        headers,
+        choose.of([
+          { location: 'http://127.0.0.1:1/' },
+          { 'retry-after': '9999999' },
+          { 'content-encoding': 'gzip' },
+          { 'www-authenticate': 'Bearer x' },
+          { 'content-length': '3' },
+        ]),
+      );
     const status = isOdd && choose.chance(0.5) ? choose.of(statuses) : said.length === 0 ? 202 : 200;
     response.strictContentLength = false;
     response.writeHead(status, headers);
@@ -95,15 +120,34 @@ export class HostileServer implements AsyncDisposable {
     }
     this.#streams.push(response);
     response.on('close', () => this.#streams.splice(this.#streams.indexOf(response), 1));
-    const endpoint = this.hostile.isNow(choose, 0.2) ? choose.of(['//evil.example/x', 'http://127.0.0.1:1/', 'javascript:1', '', '\u{0}', '/messages?'.padEnd(5_000, 'x')]) : '/messages?sessionId=1';
+    const endpoint = this.hostile.isNow(choose, 0.2)
+      ? choose.of([
+          '//evil.example/x',
+          'http://127.0.0.1:1/',
+          'javascript:1',
+          '',
+          '\u{0}',
+          '/messages?'.padEnd(5_000, 'x'),
+        ])
+      : '/messages?sessionId=1';
     response.write(`event: endpoint\ndata: ${endpoint}\n\n`);
   }
 
   /** An event, or something similar. */
   #event(text: Buffer, choose: Chooser): Buffer {
     const [head, tail] = this.hostile.isNow(choose, 0.2)
-      ? choose.of([['id: \u{0}\n', '\n\n'], ['retry: 0\n', '\n\n'], ['retry: 99999999999\n', '\n\n'], ['event: other\n', '\n\n'], [': '.padEnd(5_000, 'x') + '\n', '\n\n'], ['\u{feff}', '\r\n\r\n'], ['id: '.padEnd(9_000, 'é') + '\n', '\n\n'], ['data: \n', '\n\n'], ['', '']] as const)
-      : ['', '\n\n'] as const;
+      ? choose.of([
+          ['id: \u{0}\n', '\n\n'],
+          ['retry: 0\n', '\n\n'],
+          ['retry: 99999999999\n', '\n\n'],
+          ['event: other\n', '\n\n'],
+          [': '.padEnd(5_000, 'x') + '\n', '\n\n'],
+          ['\u{feff}', '\r\n\r\n'],
+          ['id: '.padEnd(9_000, 'é') + '\n', '\n\n'],
+          ['data: \n', '\n\n'],
+          ['', ''],
+        ] as const)
+      : (['', '\n\n'] as const);
     return Buffer.concat([Buffer.from(`${head}data: `), text, Buffer.from(tail)]);
   }
 

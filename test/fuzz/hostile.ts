@@ -40,31 +40,65 @@ export class Hostile {
     if (!this.isNow(choose)) return [Buffer.from(JSON.stringify(message))];
     this.mutations += 1;
     switch (choose.below(12)) {
-      case 0: return [];
-      case 1: return Array.from({ length: 2 + choose.below(20) }, () => Buffer.from(JSON.stringify(message)));
-      case 2: return [Buffer.from(JSON.stringify(message).padEnd(200_000))];
-      case 3: return [mangled(JSON.stringify(message), choose)];
-      case 4: return [Buffer.from(`${'{"jsonrpc":"2.0","id":1,"result":'.repeat(1 + choose.below(3))}${'['.repeat(5_000)}`), Buffer.from(JSON.stringify(message))];
-      case 5: return [Buffer.from(this.#unasked(choose)), Buffer.from(JSON.stringify(message))];
-      case 6: return [Buffer.from(JSON.stringify(deepened(message)))];
-      default: return [Buffer.from(mutated(message, choose))];
+      case 0:
+        return [];
+      case 1:
+        return Array.from({ length: 2 + choose.below(20) }, () => Buffer.from(JSON.stringify(message)));
+      case 2:
+        return [Buffer.from(JSON.stringify(message).padEnd(200_000))];
+      case 3:
+        return [mangled(JSON.stringify(message), choose)];
+      case 4:
+        return [
+          Buffer.from(`${'{"jsonrpc":"2.0","id":1,"result":'.repeat(1 + choose.below(3))}${'['.repeat(5_000)}`),
+          Buffer.from(JSON.stringify(message)),
+        ];
+      case 5:
+        return [Buffer.from(this.#unasked(choose)), Buffer.from(JSON.stringify(message))];
+      case 6:
+        return [Buffer.from(JSON.stringify(deepened(message)))];
+      default:
+        return [Buffer.from(mutated(message, choose))];
     }
   }
 
   /** A message that answers no request. */
   #unasked(choose: Chooser): string {
     const message = choose.of<JsonObject>([
-      { method: 'notifications/tools/list_changed' }, { method: 'notifications/resources/updated', params: { uri: 'fuzz://one' } }, { method: 'notifications/progress', params: { progressToken: choose.below(50), progress: choose.below(9) } },
-      { method: 'notifications/message', params: { level: 'error', data: 'x'.repeat(500) } }, { method: 'notifications/cancelled', params: { requestId: choose.below(50) } }, { id: choose.below(50), result: {} },
-      { id: choose.below(50), error: { code: -32_000, message: 'no' } }, { id: 'q', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } }, { id: 7, method: 'roots/list' }, { id: 8, method: 'ping' },
-      { id: 9, method: 'elicitation/create', params: { mode: 'url', url: 'javascript:alert(1)', elicitationId: 'e', message: 'm' } }, { method: 'notifications/tasks/status', params: { taskId: 'one', status: 'completed' } },
+      { method: 'notifications/tools/list_changed' },
+      { method: 'notifications/resources/updated', params: { uri: 'fuzz://one' } },
+      { method: 'notifications/progress', params: { progressToken: choose.below(50), progress: choose.below(9) } },
+      { method: 'notifications/message', params: { level: 'error', data: 'x'.repeat(500) } },
+      { method: 'notifications/cancelled', params: { requestId: choose.below(50) } },
+      { id: choose.below(50), result: {} },
+      { id: choose.below(50), error: { code: -32_000, message: 'no' } },
+      { id: 'q', method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } },
+      { id: 7, method: 'roots/list' },
+      { id: 8, method: 'ping' },
+      {
+        id: 9,
+        method: 'elicitation/create',
+        params: { mode: 'url', url: 'javascript:alert(1)', elicitationId: 'e', message: 'm' },
+      },
+      { method: 'notifications/tasks/status', params: { taskId: 'one', status: 'completed' } },
     ]);
-    return choose.chance(0.5) ? JSON.stringify({ jsonrpc: '2.0', ...message }) : mutated({ jsonrpc: '2.0', ...message }, choose);
+    return choose.chance(0.5)
+      ? JSON.stringify({ jsonrpc: '2.0', ...message })
+      : mutated({ jsonrpc: '2.0', ...message }, choose);
   }
 }
 
 function deepened(message: JsonObject): JsonObject {
   let deep: JsonObject = {};
   for (let level = 0; level < 90; level += 1) deep = { deep };
-  return { ...message, result: { ...(message['result'] as JsonObject | undefined), tools: [{ name: 'deep', inputSchema: deep }], _meta: deep, content: [deep], structuredContent: deep } };
+  return {
+    ...message,
+    result: {
+      ...(message['result'] as JsonObject | undefined),
+      tools: [{ name: 'deep', inputSchema: deep }],
+      _meta: deep,
+      content: [deep],
+      structuredContent: deep,
+    },
+  };
 }

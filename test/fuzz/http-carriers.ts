@@ -8,7 +8,7 @@ import { parseAll } from './judge.ts';
 import { hangMs } from './run.ts';
 import { initialize } from './traffic.ts';
 
-const accept = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+const accept = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 interface Exchanged {
   readonly status: number;
@@ -37,14 +37,18 @@ function exchange(url: string, agent: Agent, { method, headers, body, limitMs = 
       clearTimeout(limit);
       resolve({ status, type, session, text: Buffer.concat(chunks).toString(), how });
     };
-    const request = httpRequest(url, { method, agent, headers: body === undefined ? headers : { ...headers, 'content-length': body.length } }, (response) => {
-      status = response.statusCode ?? 0;
-      type = response.headers['content-type'] ?? '';
-      session = response.headers['mcp-session-id'] as string | undefined;
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => finish('whole'));
-      response.on('error', () => finish('broken'));
-    });
+    const request = httpRequest(
+      url,
+      { method, agent, headers: body === undefined ? headers : { ...headers, 'content-length': body.length } },
+      (response) => {
+        status = response.statusCode ?? 0;
+        type = response.headers['content-type'] ?? '';
+        session = response.headers['mcp-session-id'] as string | undefined;
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () => finish('whole'));
+        response.on('error', () => finish('broken'));
+      },
+    );
     const limit = setTimeout(() => {
       finish('limit');
       request.destroy();
@@ -89,8 +93,10 @@ export class HttpCarrier implements Carrier {
     const session = this.#session;
     const isStanding = method === 'GET' || body.includes('subscriptions/listen');
     const { status, type, text, how } = await exchange(this.#url, this.#agent, {
-      method, headers: { ...accept, ...(session === undefined ? {} : { 'mcp-session-id': session }), ...headers },
-      body: method === 'GET' || method === 'DELETE' ? undefined : body, limitMs: isStanding ? standingMs : hangMs,
+      method,
+      headers: { ...accept, ...(session === undefined ? {} : { 'mcp-session-id': session }), ...headers },
+      body: method === 'GET' || method === 'DELETE' ? undefined : body,
+      limitMs: isStanding ? standingMs : hangMs,
     });
     if (takesBack) {
       this.#takingBack -= 1;
@@ -103,20 +109,33 @@ export class HttpCarrier implements Carrier {
     const texts = type.startsWith('text/event-stream') ? dataOf(text) : text === '' ? [] : [text];
     const wrong = firstWrong(texts);
     if (wrong !== undefined || id === undefined) return wrong;
-    const answers = parseAll(texts).filter((message) => isObject(message) && !('method' in message) && message['id'] === id);
+    const answers = parseAll(texts).filter(
+      (message) => isObject(message) && !('method' in message) && message['id'] === id,
+    );
     const isTakenBack = answers.length === 0 && (takenBack !== this.#takenBack || this.#takingBack > 0);
-    return answers.length === 1 || isTakenBack ? undefined : `${answers.length} answers with its id: HTTP ${status} ${text.slice(0, 500)}`;
+    return answers.length === 1 || isTakenBack
+      ? undefined
+      : `${answers.length} answers with its id: HTTP ${status} ${text.slice(0, 500)}`;
   }
 
   async #open(): Promise<void> {
-    const { session } = await exchange(this.#url, this.#agent, { method: 'POST', headers: accept, body: Buffer.from(JSON.stringify(initialize)) });
+    const { session } = await exchange(this.#url, this.#agent, {
+      method: 'POST',
+      headers: accept,
+      body: Buffer.from(JSON.stringify(initialize)),
+    });
     this.#session = session;
     if (session === undefined) return;
-    await exchange(this.#url, this.#agent, { method: 'POST', headers: { ...accept, 'mcp-session-id': session }, body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}') });
+    await exchange(this.#url, this.#agent, {
+      method: 'POST',
+      headers: { ...accept, 'mcp-session-id': session },
+      body: Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#session !== undefined) await exchange(this.#url, this.#agent, { method: 'DELETE', headers: { 'mcp-session-id': this.#session } });
+    if (this.#session !== undefined)
+      await exchange(this.#url, this.#agent, { method: 'DELETE', headers: { 'mcp-session-id': this.#session } });
     this.#agent.destroy();
   }
 }
@@ -145,7 +164,9 @@ export async function sendRaw(url: string, bytes: Buffer): Promise<string | unde
   const head = answer.toString('latin1', 0, 300);
   if (!/^HTTP\/1\.1 (?:[1-4]\d\d|50[1235]) /.test(head)) return `${ended} after ${head}`;
   const body = bodyOf(answer);
-  return body === undefined || body === '' || !/\ncontent-type: application\/json/i.test(head) ? undefined : firstWrong([body]);
+  return body === undefined || body === '' || !/\ncontent-type: application\/json/i.test(head)
+    ? undefined
+    : firstWrong([body]);
 }
 
 /** The body of the first answer once it is complete, where its length is declared. */

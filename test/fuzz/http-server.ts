@@ -22,8 +22,17 @@ export class HonestHttpServer implements AsyncDisposable {
         }
         const said = honestly(JSON.parse(Buffer.concat(chunks).toString()), era);
         if (said.length === 0) response.writeHead(202).end();
-        else if (said.length === 1) response.writeHead(200, { 'content-type': 'application/json', ...(era === '2025-11-25' ? { 'mcp-session-id': 'one' } : {}) }).end(JSON.stringify(said[0]));
-        else response.writeHead(200, { 'content-type': 'text/event-stream' }).end(said.map((message) => `data: ${JSON.stringify(message)}\n\n`).join(''));
+        else if (said.length === 1)
+          response
+            .writeHead(200, {
+              'content-type': 'application/json',
+              ...(era === '2025-11-25' ? { 'mcp-session-id': 'one' } : {}),
+            })
+            .end(JSON.stringify(said[0]));
+        else
+          response
+            .writeHead(200, { 'content-type': 'text/event-stream' })
+            .end(said.map((message) => `data: ${JSON.stringify(message)}\n\n`).join(''));
       });
     });
     server.listen(0, '127.0.0.1');

@@ -23,13 +23,16 @@ function kindOf(message: unknown): string {
 
 function problemOf(message: unknown): string | undefined {
   if (!isObject(message) || message['jsonrpc'] !== '2.0') return 'it is no JSON-RPC message';
-  if (typeof message['method'] === 'string') return 'error' in message || 'result' in message ? 'it is a request and an answer' : undefined;
+  if (typeof message['method'] === 'string')
+    return 'error' in message || 'result' in message ? 'it is a request and an answer' : undefined;
   if ('id' in message && !isJsonRpcId(message['id']) && !isOfUnreadable(message)) return 'its id is none';
   if (isObject(message['result']) && !('error' in message)) return 'id' in message ? undefined : 'a result has no id';
   const { error } = message;
-  if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string') return 'it is neither a result nor an error';
+  if (!isObject(error) || !Number.isInteger(error['code']) || typeof error['message'] !== 'string')
+    return 'it is neither a result nor an error';
   const reason = isObject(error['data']) ? error['data']['reason'] : undefined;
-  if (typeof reason !== 'string' || !Object.hasOwn(table, reason)) return isOfServer(error['code'] as number, error['data']) ? undefined : 'its error is not in the table';
+  if (typeof reason !== 'string' || !Object.hasOwn(table, reason))
+    return isOfServer(error['code'] as number, error['data']) ? undefined : 'its error is not in the table';
   if (reason === 'internal.error') return 'the gateway met a bug of its own';
   return table[reason]?.code === error['code'] ? undefined : `its code is not that of ${reason}`;
 }

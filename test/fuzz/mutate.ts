@@ -6,7 +6,9 @@ export class Chooser {
   readonly #random: () => number;
 
   constructor(seed: number, iteration: number) {
-    this.#random = randomNumbers(Math.imul(seed ^ 0x9e_37_79_b9, 0x85_eb_ca_6b) ^ Math.imul(iteration + 1, 0xc2_b2_ae_35));
+    this.#random = randomNumbers(
+      Math.imul(seed ^ 0x9e_37_79_b9, 0x85_eb_ca_6b) ^ Math.imul(iteration + 1, 0xc2_b2_ae_35),
+    );
   }
 
   /** At least 0, less than `bound`. */
@@ -35,15 +37,58 @@ class Literal {
 const nested = (depth: number): Literal => new Literal(`${'{"a":['.repeat(depth)}1${']}'.repeat(depth)}`);
 
 const oddities: readonly (() => unknown)[] = [
-  () => null, () => true, () => 0, () => -1, () => 1.5, () => '', () => [], () => ({}), () => [[]], () => ({ '': '' }), () => '0', () => ' ', () => '\0', () => '\n', () => '\u{d800}', () => '\u{2028}',
-  () => '__proto__', () => 'constructor', () => ({ ['__proto__']: { id: 1 } }), () => ({ toString: 1, valueOf: null, toJSON: 1, length: -1 }), () => 'x'.repeat(5_000), () => '💥'.repeat(300), () => '../../etc/passwd',
-  () => 'javascript:alert(1)', () => '\u{1b}[2J', () => '{+a}'.repeat(12), () => 'a\r\nx-evil: 1', () => new Literal('1e400'), () => new Literal('-0'), () => new Literal('1E-999'), () => new Literal('9'.repeat(400)),
-  () => new Literal('9007199254740993'), () => new Literal(String.raw`"\ud83d"`), () => new Literal('{"a":1,"a":2}'), () => new Literal('{"then":1}'), () => nested(20), () => nested(70), () => nested(400), () => 4_294_967_296, () => Number.MAX_SAFE_INTEGER,
-  () => Array.from({ length: 300 }, (_, index) => index), () => Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, index])), () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }), () => [null, undefined, {}],
+  () => null,
+  () => true,
+  () => 0,
+  () => -1,
+  () => 1.5,
+  () => '',
+  () => [],
+  () => ({}),
+  () => [[]],
+  () => ({ '': '' }),
+  () => '0',
+  () => ' ',
+  () => '\0',
+  () => '\n',
+  () => '\u{d800}',
+  () => '\u{2028}',
+  () => '__proto__',
+  () => 'constructor',
+  () => ({ ['__proto__']: { id: 1 } }),
+  () => ({ toString: 1, valueOf: null, toJSON: 1, length: -1 }),
+  () => 'x'.repeat(5_000),
+  () => '💥'.repeat(300),
+  () => '../../etc/passwd',
+  () => 'javascript:alert(1)',
+  () => '\u{1b}[2J',
+  () => '{+a}'.repeat(12),
+  () => 'a\r\nx-evil: 1',
+  () => new Literal('1e400'),
+  () => new Literal('-0'),
+  () => new Literal('1E-999'),
+  () => new Literal('9'.repeat(400)),
+  () => new Literal('9007199254740993'),
+  () => new Literal(String.raw`"\ud83d"`),
+  () => new Literal('{"a":1,"a":2}'),
+  () => new Literal('{"then":1}'),
+  () => nested(20),
+  () => nested(70),
+  () => nested(400),
+  () => 4_294_967_296,
+  () => Number.MAX_SAFE_INTEGER,
+  () => Array.from({ length: 300 }, (_, index) => index),
+  () => Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`k${index}`, index])),
+  () => ({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  () => [null, undefined, {}],
 ];
 
 /** Paths of everything inside a value, except the value itself. */
-function placesIn(value: unknown, holders: { readonly holder: Record<string, unknown>; readonly key: string }[] = [], depth = 0): { readonly holder: Record<string, unknown>; readonly key: string }[] {
+function placesIn(
+  value: unknown,
+  holders: { readonly holder: Record<string, unknown>; readonly key: string }[] = [],
+  depth = 0,
+): { readonly holder: Record<string, unknown>; readonly key: string }[] {
   if (typeof value !== 'object' || value === null || value instanceof Literal || depth > 8) return holders;
   for (const key of Object.keys(value)) {
     holders.push({ holder: value as Record<string, unknown>, key });
@@ -54,7 +99,15 @@ function placesIn(value: unknown, holders: { readonly holder: Record<string, unk
 
 function misspelt(key: string, choose: Chooser): string {
   const at = choose.below(key.length + 1);
-  return choose.of([key.toUpperCase(), `${key} `, key.slice(0, at), `${key.slice(0, at)}x${key.slice(at)}`, `\u{feff}${key}`, '__proto__', 'constructor']);
+  return choose.of([
+    key.toUpperCase(),
+    `${key} `,
+    key.slice(0, at),
+    `${key.slice(0, at)}x${key.slice(at)}`,
+    `\u{feff}${key}`,
+    '__proto__',
+    'constructor',
+  ]);
 }
 
 function set(holder: Record<string, unknown>, key: string, value: unknown): void {
@@ -68,15 +121,54 @@ function change(message: unknown, choose: Chooser): void {
   const { holder, key } = choose.of(places);
   const before = holder[key];
   switch (choose.below(7)) {
-    case 0: Reflect.deleteProperty(holder, key); break;
+    case 0:
+      Reflect.deleteProperty(holder, key);
+      break;
     case 1:
       Reflect.deleteProperty(holder, key);
       if (!Array.isArray(holder)) set(holder, misspelt(key, choose), before);
       break;
-    case 2: if (!Array.isArray(holder)) set(holder, choose.of(['extra', 'id', 'result', 'error', 'params', 'method', '_meta', '__proto__', 'constructor', 'cursor', 'task', '']), choose.of(oddities)()); break;
-    case 3: set(holder, key, [before]); break;
-    case 4: if (typeof before === 'string') set(holder, key, choose.of([`${before}${before}`, before.slice(1), before.toUpperCase(), `${before}\u{0}`, `${before}/../x`, before.split('').toReversed().join('')])); break;
-    default: set(holder, key, choose.of(oddities)());
+    case 2:
+      if (!Array.isArray(holder))
+        set(
+          holder,
+          choose.of([
+            'extra',
+            'id',
+            'result',
+            'error',
+            'params',
+            'method',
+            '_meta',
+            '__proto__',
+            'constructor',
+            'cursor',
+            'task',
+            '',
+          ]),
+          choose.of(oddities)(),
+        );
+      break;
+    case 3:
+      set(holder, key, [before]);
+      break;
+    case 4:
+      if (typeof before === 'string')
+        set(
+          holder,
+          key,
+          choose.of([
+            `${before}${before}`,
+            before.slice(1),
+            before.toUpperCase(),
+            `${before}\u{0}`,
+            `${before}/../x`,
+            before.split('').toReversed().join(''),
+          ]),
+        );
+      break;
+    default:
+      set(holder, key, choose.of(oddities)());
   }
 }
 
@@ -84,7 +176,9 @@ function change(message: unknown, choose: Chooser): void {
 export function mutated(message: unknown, choose: Chooser): string {
   const copy: unknown = structuredClone(message);
   for (let left = 1 + choose.below(choose.chance(0.2) ? 4 : 2); left > 0; left -= 1) change(copy, choose);
-  const whole = choose.chance(0.04) ? choose.of([[copy], [copy, message], [], copy === undefined ? [] : Array.from({ length: 120 }, () => copy)]) : copy;
+  const whole = choose.chance(0.04)
+    ? choose.of([[copy], [copy, message], [], copy === undefined ? [] : Array.from({ length: 120 }, () => copy)])
+    : copy;
   return write(whole);
 }
 
@@ -102,16 +196,29 @@ function write(value: unknown): string {
 export function mangled(text: string, choose: Chooser): Buffer {
   const bytes = Buffer.from(text);
   const at = choose.below(bytes.length + 1);
-  const put = (...more: number[]): Buffer => Buffer.concat([bytes.subarray(0, at), Buffer.from(more), bytes.subarray(at)]);
+  const put = (...more: number[]): Buffer =>
+    Buffer.concat([bytes.subarray(0, at), Buffer.from(more), bytes.subarray(at)]);
   switch (choose.below(9)) {
-    case 0: return bytes.subarray(0, at);
-    case 1: return put(0x80);
-    case 2: return put(0xed, 0xa0, 0x80);
-    case 3: return put(choose.below(256), choose.below(256));
-    case 4: return Buffer.concat([bytes, bytes]);
-    case 5: return Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes]);
-    case 6: return put(...Buffer.from(choose.of(['[', '{', '"', ',', '\\', ':', '\u{2028}', '\r', '\0']).repeat(1 + choose.below(300))));
-    case 7: return Buffer.from(text, 'utf16le');
+    case 0:
+      return bytes.subarray(0, at);
+    case 1:
+      return put(0x80);
+    case 2:
+      return put(0xed, 0xa0, 0x80);
+    case 3:
+      return put(choose.below(256), choose.below(256));
+    case 4:
+      return Buffer.concat([bytes, bytes]);
+    case 5:
+      return Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), bytes]);
+    case 6:
+      return put(
+        ...Buffer.from(
+          choose.of(['[', '{', '"', ',', '\\', ':', '\u{2028}', '\r', '\0']).repeat(1 + choose.below(300)),
+        ),
+      );
+    case 7:
+      return Buffer.from(text, 'utf16le');
     default: {
       if (bytes.length > 0) bytes[Math.min(at, bytes.length - 1)] = choose.below(256);
       return bytes;

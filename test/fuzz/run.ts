@@ -42,7 +42,9 @@ export function goesOn(failures: Failures): (iteration: number) => boolean {
     const now = Date.now();
     if (now >= saysAt) {
       saysAt = now + progressMs;
-      process.stdout.write(`fuzz: ${((now - failures.startedAt) / 60_000).toFixed(0)} min, ${iteration} ${count === undefined ? 'so far' : `of ${perShape}`}, ${failures.list.length} failures\n`);
+      process.stdout.write(
+        `fuzz: ${((now - failures.startedAt) / 60_000).toFixed(0)} min, ${iteration} ${count === undefined ? 'so far' : `of ${perShape}`}, ${failures.list.length} failures\n`,
+      );
     }
     return iteration < perShape && now < endsAt && failures.list.length < maxShown;
   };
@@ -76,7 +78,10 @@ export class Failures {
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `${this.#run}-${seed}-${carrier}-${iteration}.txt`);
     writeFileSync(file, `${problem}\n\n${input}\n`);
-    if (this.list.length < maxShown) this.list.push(`seed ${seed}, ${carrier}, iteration ${iteration}: ${problem}\n${input.slice(0, 600)}\n(whole: ${file})`);
+    if (this.list.length < maxShown)
+      this.list.push(
+        `seed ${seed}, ${carrier}, iteration ${iteration}: ${problem}\n${input.slice(0, 600)}\n(whole: ${file})`,
+      );
   }
 }
 
@@ -116,7 +121,16 @@ export class Innocent implements AsyncDisposable {
       this.calls += 1;
       const tag = `innocent ${this.calls}`;
       try {
-        const answer = client.post({ jsonrpc: '2.0', id: this.calls, method: 'tools/call', params: { name: 'innocent__echo', arguments: { tag } } }, {}, AbortSignal.timeout(hangMs));
+        const answer = client.post(
+          {
+            jsonrpc: '2.0',
+            id: this.calls,
+            method: 'tools/call',
+            params: { name: 'innocent__echo', arguments: { tag } },
+          },
+          {},
+          AbortSignal.timeout(hangMs),
+        );
         this.#call = { startedAt: performance.now(), ended: answer.catch(() => undefined) };
         const { status, body } = await answer;
         if (status !== 200 || !body.includes(tag)) this.wrong.push(`${tag}: ${status} ${body.slice(0, 300)}`);
@@ -133,7 +147,8 @@ export class Innocent implements AsyncDisposable {
    * run stops here and reports it.
    */
   async served(): Promise<void> {
-    while (!this.#isOver && this.#call !== undefined && performance.now() - this.#call.startedAt > momentMs) await this.#call.ended;
+    while (!this.#isOver && this.#call !== undefined && performance.now() - this.#call.startedAt > momentMs)
+      await this.#call.ended;
   }
 
   async stop(): Promise<void> {
@@ -159,19 +174,49 @@ export function memoryOf(gateway: GatewayUnderTest): Promise<readonly number[]> 
 export async function expectSound(gateway: GatewayUnderTest, before: readonly number[]): Promise<void> {
   for (const [index, running] of gateway.processes.entries()) {
     expect([running.child.exitCode, running.child.signalCode], running.output().slice(-2_000)).toEqual([null, null]);
-    const bugs = running.output().split('\n').filter((line) => /unhandled|uncaught|"level":60|heap out of memory/i.test(line));
+    const bugs = running
+      .output()
+      .split('\n')
+      .filter((line) => /unhandled|uncaught|"level":60|heap out of memory/i.test(line));
     expect(bugs).toEqual([]);
     const metrics = await (await fetch(`http://${await gateway.admin(running)}/metrics`)).text();
-    const faults = metrics.split('\n').filter((line) => line.startsWith('omnibus_faults_total{') && !line.endsWith(' 0'));
-    expect(faults, running.output().split('\n').filter((line) => line.includes('"incident"') || line.includes('"level":50') || line.includes('"stack"')).slice(-10).join('\n').slice(0, 10_000)).toEqual([]);
-    await expect.poll(() => collectedMemoryOf(running), { timeout: settledMs, interval: 1_000 }).toBeLessThan((before[index] as number) + grownBytes);
+    const faults = metrics
+      .split('\n')
+      .filter((line) => line.startsWith('omnibus_faults_total{') && !line.endsWith(' 0'));
+    expect(
+      faults,
+      running
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"incident"') || line.includes('"level":50') || line.includes('"stack"'))
+        .slice(-10)
+        .join('\n')
+        .slice(0, 10_000),
+    ).toEqual([]);
+    await expect
+      .poll(() => collectedMemoryOf(running), { timeout: settledMs, interval: 1_000 })
+      .toBeLessThan((before[index] as number) + grownBytes);
   }
 }
 
-export function say(run: string, shape: Shape, counts: Readonly<Record<string, number>>, innocent: Innocent, failures: Failures): void {
+export function say(
+  run: string,
+  shape: Shape,
+  counts: Readonly<Record<string, number>>,
+  innocent: Innocent,
+  failures: Failures,
+): void {
   const took = (Date.now() - failures.startedAt) / 1_000;
-  const figures = Object.entries(counts).map(([what, count]) => `${count} ${what}`).join(', ');
-  process.stdout.write(`\nfuzz ${run}, ${shape}, seed ${seed}, ${took.toFixed(1)} s: ${figures}; ${innocent.calls} calls of an innocent client, ${innocent.wrong.length} wrong; ${failures.list.length} failures\n`
-    + `answers: ${[...answered].toSorted(([, a], [, b]) => b - a).slice(0, 40).map(([kind, count]) => `${kind} ${count}`).join(', ')}\n`);
+  const figures = Object.entries(counts)
+    .map(([what, count]) => `${count} ${what}`)
+    .join(', ');
+  process.stdout.write(
+    `\nfuzz ${run}, ${shape}, seed ${seed}, ${took.toFixed(1)} s: ${figures}; ${innocent.calls} calls of an innocent client, ${innocent.wrong.length} wrong; ${failures.list.length} failures\n` +
+      `answers: ${[...answered]
+        .toSorted(([, a], [, b]) => b - a)
+        .slice(0, 40)
+        .map(([kind, count]) => `${kind} ${count}`)
+        .join(', ')}\n`,
+  );
   answered.clear();
 }

@@ -28,11 +28,13 @@ const maxReadings = 10;
 function judge({ last, broken, messages }: Reply, marker: string): Ending {
   for (const { params, method } of messages) {
     const about = method === 'notifications/progress' ? markerIn(JSON.stringify(params)) : undefined;
-    if (about !== undefined && about !== marker) throw new Error(`progress of ${about} came on the stream of ${marker}`);
+    if (about !== undefined && about !== marker)
+      throw new Error(`progress of ${about} came on the stream of ${marker}`);
   }
   if (last === undefined) return `broken: ${broken}`;
   if (last.error !== undefined) return refusalOf(last);
-  if (!JSON.stringify(last.result).includes(marker)) throw new Error(`the answer to ${marker} is ${JSON.stringify(last)}`);
+  if (!JSON.stringify(last.result).includes(marker))
+    throw new Error(`the answer to ${marker} is ${JSON.stringify(last)}`);
   return 'done';
 }
 
@@ -41,9 +43,28 @@ function refusalOf({ error }: Message): Ending {
   return `refused: ${typeof reason === 'string' ? reason : (error?.message ?? 'no result')}`;
 }
 
-function call(caller: Caller, server: ServerUnderTest, tool: string, args: JsonObject, more: JsonObject = {}): Promise<Reply> {
+function call(
+  caller: Caller,
+  server: ServerUnderTest,
+  tool: string,
+  args: JsonObject,
+  more: JsonObject = {},
+): Promise<Reply> {
   const id = caller.newId();
-  return caller.request('tools/call', { name: `${server.name}__${tool}`, arguments: args, ...more, _meta: { progressToken: `of ${JSON.stringify(id)}`, 'test/marker': String(args['marker']), ...(more['_meta'] as JsonObject | undefined) } }, id);
+  return caller.request(
+    'tools/call',
+    {
+      name: `${server.name}__${tool}`,
+      arguments: args,
+      ...more,
+      _meta: {
+        progressToken: `of ${JSON.stringify(id)}`,
+        'test/marker': String(args['marker']),
+        ...(more['_meta'] as JsonObject | undefined),
+      },
+    },
+    id,
+  );
 }
 
 async function judged(caller: Caller, server: ServerUnderTest, tool: string, args: JsonObject = {}): Promise<Ending> {
@@ -80,7 +101,13 @@ export const plain = {
   async complete(caller, server) {
     if (server.revision === '2024-11-05') return 'done';
     const marker = caller.newMarker();
-    return judge(await caller.request('completion/complete', { ref: { type: 'ref/prompt', name: `${server.name}__tell` }, argument: { name: 'marker', value: marker } }), marker);
+    return judge(
+      await caller.request('completion/complete', {
+        ref: { type: 'ref/prompt', name: `${server.name}__tell` },
+        argument: { name: 'marker', value: marker },
+      }),
+      marker,
+    );
   },
 
   async lists(caller) {
@@ -102,7 +129,11 @@ export const plain = {
 
   async cancel(caller, server) {
     const id = caller.newId();
-    const waiting = caller.request('tools/call', { name: `${server.name}__wait`, arguments: { marker: caller.newMarker() } }, id);
+    const waiting = caller.request(
+      'tools/call',
+      { name: `${server.name}__wait`, arguments: { marker: caller.newMarker() } },
+      id,
+    );
     await judged(caller, server, 'echo');
     await caller.cancel(id);
     await waiting;
@@ -112,7 +143,8 @@ export const plain = {
   async subscribe(caller, server) {
     const marker = caller.newMarker();
     const uri = noteOf(server, marker);
-    const isNotice = ({ method, params }: { readonly method?: string; readonly params?: JsonObject }): boolean => method === 'notifications/resources/updated' && params?.['uri'] === uri;
+    const isNotice = ({ method, params }: { readonly method?: string; readonly params?: JsonObject }): boolean =>
+      method === 'notifications/resources/updated' && params?.['uri'] === uri;
     if (!caller.isModern) {
       const { last, broken } = await caller.request('resources/subscribe', { uri });
       if (last?.result === undefined) return last === undefined ? `broken: ${broken}` : refusalOf(last);
@@ -154,7 +186,10 @@ export const asking = {
       const { last } = await caller.request('tasks/list', cursor === undefined ? {} : { cursor });
       cursor = last?.result?.['nextCursor'];
     }
-    const result = await caller.request('tasks/result', { taskId, _meta: { [relatedTask]: { taskId }, ...(caller.kind.isAskable ? { 'test/asks': true } : {}) } });
+    const result = await caller.request('tasks/result', {
+      taskId,
+      _meta: { [relatedTask]: { taskId }, ...(caller.kind.isAskable ? { 'test/asks': true } : {}) },
+    });
     return judge(result, marker);
   },
 
@@ -165,9 +200,17 @@ export const asking = {
     const taskId = created.last?.result?.['taskId'];
     if (typeof taskId !== 'string') return judge(created, marker);
     const asked = await caller.request('tasks/get', { taskId });
-    const requests = Object.entries((asked.last?.result?.['inputRequests'] ?? {}) as Record<string, { readonly method: string; readonly params: JsonObject }>);
+    const requests = Object.entries(
+      (asked.last?.result?.['inputRequests'] ?? {}) as Record<
+        string,
+        { readonly method: string; readonly params: JsonObject }
+      >,
+    );
     if (requests.length === 0) return judge(asked, marker);
-    await caller.request('tasks/update', { taskId, inputResponses: Object.fromEntries(requests.map(([key, request]) => [key, caller.answerTo(request)])) });
+    await caller.request('tasks/update', {
+      taskId,
+      inputResponses: Object.fromEntries(requests.map(([key, request]) => [key, caller.answerTo(request)])),
+    });
     return judge(await caller.request('tasks/get', { taskId }), marker);
   },
 } satisfies Record<string, Action>;
@@ -193,14 +236,24 @@ function noteOf({ name }: ServerUnderTest, marker: string): string {
   return `keeper-${name}://note/${marker}`;
 }
 
-function listen(caller: Caller, uri: string): { readonly problem: Promise<string | undefined>; readonly close: () => Promise<void> } {
+function listen(
+  caller: Caller,
+  uri: string,
+): { readonly problem: Promise<string | undefined>; readonly close: () => Promise<void> } {
   const id = caller.newId();
   const isOurs = ({ method, params }: { readonly method?: string; readonly params?: JsonObject }): boolean =>
-    method === 'notifications/subscriptions/acknowledged' && (params?.['_meta'] as JsonObject)['io.modelcontextprotocol/subscriptionId'] === id;
+    method === 'notifications/subscriptions/acknowledged' &&
+    (params?.['_meta'] as JsonObject)['io.modelcontextprotocol/subscriptionId'] === id;
   void caller.once('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }, id);
   const acknowledged = within(caller.pushed.untilSome(isOurs));
   return {
-    problem: acknowledged.then((message) => (message === undefined ? 'not acknowledged' : JSON.stringify(message.params).includes(uri) ? undefined : 'acknowledged without it')),
+    problem: acknowledged.then((message) =>
+      message === undefined
+        ? 'not acknowledged'
+        : JSON.stringify(message.params).includes(uri)
+          ? undefined
+          : 'acknowledged without it',
+    ),
     close: () => caller.cancel(id),
   };
 }

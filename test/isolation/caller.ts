@@ -6,7 +6,15 @@ import { Heard } from '@omnibus/bus/testing';
 import { isObject, type JsonObject, type JsonRpcId } from '@omnibus/protocol';
 import type { Message } from '../support/raw-client.ts';
 import { markerIn, newSecret, secretsIn, type Secret } from './markers.ts';
-import { EventSourceWire, HttpWire, stdioWire, webSocketWire, type Credentials, type Wire, type WireObserver } from './wires.ts';
+import {
+  EventSourceWire,
+  HttpWire,
+  stdioWire,
+  webSocketWire,
+  type Credentials,
+  type Wire,
+  type WireObserver,
+} from './wires.ts';
 
 export interface CallerKind {
   readonly wire: 'http' | 'sse' | 'ws' | 'stdio';
@@ -29,8 +37,13 @@ export interface Reply {
 
 const prefix = 'io.modelcontextprotocol/';
 const limitMs = 30_000;
-const wires: Readonly<Record<CallerKind['wire'], (url: string, observer: WireObserver, credentials: Credentials) => Wire>> = {
-  http: (...made) => new HttpWire(...made), sse: (...made) => new EventSourceWire(...made), ws: webSocketWire, stdio: stdioWire,
+const wires: Readonly<
+  Record<CallerKind['wire'], (url: string, observer: WireObserver, credentials: Credentials) => Wire>
+> = {
+  http: (...made) => new HttpWire(...made),
+  sse: (...made) => new EventSourceWire(...made),
+  ws: webSocketWire,
+  stdio: stdioWire,
 };
 
 interface Waiting {
@@ -57,11 +70,15 @@ export class Caller {
 
   private constructor(kind: CallerKind, url: string, credentials: Credentials) {
     this.kind = kind;
-    this.#wire = wires[kind.wire](url, {
-      bytes: (text) => this.#judge(text),
-      message: (message, request) => this.#hear(message, request),
-      broken: (id, why) => this.#break(id, why),
-    }, credentials);
+    this.#wire = wires[kind.wire](
+      url,
+      {
+        bytes: (text) => this.#judge(text),
+        message: (message, request) => this.#hear(message, request),
+        broken: (id, why) => this.#break(id, why),
+      },
+      credentials,
+    );
   }
 
   /** Opens a connection, with the handshake of its revision. */
@@ -69,7 +86,11 @@ export class Caller {
     const caller = new Caller(kind, url, credentials);
     const { last, broken } = caller.isModern
       ? await caller.request('server/discover')
-      : await caller.request('initialize', { protocolVersion: kind.revision, capabilities: caller.capabilities, clientInfo: { name: `client ${caller.secret}`, version: '1' } });
+      : await caller.request('initialize', {
+          protocolVersion: kind.revision,
+          capabilities: caller.capabilities,
+          clientInfo: { name: `client ${caller.secret}`, version: '1' },
+        });
     if (last?.result === undefined) throw new Error(`${caller.name} could not open: ${broken ?? JSON.stringify(last)}`);
     if (caller.isModern) return caller;
     await caller.#wire.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
@@ -93,7 +114,9 @@ export class Caller {
    */
   foreign(everybody: ReadonlyMap<Secret, Caller> = new Map()): string[] {
     const { subject } = this.kind;
-    const heard = [...this.#foreign].filter(([secret]) => subject === undefined || everybody.get(secret)?.kind.subject !== subject);
+    const heard = [...this.#foreign].filter(
+      ([secret]) => subject === undefined || everybody.get(secret)?.kind.subject !== subject,
+    );
     this.#foreign.clear();
     return heard.map(([, around]) => around);
   }
@@ -101,7 +124,17 @@ export class Caller {
   get capabilities(): JsonObject {
     if (!this.kind.isAskable) return {};
     const { revision, capabilities } = this.kind;
-    return capabilities ?? { roots: {}, sampling: {}, ...(revision >= '2025-11-25' ? { elicitation: { form: {}, url: {} } } : revision >= '2025-06-18' ? { elicitation: {} } : {}) };
+    return (
+      capabilities ?? {
+        roots: {},
+        sampling: {},
+        ...(revision >= '2025-11-25'
+          ? { elicitation: { form: {}, url: {} } }
+          : revision >= '2025-06-18'
+            ? { elicitation: {} }
+            : {}),
+      }
+    );
   }
 
   newMarker(): string {
@@ -119,8 +152,17 @@ export class Caller {
     let reply = await this.once(method, params, id);
     while (reply.last?.result?.['resultType'] === 'input_required') {
       const { inputRequests, requestState } = reply.last.result;
-      const inputResponses = Object.fromEntries(Object.entries((inputRequests ?? {}) as Record<string, Message>).map(([key, request]) => [key, this.answerTo(request)]));
-      reply = await this.once(method, { ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) }, this.newId());
+      const inputResponses = Object.fromEntries(
+        Object.entries((inputRequests ?? {}) as Record<string, Message>).map(([key, request]) => [
+          key,
+          this.answerTo(request),
+        ]),
+      );
+      reply = await this.once(
+        method,
+        { ...params, inputResponses, ...(requestState === undefined ? {} : { requestState }) },
+        this.newId(),
+      );
     }
     return reply;
   }
@@ -128,8 +170,22 @@ export class Caller {
   /** One request in the form of its revision. */
   once(method: string, params: JsonObject, id: JsonRpcId): Promise<Reply> {
     const name = params['name'] ?? params['uri'] ?? params['taskId'];
-    const meta = { ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.kind.revision, [`${prefix}clientCapabilities`]: { ...this.capabilities, ...(this.kind.isAskable ? { extensions: { [`${prefix}tasks`]: {} } } : {}) }, [`${prefix}logLevel`]: 'debug' };
-    const headers: Record<string, string> = this.isModern ? { 'mcp-protocol-version': this.kind.revision, 'mcp-method': method, ...(typeof name === 'string' ? { 'mcp-name': name } : {}) } : {};
+    const meta = {
+      ...(params['_meta'] as JsonObject | undefined),
+      [`${prefix}protocolVersion`]: this.kind.revision,
+      [`${prefix}clientCapabilities`]: {
+        ...this.capabilities,
+        ...(this.kind.isAskable ? { extensions: { [`${prefix}tasks`]: {} } } : {}),
+      },
+      [`${prefix}logLevel`]: 'debug',
+    };
+    const headers: Record<string, string> = this.isModern
+      ? {
+          'mcp-protocol-version': this.kind.revision,
+          'mcp-method': method,
+          ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+        }
+      : {};
     return new Promise((resolve) => {
       const limit = setTimeout(() => this.#break(id, 'no answer'), limitMs);
       this.#waiting.set(id, {
@@ -139,14 +195,19 @@ export class Caller {
           resolve(reply);
         },
       });
-      this.#wire.send({ jsonrpc: '2.0', id, method, params: this.isModern ? { ...params, _meta: meta } : params }, headers).catch((error: unknown) => this.#break(id, String(error)));
+      this.#wire
+        .send({ jsonrpc: '2.0', id, method, params: this.isModern ? { ...params, _meta: meta } : params }, headers)
+        .catch((error: unknown) => this.#break(id, String(error)));
     });
   }
 
   /** Cancels a request in the way of its revision and transport. */
   async cancel(id: JsonRpcId): Promise<void> {
     if (this.isModern && this.kind.wire === 'http') this.#wire.abandon(id);
-    else await this.#wire.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'enough' } }).catch(() => undefined);
+    else
+      await this.#wire
+        .send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason: 'enough' } })
+        .catch(() => undefined);
     this.#waiting.get(id)?.resolve({ messages: [], last: undefined, broken: 'cancelled' });
     this.#waiting.delete(id);
   }
@@ -160,7 +221,8 @@ export class Caller {
     this.asked += 1;
     const marker = markerIn(JSON.stringify(params ?? {})) ?? `${this.secret}-0`;
     if (method === 'roots/list') return { roots: [{ uri: `file:///${this.secret}` }] };
-    if (method === 'sampling/createMessage') return { role: 'assistant', content: { type: 'text', text: marker }, model: 'none' };
+    if (method === 'sampling/createMessage')
+      return { role: 'assistant', content: { type: 'text', text: marker }, model: 'none' };
     return params?.['mode'] === 'url' ? { action: 'accept' } : { action: 'accept', content: { answer: marker } };
   }
 
@@ -184,13 +246,17 @@ export class Caller {
       return;
     }
     if (message.id !== undefined) {
-      const answer = this.kind.isAskable ? { result: this.answerTo(message) } : { error: { code: -32_601, message: 'not here' } };
+      const answer = this.kind.isAskable
+        ? { result: this.answerTo(message) }
+        : { error: { code: -32_601, message: 'not here' } };
       this.#wire.send({ jsonrpc: '2.0', id: message.id, ...answer }).catch(() => undefined);
       return;
     }
     const token = message.params?.['progressToken'];
     const isProgress = message.method === 'notifications/progress';
-    const owner = request ?? (isProgress ? [...this.#waiting.keys()].find((id) => `of ${JSON.stringify(id)}` === token) : undefined);
+    const owner =
+      request ??
+      (isProgress ? [...this.#waiting.keys()].find((id) => `of ${JSON.stringify(id)}` === token) : undefined);
     if (owner !== undefined) this.#waiting.get(owner)?.messages.push(message);
     if (!isProgress) this.pushed.add(message);
   }

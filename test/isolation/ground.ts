@@ -43,7 +43,13 @@ export class Ground {
   readonly #said = new Set<string>();
   #reloads = 0;
 
-  private constructor(folder: string, hosts: readonly KeeperHost[], entries: ReadonlyMap<string, object>, more: object, hasSignIns: boolean) {
+  private constructor(
+    folder: string,
+    hosts: readonly KeeperHost[],
+    entries: ReadonlyMap<string, object>,
+    more: object,
+    hasSignIns: boolean,
+  ) {
     this.#more = more;
     this.#hasSignIns = hasSignIns;
     this.#folder = folder;
@@ -67,14 +73,27 @@ export class Ground {
       const isGuarded = hasSignIns && guarded.some((each) => each === name);
       const host = await KeeperHost.start(name, revision, note, isGuarded ? new Guard() : undefined);
       hosts.push(host);
-      entries.set(name, { url: host.url(transport), isolation, ...(isGuarded ? { credentials: { kind: 'oauth' } } : {}), ...(transport === 'sse' ? { type: 'sse' } : {}) });
+      entries.set(name, {
+        url: host.url(transport),
+        isolation,
+        ...(isGuarded ? { credentials: { kind: 'oauth' } } : {}),
+        ...(transport === 'sse' ? { type: 'sse' } : {}),
+      });
     }
     return new Ground(folder, hosts, entries, more, hasSignIns);
   }
 
   /** The gateway's configuration; because of `pageSize`, every list has several pages. */
   get config(): object {
-    return { ...this.#more, ...(this.#hasSignIns ? { vault: { file: join(this.#folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } } : {}), pageSize: 25, timeouts: { drain: '3s' }, mcpServers: Object.fromEntries(this.#entries) };
+    return {
+      ...this.#more,
+      ...(this.#hasSignIns
+        ? { vault: { file: join(this.#folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } }
+        : {}),
+      pageSize: 25,
+      timeouts: { drain: '3s' },
+      mcpServers: Object.fromEntries(this.#entries),
+    };
   }
 
   /** The same configuration with one server changed, another one each time. */
@@ -82,7 +101,13 @@ export class Ground {
     const name = servers[this.#reloads % servers.length]?.name as string;
     this.#reloads += 1;
     this.#entries.get(name);
-    return { ...this.config, mcpServers: { ...Object.fromEntries(this.#entries), [name]: { ...this.#entries.get(name), timeout: `${60 + this.#reloads}s` } } };
+    return {
+      ...this.config,
+      mcpServers: {
+        ...Object.fromEntries(this.#entries),
+        [name]: { ...this.#entries.get(name), timeout: `${60 + this.#reloads}s` },
+      },
+    };
   }
 
   /**
@@ -90,26 +115,41 @@ export class Ground {
    * own.
    */
   async problems(callers: ReadonlyMap<Secret, Caller>): Promise<string[]> {
-    const notes = (await readFile(join(this.#folder, 'notes'), 'utf8')).split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Note);
+    const notes = (await readFile(join(this.#folder, 'notes'), 'utf8'))
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Note);
     const problems = notes.filter(({ kind }) => kind === 'wrong answer').map((each) => JSON.stringify(each));
-    for (const each of notes) if (each.kind === 'account' && callers.get(each.secret)?.kind.subject !== each.user) problems.push(`${each.connection}: ${callers.get(each.secret)?.name ?? each.secret} with a token of ${each.user}`);
+    for (const each of notes)
+      if (each.kind === 'account' && callers.get(each.secret)?.kind.subject !== each.user)
+        problems.push(
+          `${each.connection}: ${callers.get(each.secret)?.name ?? each.secret} with a token of ${each.user}`,
+        );
     for (const [connection, seen] of Map.groupBy(notes, (each) => each.connection)) {
       const server = servers.find(({ name }) => name === connection.split('/')[0]) as ServerUnderTest;
       const secrets = seen.flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
       if (server.isolation === 'shared' || new Set(secrets).size < 2) continue;
       const subjects = new Set(secrets.map((secret) => callers.get(secret)?.kind.subject));
       const isStateless = server.revision === '2026-07-28' && server.transport === 'http';
-      if (subjects.size > 1 && !isStateless) problems.push(`${connection}: it keeps things, and several callers use it: ${[...subjects].join(', ')}`);
+      if (subjects.size > 1 && !isStateless)
+        problems.push(`${connection}: it keeps things, and several callers use it: ${[...subjects].join(', ')}`);
       const isOneCallers = subjects.size === 1 && !subjects.has(undefined);
       if (server.revision === '2026-07-28' || (server.isolation === 'principal' && isOneCallers)) continue;
       const opened = seen.find((each) => each.kind === 'open');
       const hasSession = secrets.some((secret) => callers.get(secret)?.isModern === false);
       const mayAsk = opened !== undefined && Object.keys(opened.capabilities).length > 0;
-      const who = secrets.slice(0, 2).map((secret) => callers.get(secret)?.name ?? secret).join('; ');
-      const since = seen.slice(seen.findIndex(({ kind }) => kind === 'roots')).flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
-      if (seen.some(({ kind }) => kind === 'roots') && new Set(since).size > 1) problems.push(`${connection}: roots were read over it, and others used it afterwards: ${who}`);
+      const who = secrets
+        .slice(0, 2)
+        .map((secret) => callers.get(secret)?.name ?? secret)
+        .join('; ');
+      const since = seen
+        .slice(seen.findIndex(({ kind }) => kind === 'roots'))
+        .flatMap((each) => (each.kind === 'secret' ? [each.secret] : []));
+      if (seen.some(({ kind }) => kind === 'roots') && new Set(since).size > 1)
+        problems.push(`${connection}: roots were read over it, and others used it afterwards: ${who}`);
       if (hasSession && mayAsk) problems.push(`${connection}: one that may ask is several clients': ${who}`);
-      if (hasSession && server.isolation === 'session') problems.push(`${connection}: "isolation: session", and several clients': ${who}`);
+      if (hasSession && server.isolation === 'session')
+        problems.push(`${connection}: "isolation: session", and several clients': ${who}`);
     }
     return problems.filter((problem) => !this.#said.has(problem) && this.#said.add(problem));
   }

@@ -55,9 +55,20 @@ const subjects = ['ann', 'bob', 'cyd'];
 const actions = { ...plain, ...asking };
 type ActionName = keyof typeof actions;
 /** Some actions are chosen more often, since messages beside a call are most likely to be lost. */
-const actionNames = [...Object.keys(actions), 'talk', 'talk', 'talk, beside', 'talk, beside', 'subscribe'] as ActionName[];
+const actionNames = [
+  ...Object.keys(actions),
+  'talk',
+  'talk',
+  'talk, beside',
+  'talk, beside',
+  'subscribe',
+] as ActionName[];
 
-const step = fc.record({ client: fc.nat(kinds.length - 1), server: fc.nat(servers.length - 1), action: fc.constantFrom(...actionNames) });
+const step = fc.record({
+  client: fc.nat(kinds.length - 1),
+  server: fc.nat(servers.length - 1),
+  action: fc.constantFrom(...actionNames),
+});
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minLength: 1, maxLength, size: 'max' });
@@ -68,14 +79,37 @@ const steps = (maxLength: number): fc.Arbitrary<Step[]> => fc.array(step, { minL
  * another request before. The refusal then has to give this reason. A shared connection has no roots, and one that is shared by the sessions of a known
  * caller has no roots of one session.
  */
-function mayBeRefused({ kind }: Caller, { isolation, transport }: ServerUnderTest, action: ActionName, refusal: string): boolean {
+function mayBeRefused(
+  { kind }: Caller,
+  { isolation, transport }: ServerUnderTest,
+  action: ActionName,
+  refusal: string,
+): boolean {
   if (!(action in asking)) return false;
-  const isOneOfSeveral = kind.wire === 'http' && kind.revision === '2026-07-28' && transport !== 'http' && /nothing tells|input\.unattributed/.test(refusal);
+  const isOneOfSeveral =
+    kind.wire === 'http' &&
+    kind.revision === '2026-07-28' &&
+    transport !== 'http' &&
+    /nothing tells|input\.unattributed/.test(refusal);
   const isCallers = kind.subject !== undefined && isolation === 'principal' && transport !== 'http';
-  return !kind.isAskable || isOneOfSeveral || action.endsWith('beside') || isCallers || (isolation === 'shared' && (transport !== 'http' || action === 'roots'));
+  return (
+    !kind.isAskable ||
+    isOneOfSeveral ||
+    action.endsWith('beside') ||
+    isCallers ||
+    (isolation === 'shared' && (transport !== 'http' || action === 'roots'))
+  );
 }
 
-describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shape, callers: 'known' }] as const))('clients with secrets, $shape, $callers', ({ shape, callers }) => {
+describe.each(
+  shapes.flatMap(
+    (shape) =>
+      [
+        { shape, callers: 'anonymous' },
+        { shape, callers: 'known' },
+      ] as const,
+  ),
+)('clients with secrets, $shape, $callers', ({ shape, callers }) => {
   const everybody = new Map<Secret, Caller>();
   const present: Caller[] = [];
   const endings = new Map<string, number>();
@@ -90,7 +124,10 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   beforeAll(async () => {
     keys = await Keys.make(...subjects);
     front = await Balancer.start();
-    ground = await Ground.start(callers === 'known' ? { auth: keys.auth, publicUrl: front.url } : {}, callers === 'known');
+    ground = await Ground.start(
+      callers === 'known' ? { auth: keys.auth, publicUrl: front.url } : {},
+      callers === 'known',
+    );
     site = await Site.start(shape, ground.config);
     front.edges = [site.url];
     if (callers === 'known') for (const subject of subjects) await signIn(subject);
@@ -103,7 +140,12 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     await ground[Symbol.asyncDispose]();
     await keys[Symbol.asyncDispose]();
     await front[Symbol.asyncDispose]();
-    process.stdout.write(`\nisolation, ${shape}, ${callers}, seed ${seed}: ${everybody.size} clients, ${[...endings].toSorted(([one], [two]) => one.localeCompare(two)).map(([what, count]) => `${what} ${count}`).join(', ')}\n`);
+    process.stdout.write(
+      `\nisolation, ${shape}, ${callers}, seed ${seed}: ${everybody.size} clients, ${[...endings]
+        .toSorted(([one], [two]) => one.localeCompare(two))
+        .map(([what, count]) => `${what} ${count}`)
+        .join(', ')}\n`,
+    );
     if (first !== undefined) process.stdout.write(`${JSON.stringify(first, undefined, 2)}\n`);
   });
 
@@ -115,7 +157,8 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   async function signIn(subject: string): Promise<void> {
     using client = await RawClient.open(site.url, '2025-11-25', credentialsOf(subject));
     for (const server of guarded) {
-      const said = async (args: object): Promise<string> => JSON.stringify((await client.callTool(`${server}__connect`, { ...args })).last.result);
+      const said = async (args: object): Promise<string> =>
+        JSON.stringify((await client.callTool(`${server}__connect`, { ...args })).last.result);
       const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await said({}))?.[0] ?? '';
       const code = /Your code: ([A-Z0-9-]{9})/.exec((await signInAt(address, Guard.signsInAs(subject))).text)?.[1];
       expect(await said({ code })).toContain('You are signed in');
@@ -125,25 +168,35 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
   /** Replaces all clients by new ones with new secrets, except programs, which take long to start. */
   async function newcomers(): Promise<void> {
     rounds += 1;
-    await Promise.all(kinds.map(async (kind, index) => {
-      const old = present[index];
-      if (old !== undefined && kind.wire === 'stdio' && !old.isBroken) return;
-      await old?.close();
-      const subject = callers === 'known' ? subjects[(index + rounds) % subjects.length] : undefined;
-      const caller = await Caller.open({ ...kind, ...(subject === undefined ? {} : { subject }) }, site.url, credentialsOf(subject));
-      everybody.set(caller.secret, caller);
-      present[index] = caller;
-    }));
+    await Promise.all(
+      kinds.map(async (kind, index) => {
+        const old = present[index];
+        if (old !== undefined && kind.wire === 'stdio' && !old.isBroken) return;
+        await old?.close();
+        const subject = callers === 'known' ? subjects[(index + rounds) % subjects.length] : undefined;
+        const caller = await Caller.open(
+          { ...kind, ...(subject === undefined ? {} : { subject }) },
+          site.url,
+          credentialsOf(subject),
+        );
+        everybody.set(caller.secret, caller);
+        present[index] = caller;
+      }),
+    );
   }
 
   /** @returns the problem of the way in which it ended. */
-  async function perform({ client, server: index, action }: Step, disturbance: Disturbance | undefined): Promise<string | undefined> {
+  async function perform(
+    { client, server: index, action }: Step,
+    disturbance: Disturbance | undefined,
+  ): Promise<string | undefined> {
     const caller = present[client] as Caller;
     const server = servers[index] as ServerUnderTest;
     const ending = await actions[action](caller, server).catch((error: unknown) => `wrong: ${String(error)}` as const);
     const word = ending.replace(/mk-[0-9a-f-]+/g, '').slice(0, 60);
     endings.set(word, (endings.get(word) ?? 0) + 1);
-    if (ending === 'done' || (ending.startsWith('refused') && mayBeRefused(caller, server, action, ending))) return undefined;
+    if (ending === 'done' || (ending.startsWith('refused') && mayBeRefused(caller, server, action, ending)))
+      return undefined;
     // A client whose call was reported as interrupted, or whose connection ended with the process, was informed correctly.
     if (disturbance !== undefined && !/^wrong|no answer|session\./.test(ending)) return undefined;
     return `${action} of ${caller.name} at ${server.name}: ${ending}`;
@@ -151,14 +204,20 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
 
   /** Checks that every client that is still connected can continue. */
   async function recover(): Promise<(string | undefined)[]> {
-    return Promise.all(present.filter((caller) => !caller.isBroken).map(async (caller) => {
-      let ending = '';
-      for (let attempt = 0; attempt < maxAttempts && !caller.isBroken; attempt += 1) {
-        ending = await plain.echo(caller, servers[attempt % servers.length] as ServerUnderTest).catch((error: unknown) => String(error));
-        if (ending === 'done') return undefined;
-      }
-      return caller.isBroken ? undefined : `${caller.name} does not recover: ${ending}`;
-    }));
+    return Promise.all(
+      present
+        .filter((caller) => !caller.isBroken)
+        .map(async (caller) => {
+          let ending = '';
+          for (let attempt = 0; attempt < maxAttempts && !caller.isBroken; attempt += 1) {
+            ending = await plain
+              .echo(caller, servers[attempt % servers.length] as ServerUnderTest)
+              .catch((error: unknown) => String(error));
+            if (ending === 'done') return undefined;
+          }
+          return caller.isBroken ? undefined : `${caller.name} does not recover: ${ending}`;
+        }),
+    );
   }
 
   async function check(schedule: readonly Step[], disturbance: Disturbance | undefined, at: number): Promise<void> {
@@ -168,23 +227,51 @@ describe.each(shapes.flatMap((shape) => [{ shape, callers: 'anonymous' }, { shap
     const late = schedule.slice(at).map((each) => perform(each, disturbance));
     const ended = await Promise.all([...early, ...late]);
     await over;
-    if (disturbance !== undefined) ended.push(...await recover());
+    if (disturbance !== undefined) ended.push(...(await recover()));
     const failed = ended.filter((failure) => failure !== undefined).slice(0, shownProblems);
-    const crossed = [...present.flatMap((caller) => caller.foreign(everybody)), ...await ground.problems(everybody)].slice(0, shownProblems);
+    const crossed = [
+      ...present.flatMap((caller) => caller.foreign(everybody)),
+      ...(await ground.problems(everybody)),
+    ].slice(0, shownProblems);
     if (crossed.length + failed.length > 0) first ??= { disturbance, crossed, failed };
     expect({ crossed, failed }).toEqual({ crossed: [], failed: [] });
   }
 
-  it('no byte of one reaches another, and what everybody may do succeeds for everybody', { timeout: shrinkMs + 60_000 }, async () => {
-    await fc.assert(fc.asyncProperty(steps(160), (schedule) => check(schedule, undefined, schedule.length)), { seed, numRuns: runs, interruptAfterTimeLimit: shrinkMs });
-  });
+  it(
+    'no byte of one reaches another, and what everybody may do succeeds for everybody',
+    { timeout: shrinkMs + 60_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(steps(160), (schedule) => check(schedule, undefined, schedule.length)),
+        { seed, numRuns: runs, interruptAfterTimeLimit: shrinkMs },
+      );
+    },
+  );
 
-  it('nor while processes are ended under them and the configuration changes', { timeout: shrinkMs + 60_000 }, async () => {
-    // Every run has a takeover and a reload, even if none is drawn.
-    const certain = (['SIGKILL session', 'reload'] as const).filter((each) => (disturbances[shape] as readonly Disturbance[]).includes(each));
-    const examples = fc.sample(steps(80), { seed, numRuns: certain.length }).map((schedule, index): [Step[], Disturbance, number] => [schedule, certain[index] as Disturbance, schedule.length / 2]);
-    await fc.assert(fc.asyncProperty(steps(80), fc.constantFrom<Disturbance[]>(...disturbances[shape]), fc.nat(80), check), {
-      seed, examples, numRuns: Math.ceil(runs / 2) + 1, interruptAfterTimeLimit: shrinkMs,
-    });
-  });
+  it(
+    'nor while processes are ended under them and the configuration changes',
+    { timeout: shrinkMs + 60_000 },
+    async () => {
+      // Every run has a takeover and a reload, even if none is drawn.
+      const certain = (['SIGKILL session', 'reload'] as const).filter((each) =>
+        (disturbances[shape] as readonly Disturbance[]).includes(each),
+      );
+      const examples = fc
+        .sample(steps(80), { seed, numRuns: certain.length })
+        .map((schedule, index): [Step[], Disturbance, number] => [
+          schedule,
+          certain[index] as Disturbance,
+          schedule.length / 2,
+        ]);
+      await fc.assert(
+        fc.asyncProperty(steps(80), fc.constantFrom<Disturbance[]>(...disturbances[shape]), fc.nat(80), check),
+        {
+          seed,
+          examples,
+          numRuns: Math.ceil(runs / 2) + 1,
+          interruptAfterTimeLimit: shrinkMs,
+        },
+      );
+    },
+  );
 });

@@ -37,13 +37,21 @@ export class KeeperHost {
     this.#sockets.on('connection', (socket) => {
       const standing = (message: JsonObject): void => socket.send(JSON.stringify(message));
       const keeper = this.#newKeeper(standing);
-      socket.on('message', (data) => void keeper.receive(JSON.parse(String(data as Buffer)) as JsonRpcRequest, standing));
+      socket.on(
+        'message',
+        (data) => void keeper.receive(JSON.parse(String(data as Buffer)) as JsonRpcRequest, standing),
+      );
       socket.on('close', () => keeper.close());
     });
   }
 
   /** @param name of the server in the gateway's configuration, which its observations contain. @param guard left out where everybody may use it. */
-  static async start(name: string, revision: KeeperRevision, note: (note: Note) => void, guard?: Guard): Promise<KeeperHost> {
+  static async start(
+    name: string,
+    revision: KeeperRevision,
+    note: (note: Note) => void,
+    guard?: Guard,
+  ): Promise<KeeperHost> {
     const host = new KeeperHost(name, revision, note, guard);
     host.#server.listen(0, '127.0.0.1');
     await once(host.#server, 'listening');
@@ -52,7 +60,9 @@ export class KeeperHost {
 
   url(transport: 'http' | 'sse' | 'ws'): string {
     const { port } = this.#server.address() as AddressInfo;
-    return transport === 'ws' ? `ws://127.0.0.1:${port}/` : `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`;
+    return transport === 'ws'
+      ? `ws://127.0.0.1:${port}/`
+      : `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -64,7 +74,13 @@ export class KeeperHost {
 
   #newKeeper(standing: (message: JsonObject) => void): Keeper {
     this.#count += 1;
-    return new Keeper({ revision: this.#revision, connection: `${this.#name}/${this.#count}`, store: this.#store, note: this.#note, standing });
+    return new Keeper({
+      revision: this.#revision,
+      connection: `${this.#name}/${this.#count}`,
+      store: this.#store,
+      note: this.#note,
+      standing,
+    });
   }
 
   #connect(): readonly [id: string, connection: Connection] {
@@ -92,7 +108,9 @@ export class KeeperHost {
     const user = await this.#guard?.admit(request, response);
     if (this.#guard !== undefined && user === undefined) return;
     const url = new URL(request.url ?? '/', 'http://keeper');
-    const known = this.#connections.get(String(isEventSource ? url.searchParams.get('c') : request.headers['mcp-session-id']));
+    const known = this.#connections.get(
+      String(isEventSource ? url.searchParams.get('c') : request.headers['mcp-session-id']),
+    );
     if (request.method === 'GET' && isEventSource && url.pathname === '/sse') {
       const [id, connection] = this.#connect();
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -118,7 +136,9 @@ export class KeeperHost {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const message = JSON.parse(Buffer.concat(chunks).toString()) as JsonRpcRequest;
-    if (user !== undefined) for (const secret of secretsIn(JSON.stringify(message))) this.#note({ connection: `${this.#name}/token`, kind: 'account', secret, user });
+    if (user !== undefined)
+      for (const secret of secretsIn(JSON.stringify(message)))
+        this.#note({ connection: `${this.#name}/token`, kind: 'account', secret, user });
     if (isModern) this.#serveModern(message, response);
     else if (isEventSource) this.#serveEventSource(message, known as Connection, response);
     else this.#serve(message, known, response);

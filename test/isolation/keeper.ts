@@ -3,7 +3,13 @@
  * tasks, completions, cursors. One keeper serves one connection of one revision; the transport belongs to its host (`keeper-hosts.ts`,
  * `fixtures/keeper-stdio.ts`). It checks that a question is answered by the client that it concerns.
  */
-import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
+import {
+  isObject,
+  type JsonObject,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type JsonRpcResponse,
+} from '@omnibus/protocol';
 import { secretsIn, type Secret } from './markers.ts';
 
 export type KeeperRevision = '2024-11-05' | '2025-06-18' | '2025-11-25' | '2026-07-28';
@@ -25,7 +31,10 @@ export type Note = { readonly connection: string } & (
 
 /** The state that all connections of one server share, as with real servers. */
 export class KeeperStore {
-  readonly tasks = new Map<string, { task: JsonObject; readonly marker: string; inputRequests?: JsonObject | undefined; result?: JsonObject }>();
+  readonly tasks = new Map<
+    string,
+    { task: JsonObject; readonly marker: string; inputRequests?: JsonObject | undefined; result?: JsonObject }
+  >();
   readonly #shown = new Set<Send>();
 
   /** Subscribes a connection to notifications about resources. */
@@ -60,7 +69,14 @@ interface Tool {
 
 const prefix = 'io.modelcontextprotocol/';
 const tools: Readonly<Record<string, Tool>> = {
-  echo: {}, talk: {}, fail: {}, ask: {}, touch: {}, count: {}, wait: {}, later: {},
+  echo: {},
+  talk: {},
+  fail: {},
+  ask: {},
+  touch: {},
+  count: {},
+  wait: {},
+  later: {},
   task: { since: '2025-11-25', until: '2025-11-25', more: { execution: { taskSupport: 'optional' } } },
   job: { since: '2026-07-28' },
 };
@@ -90,9 +106,10 @@ class Wanted extends Error {
 const laterMs = 50;
 
 /** A moment in which other calls can be processed. */
-const moment = (): Promise<void> => new Promise((go) => {
-  setTimeout(go, Math.random() * 8);
-});
+const moment = (): Promise<void> =>
+  new Promise((go) => {
+    setTimeout(go, Math.random() * 8);
+  });
 
 export class Keeper {
   readonly #options: KeeperOptions;
@@ -123,7 +140,8 @@ export class Keeper {
 
   /** Ends a stream of `subscriptions/listen`, or cancels a request. @param stream that has ended, where each request has its own. */
   drop(id: JsonRpcId, stream?: Send): void {
-    const isMeant = (each: { readonly id: JsonRpcId; readonly own: Send }): boolean => each.id === id && (stream === undefined || each.own === stream);
+    const isMeant = (each: { readonly id: JsonRpcId; readonly own: Send }): boolean =>
+      each.id === id && (stream === undefined || each.own === stream);
     this.#listening = this.#listening.filter((each) => !isMeant(each));
     for (const each of this.#cancels) if (isMeant(each)) each.cancel();
   }
@@ -144,11 +162,41 @@ export class Keeper {
       return;
     }
     try {
-      const result = method === 'subscriptions/listen' ? this.#listen(id, params, own) : await this.#serve(id, method, params, own);
-      if (result !== undefined) own({ jsonrpc: '2.0', id, result: this.isModern ? { resultType: 'complete', ...(/list$|read$|discover$/.test(method) ? { ttlMs: 0, cacheScope: 'public' } : {}), ...result } : result });
+      const result =
+        method === 'subscriptions/listen' ? this.#listen(id, params, own) : await this.#serve(id, method, params, own);
+      if (result !== undefined)
+        own({
+          jsonrpc: '2.0',
+          id,
+          result: this.isModern
+            ? {
+                resultType: 'complete',
+                ...(/list$|read$|discover$/.test(method) ? { ttlMs: 0, cacheScope: 'public' } : {}),
+                ...result,
+              }
+            : result,
+        });
     } catch (error) {
-      if (error instanceof Wanted) own({ jsonrpc: '2.0', id, result: { resultType: 'input_required', inputRequests: { wanted: error.request }, requestState: JSON.stringify(params['arguments'] ?? {}) } });
-      else if (error instanceof Refused) own({ jsonrpc: '2.0', id, error: { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) } });
+      if (error instanceof Wanted)
+        own({
+          jsonrpc: '2.0',
+          id,
+          result: {
+            resultType: 'input_required',
+            inputRequests: { wanted: error.request },
+            requestState: JSON.stringify(params['arguments'] ?? {}),
+          },
+        });
+      else if (error instanceof Refused)
+        own({
+          jsonrpc: '2.0',
+          id,
+          error: {
+            code: error.code,
+            message: error.message,
+            ...(error.data === undefined ? {} : { data: error.data }),
+          },
+        });
       else own({ jsonrpc: '2.0', id, error: { code: -32_603, message: String(error) } });
     } finally {
       this.#cancels = this.#cancels.filter((each) => each.id !== id || each.own !== own);
@@ -158,7 +206,9 @@ export class Keeper {
   #witness(message: object): void {
     const { connection, note } = this.#options;
     // A cursor is made by this server: it may contain the secret of the client that made the last task, and does not show who uses the connection.
-    for (const secret of secretsIn(JSON.stringify(message, (name, value: unknown) => (name === 'cursor' ? undefined : value)))) {
+    for (const secret of secretsIn(
+      JSON.stringify(message, (name, value: unknown) => (name === 'cursor' ? undefined : value)),
+    )) {
       if (this.#seen.has(secret)) continue;
       this.#seen.add(secret);
       note({ connection, kind: 'secret', secret });
@@ -175,14 +225,27 @@ export class Keeper {
       case 'initialize':
         if (this.isModern) throw new Refused(-32_601, `Method not found: ${method}`);
         note({ connection, kind: 'open', capabilities: params['capabilities'] as JsonObject });
-        return { protocolVersion: revision, capabilities: this.#capabilities(), serverInfo: { name: 'keeper', version: '1' } };
+        return {
+          protocolVersion: revision,
+          capabilities: this.#capabilities(),
+          serverInfo: { name: 'keeper', version: '1' },
+        };
       case 'logging/setLevel':
         this.#level = String(params['level']);
         return {};
       case 'ping':
         return {};
       case 'tools/list':
-        return { tools: Object.entries(tools).filter(([, { since, until }]) => (since ?? '') <= revision && revision <= (until ?? '9')).map(([name, { more }]) => ({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: name !== 'task' && name !== 'job' }, ...more })) };
+        return {
+          tools: Object.entries(tools)
+            .filter(([, { since, until }]) => (since ?? '') <= revision && revision <= (until ?? '9'))
+            .map(([name, { more }]) => ({
+              name,
+              inputSchema: { type: 'object' },
+              annotations: { readOnlyHint: name !== 'task' && name !== 'job' },
+              ...more,
+            })),
+        };
       case 'tools/call':
         return this.#call(id, params, own);
       case 'resources/list':
@@ -219,7 +282,10 @@ export class Keeper {
   #capabilities(): JsonObject {
     const { revision } = this.#options;
     return {
-      tools: {}, prompts: {}, resources: { subscribe: true }, logging: {},
+      tools: {},
+      prompts: {},
+      resources: { subscribe: true },
+      logging: {},
       ...(revision === '2024-11-05' ? {} : { completions: {} }),
       ...(revision === '2025-11-25' ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
       ...(this.isModern ? { extensions: { [`${prefix}tasks`]: {} } } : {}),
@@ -230,16 +296,33 @@ export class Keeper {
     const args = (params['arguments'] ?? {}) as JsonObject;
     const meta = (params['_meta'] ?? {}) as JsonObject;
     const marker = String(args['marker']);
-    const text = (said: string): JsonObject => ({ content: [{ type: 'text', text: said }], _meta: { 'test/marker': meta['test/marker'] ?? null } });
+    const text = (said: string): JsonObject => ({
+      content: [{ type: 'text', text: said }],
+      _meta: { 'test/marker': meta['test/marker'] ?? null },
+    });
     const via = args['via'] === 'standing' && !this.isModern ? this.#options.standing : own;
     await moment();
     switch (params['name']) {
       case 'talk':
         for (const progress of [1, 2]) {
           const { progressToken } = meta;
-          if (progressToken !== undefined) own({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress, ...(this.#options.revision === '2024-11-05' ? {} : { message: `step of ${marker}` }) } });
+          if (progressToken !== undefined)
+            own({
+              jsonrpc: '2.0',
+              method: 'notifications/progress',
+              params: {
+                progressToken,
+                progress,
+                ...(this.#options.revision === '2024-11-05' ? {} : { message: `step of ${marker}` }),
+              },
+            });
           const isWanted = this.isModern ? meta[`${prefix}logLevel`] !== undefined : this.#level !== undefined;
-          if (isWanted) via({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'error', logger: 'keeper', data: { said: marker } } });
+          if (isWanted)
+            via({
+              jsonrpc: '2.0',
+              method: 'notifications/message',
+              params: { level: 'error', logger: 'keeper', data: { said: marker } },
+            });
           await moment();
         }
         return text(`talked of ${marker}`);
@@ -252,20 +335,39 @@ export class Keeper {
         this.#count += 1;
         return text(`${marker} ${this.#count}`);
       case 'wait':
-        own({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress: 1 } });
+        own({
+          jsonrpc: '2.0',
+          method: 'notifications/progress',
+          params: { progressToken: meta['progressToken'], progress: 1 },
+        });
         await new Promise<void>((cancel) => {
           this.#cancels = [...this.#cancels, { id, own, cancel }];
         });
         return text(`too late for ${marker}`);
       case 'later':
-        setTimeout(() => void this.#ask('form', marker, params, this.#options.standing).then((answer) => this.#options.note({ connection: this.#options.connection, kind: 'later', marker, answer })), laterMs);
+        setTimeout(
+          () =>
+            void this.#ask('form', marker, params, this.#options.standing).then((answer) =>
+              this.#options.note({ connection: this.#options.connection, kind: 'later', marker, answer }),
+            ),
+          laterMs,
+        );
         return text(`later ${marker}`);
       case 'ask':
         return text(`${marker} was answered ${await this.#ask(String(args['what']), marker, params, via)}`);
       case 'task':
         return params['task'] === undefined ? text(`at once ${marker}`) : { task: this.#newTask(marker, undefined) };
       case 'job': {
-        const task = this.#newTask(marker, { wanted: { method: 'elicitation/create', params: { mode: 'form', message: `job ${marker}`, requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } } } } });
+        const task = this.#newTask(marker, {
+          wanted: {
+            method: 'elicitation/create',
+            params: {
+              mode: 'form',
+              message: `job ${marker}`,
+              requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } },
+            },
+          },
+        });
         return { resultType: 'task', ...task };
       }
       default:
@@ -284,7 +386,8 @@ export class Keeper {
       if (!isObject(responses)) throw new Wanted({ method, params: question });
       const answer = JSON.stringify(responses['wanted'] ?? null);
       this.#check(what, marker, answer);
-      if (params['requestState'] !== JSON.stringify(params['arguments'])) note({ connection, kind: 'wrong answer', marker, answer: `state ${JSON.stringify(params['requestState'])}` });
+      if (params['requestState'] !== JSON.stringify(params['arguments']))
+        note({ connection, kind: 'wrong answer', marker, answer: `state ${JSON.stringify(params['requestState'])}` });
       return answer;
     }
     const id = this.#nextQuestion;
@@ -297,7 +400,8 @@ export class Keeper {
     if (result === undefined) return `refused: ${String(error?.message)}`;
     const answer = JSON.stringify(result);
     this.#check(what, marker, answer);
-    if (what === 'url') send({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: `e-${marker}` } });
+    if (what === 'url')
+      send({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: `e-${marker}` } });
     return answer;
   }
 
@@ -311,23 +415,39 @@ export class Keeper {
       this.#seen.add(secret);
       note({ connection, kind: 'secret', secret });
     }
-    const isRight = what === 'url' ? secretsIn(answer).size === 0 : answer.includes(what === 'roots' ? secret : `"${marker}"`) || isUnanswered(answer);
+    const isRight =
+      what === 'url'
+        ? secretsIn(answer).size === 0
+        : answer.includes(what === 'roots' ? secret : `"${marker}"`) || isUnanswered(answer);
     if (!isRight) note({ connection, kind: 'wrong answer', marker, answer });
   }
 
   // --- resources -------------------------------------------------------------------------------------------------------
 
   #updated(uri: string): void {
-    if (this.#subscriptions.has(uri)) this.#options.standing({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
+    if (this.#subscriptions.has(uri))
+      this.#options.standing({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
     for (const { id, uris, own } of this.#listening) {
-      if (uris.includes(uri)) own({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri, _meta: { [`${prefix}subscriptionId`]: id } } });
+      if (uris.includes(uri))
+        own({
+          jsonrpc: '2.0',
+          method: 'notifications/resources/updated',
+          params: { uri, _meta: { [`${prefix}subscriptionId`]: id } },
+        });
     }
   }
 
   #listen(id: JsonRpcId, params: JsonObject, own: Send): undefined {
     const notifications = (params['notifications'] ?? {}) as JsonObject;
-    this.#listening = [...this.#listening, { id, uris: (notifications['resourceSubscriptions'] ?? []) as string[], own }];
-    own({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications, _meta: { [`${prefix}subscriptionId`]: id } } });
+    this.#listening = [
+      ...this.#listening,
+      { id, uris: (notifications['resourceSubscriptions'] ?? []) as string[], own },
+    ];
+    own({
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications, _meta: { [`${prefix}subscriptionId`]: id } },
+    });
   }
 
   // --- tasks -----------------------------------------------------------------------------------------------------------
@@ -338,8 +458,19 @@ export class Keeper {
     const now = new Date().toISOString();
     const taskId = store.nextTask();
     const times = this.isModern ? { ttlMs: 60_000, pollIntervalMs: 20 } : { ttl: 60_000, pollInterval: 20 };
-    const task = { taskId, status: 'working', statusMessage: `works on ${marker}`, createdAt: now, lastUpdatedAt: now, ...times };
-    const known = { task: inputRequests === undefined ? task : { ...task, status: 'input_required' }, marker, inputRequests };
+    const task = {
+      taskId,
+      status: 'working',
+      statusMessage: `works on ${marker}`,
+      createdAt: now,
+      lastUpdatedAt: now,
+      ...times,
+    };
+    const known = {
+      task: inputRequests === undefined ? task : { ...task, status: 'input_required' },
+      marker,
+      inputRequests,
+    };
     store.tasks.set(taskId, known);
     if (inputRequests !== undefined) return known.task;
     void moment().then(() => {
@@ -353,12 +484,20 @@ export class Keeper {
     const { store } = this.#options;
     if (method === 'tasks/list') {
       const all = [...store.tasks.values()];
-      return { tasks: all.map(({ task }) => task), ...(all.length < 3 || params['cursor'] !== undefined ? {} : { nextCursor: `after-${all.at(-1)?.marker}` }) };
+      return {
+        tasks: all.map(({ task }) => task),
+        ...(all.length < 3 || params['cursor'] !== undefined ? {} : { nextCursor: `after-${all.at(-1)?.marker}` }),
+      };
     }
     const known = store.tasks.get(String(params['taskId']));
     if (known === undefined) throw new Refused(-32_602, 'no such task');
     const { marker } = known;
-    if (method === 'tasks/get') return { ...known.task, ...(known.inputRequests === undefined ? {} : { inputRequests: known.inputRequests }), ...(known.result === undefined || !this.isModern ? {} : { result: known.result }) };
+    if (method === 'tasks/get')
+      return {
+        ...known.task,
+        ...(known.inputRequests === undefined ? {} : { inputRequests: known.inputRequests }),
+        ...(known.result === undefined || !this.isModern ? {} : { result: known.result }),
+      };
     if (method === 'tasks/cancel') return known.task;
     if (method === 'tasks/update') {
       const responses = params['inputResponses'];
@@ -371,7 +510,10 @@ export class Keeper {
       return {};
     }
     const related = { [`${prefix}related-task`]: { taskId: known.task['taskId'] } };
-    const answer = params['_meta'] !== undefined && 'test/asks' in (params['_meta'] as object) ? await this.#ask('form', marker, params, own) : '';
+    const answer =
+      params['_meta'] !== undefined && 'test/asks' in (params['_meta'] as object)
+        ? await this.#ask('form', marker, params, own)
+        : '';
     return { content: [{ type: 'text', text: `task of ${marker} ${answer}` }], _meta: related };
   }
 }
@@ -384,12 +526,29 @@ function isUnanswered(answer: string): boolean {
 function questionOf(what: string, marker: string, isModern: boolean): readonly [method: string, params: JsonObject] {
   switch (what) {
     case 'sampling':
-      return ['sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: `sample ${marker}` } }], maxTokens: 5 }];
+      return [
+        'sampling/createMessage',
+        { messages: [{ role: 'user', content: { type: 'text', text: `sample ${marker}` } }], maxTokens: 5 },
+      ];
     case 'url':
-      return ['elicitation/create', { mode: 'url', message: `visit ${marker}`, url: `https://example.com/${marker}`, ...(isModern ? {} : { elicitationId: `e-${marker}` }) }];
+      return [
+        'elicitation/create',
+        {
+          mode: 'url',
+          message: `visit ${marker}`,
+          url: `https://example.com/${marker}`,
+          ...(isModern ? {} : { elicitationId: `e-${marker}` }),
+        },
+      ];
     case 'roots':
       return ['roots/list', {}];
     default:
-      return ['elicitation/create', { message: `fill in ${marker}`, requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } } }];
+      return [
+        'elicitation/create',
+        {
+          message: `fill in ${marker}`,
+          requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } },
+        },
+      ];
   }
 }

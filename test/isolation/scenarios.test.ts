@@ -30,15 +30,29 @@ async function untilListed(url: string, name: string): Promise<void> {
 /** Opens a session that can be asked, and does not answer by itself. */
 async function openAsked(url: string): Promise<RawClient> {
   const client = new RawClient(url);
-  const { session } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'asked', version: '1' } } });
+  const { session } = await client.post({
+    jsonrpc: '2.0',
+    id: 'init',
+    method: 'initialize',
+    params: {
+      protocolVersion: '2025-11-25',
+      capabilities: { elicitation: {} },
+      clientInfo: { name: 'asked', version: '1' },
+    },
+  });
   client.session = session ?? undefined;
   await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
   return client;
 }
 
 /** Calls a tool that asks, and reads up to its question. */
-async function askedBy(client: RawClient, say: string): Promise<{ readonly question: Message; readonly stream: EventReader }> {
-  const stream = await EventReader.open(client.url, client.session as string, { body: { jsonrpc: '2.0', id: say, method: 'tools/call', params: { name: 'form', arguments: { say } } } });
+async function askedBy(
+  client: RawClient,
+  say: string,
+): Promise<{ readonly question: Message; readonly stream: EventReader }> {
+  const stream = await EventReader.open(client.url, client.session as string, {
+    body: { jsonrpc: '2.0', id: say, method: 'tools/call', params: { name: 'form', arguments: { say } } },
+  });
   const { message } = await stream.events.untilSome((event) => event.message?.method === 'elicitation/create');
   return { question: message as Message, stream };
 }
@@ -60,7 +74,13 @@ describe('consent, when the worker that holds the session is replaced', () => {
 
   /** @returns once the previous session worker is ending, and a new one is there. */
   async function replaceWorker(signal: NodeJS.Signals): Promise<{ readonly stopped: Promise<void> }> {
-    const old = gateway.processes.find((part) => part !== gateway.edge && part !== gateway.backend && part.child.exitCode === null && part.child.signalCode === null);
+    const old = gateway.processes.find(
+      (part) =>
+        part !== gateway.edge &&
+        part !== gateway.backend &&
+        part.child.exitCode === null &&
+        part.child.signalCode === null,
+    );
     await gateway.startPart('session');
     if (old === undefined) throw new Error('there is no session worker');
     const stopped = end(old, signal);
@@ -88,13 +108,18 @@ describe('consent, when the worker that holds the session is replaced', () => {
     for (const say of ['first', 'second', 'third']) {
       const { question, stream } = await askedBy(client, say);
       const { stopped } = await replaceWorker('SIGTERM');
-      const given = await client.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { answer: 'yes' } } });
+      const given = await client.post({
+        jsonrpc: '2.0',
+        id: question.id,
+        result: { action: 'accept', content: { answer: 'yes' } },
+      });
       expect([given.status, given.body]).toEqual([202, '']);
       let answer: Message | undefined;
       for (let current = stream; answer === undefined;) {
         await Promise.race([current.events.untilSome((event) => event.message?.id === say), current.ended]);
         answer = current.messages.find(({ id }) => id === say);
-        if (answer === undefined) current = await EventReader.open(gateway.url, client.session as string, { lastEventId: current.lastId });
+        if (answer === undefined)
+          current = await EventReader.open(gateway.url, client.session as string, { lastEventId: current.lastId });
       }
       expect(JSON.stringify(answer)).toContain('accept');
       await stopped;
@@ -142,11 +167,16 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   });
 
   it('the roots of one client without a session open nothing to another: the official filesystem server', async () => {
-    const folders = await Promise.all(['public', 'alice', 'bob'].map(async (name) => realpath(await mkdtemp(join(tmpdir(), `omnibus-${name}-`)))));
-    stack.defer(async () => void await Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
+    const folders = await Promise.all(
+      ['public', 'alice', 'bob'].map(async (name) => realpath(await mkdtemp(join(tmpdir(), `omnibus-${name}-`)))),
+    );
+    stack.defer(async () => void (await Promise.all(folders.map((folder) => rm(folder, { recursive: true })))));
     const [open_, alice, bob] = folders as [string, string, string];
     await Promise.all(folders.map((folder) => writeFile(join(folder, 'file.txt'), `the file in ${folder}`)));
-    const url = await serve({ files: { command: join(root, 'node_modules/.bin/mcp-server-filesystem'), args: [open_] } }, 'read_text_file');
+    const url = await serve(
+      { files: { command: join(root, 'node_modules/.bin/mcp-server-filesystem'), args: [open_] } },
+      'read_text_file',
+    );
     /** @returns the text of the answer to a client that has these roots. */
     const read = async (roots: string | undefined, folder: string): Promise<string> => {
       using client = new ModernClient(url, roots === undefined ? {} : { roots: {} });
@@ -154,7 +184,9 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
       let answer = await client.request('tools/call', call);
       while (answer.last.result?.['resultType'] === 'input_required') {
         const { requests, requestState } = required(answer);
-        const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, { roots: [{ uri: `file://${roots}` }] }]));
+        const inputResponses = Object.fromEntries(
+          Object.keys(requests).map((key) => [key, { roots: [{ uri: `file://${roots}` }] }]),
+        );
         answer = await client.request('tools/call', { ...call, requestState, inputResponses });
       }
       return JSON.stringify(answer.last);
@@ -171,47 +203,77 @@ describe.each(shapes)('clients kept apart, %s', (shape) => {
   it('log messages of two calls in flight at a shared program reach nobody else, and those of a call that is alone reach its client', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-notes-'));
     stack.defer(() => rm(folder, { recursive: true }));
-    const url = await serve({ pipe: { command: 'node', args: [fixturePath('keeper-stdio'), '2025-11-25', 'pipe', join(folder, 'notes')] } }, 'talk');
+    const url = await serve(
+      { pipe: { command: 'node', args: [fixturePath('keeper-stdio'), '2025-11-25', 'pipe', join(folder, 'notes')] } },
+      'talk',
+    );
     const callers = await Promise.all([1, 2, 3].map(() => open(plainKind, url)));
-    const talk = (caller: Caller, marker: string) => caller.request('tools/call', { name: 'talk', arguments: { marker } });
+    const talk = (caller: Caller, marker: string) =>
+      caller.request('tools/call', { name: 'talk', arguments: { marker } });
     const [alone] = callers as [Caller];
     const marker = alone.newMarker();
     const reply = await talk(alone, marker);
-    const isLog = ({ method, params }: Message): boolean => method === 'notifications/message' && JSON.stringify(params).includes(marker);
+    const isLog = ({ method, params }: Message): boolean =>
+      method === 'notifications/message' && JSON.stringify(params).includes(marker);
     if (!reply.messages.some(isLog)) await alone.pushed.untilSome(isLog);
-    for (let round = 0; round < 20; round += 1) await Promise.all(callers.slice(0, 2).map((caller) => talk(caller, caller.newMarker())));
+    for (let round = 0; round < 20; round += 1)
+      await Promise.all(callers.slice(0, 2).map((caller) => talk(caller, caller.newMarker())));
     expect(callers.flatMap((caller) => caller.foreign())).toEqual([]);
   });
 
   it('a resource that one session subscribed to is told of to that session', async () => {
     const host = stack.use(await KeeperHost.start('web', '2025-11-25', () => undefined));
     const url = await serve({ web: { url: host.url('http') } }, 'touch');
-    const callers = await Promise.all([plainKind, plainKind, askable, { ...plainKind, wire: 'ws' } as const].map((kind) => open(kind, url)));
+    const callers = await Promise.all(
+      [plainKind, plainKind, askable, { ...plainKind, wire: 'ws' } as const].map((kind) => open(kind, url)),
+    );
     const markers = callers.map((caller) => caller.newMarker());
     const uris = markers.map((marker) => `keeper-web://note/${marker}`);
-    await Promise.all(callers.map((caller, index) => caller.request('resources/subscribe', { uri: uris[index] as string })));
-    await Promise.all(callers.map((caller, index) => caller.request('tools/call', { name: 'touch', arguments: { marker: markers[index] as string } })));
-    await Promise.all(callers.map((caller, index) => caller.pushed.untilSome(({ params }) => params?.['uri'] === uris[index])));
+    await Promise.all(
+      callers.map((caller, index) => caller.request('resources/subscribe', { uri: uris[index] as string })),
+    );
+    await Promise.all(
+      callers.map((caller, index) =>
+        caller.request('tools/call', { name: 'touch', arguments: { marker: markers[index] as string } }),
+      ),
+    );
+    await Promise.all(
+      callers.map((caller, index) => caller.pushed.untilSome(({ params }) => params?.['uri'] === uris[index])),
+    );
     expect(callers.flatMap((caller) => caller.foreign())).toEqual([]);
   });
 
-  it('a question of one task is answered by whoever holds that task, under no other task\'s name', async () => {
+  it("a question of one task is answered by whoever holds that task, under no other task's name", async () => {
     const era = stack.use(await EraServer.start('2025-11-25'));
     const url = await serve({ era: { url: era.url } }, 'task');
     using alice = new ModernClient(url, withTasks);
     using bob = new ModernClient(url, withTasks);
-    const created = await Promise.all([alice, bob].map(async (client) => {
-      const { taskId } = (await client.call('task')).last.result as { readonly taskId: string };
-      const { inputRequests } = (await client.request('tasks/get', { taskId })).last.result as { readonly inputRequests: JsonObject };
-      return { taskId, key: Object.keys(inputRequests)[0] as string };
-    }));
+    const created = await Promise.all(
+      [alice, bob].map(async (client) => {
+        const { taskId } = (await client.call('task')).last.result as { readonly taskId: string };
+        const { inputRequests } = (await client.request('tasks/get', { taskId })).last.result as {
+          readonly inputRequests: JsonObject;
+        };
+        return { taskId, key: Object.keys(inputRequests)[0] as string };
+      }),
+    );
     const [hers, his] = created as [{ taskId: string; key: string }, { taskId: string; key: string }];
     const stolen = { roots: [{ uri: 'file:///stolen' }] };
-    const near = [...Array(5).keys()].flatMap((step) => [`${his.key}${step}`, his.key.replace(/\d+(?!.*\d)/, (digits) => String(Number(digits) + step - 2))]);
-    for (const key of [hers.key, ...near]) if (key !== his.key) await bob.request('tasks/update', { taskId: his.taskId, inputResponses: { [key]: stolen } });
+    const near = [...Array(5).keys()].flatMap((step) => [
+      `${his.key}${step}`,
+      his.key.replace(/\d+(?!.*\d)/, (digits) => String(Number(digits) + step - 2)),
+    ]);
+    for (const key of [hers.key, ...near])
+      if (key !== his.key) await bob.request('tasks/update', { taskId: his.taskId, inputResponses: { [key]: stolen } });
     await bob.request('tasks/update', { taskId: 'task-1', inputResponses: { [hers.key]: stolen } });
-    await alice.request('tasks/update', { taskId: hers.taskId, inputResponses: { [hers.key]: { roots: [{ uri: 'file:///hers' }] } } });
-    await bob.request('tasks/update', { taskId: his.taskId, inputResponses: { [his.key]: { roots: [{ uri: 'file:///his' }] } } });
+    await alice.request('tasks/update', {
+      taskId: hers.taskId,
+      inputResponses: { [hers.key]: { roots: [{ uri: 'file:///hers' }] } },
+    });
+    await bob.request('tasks/update', {
+      taskId: his.taskId,
+      inputResponses: { [his.key]: { roots: [{ uri: 'file:///his' }] } },
+    });
     const resultOf = async (client: ModernClient, taskId: string): Promise<string> => {
       for (;;) {
         const { result } = (await client.request('tasks/get', { taskId })).last;

@@ -34,8 +34,14 @@ export class Site {
   static async start(shape: Shape, config: object): Promise<Site> {
     const gateway = await startGateway(shape, config);
     if (shape === 'embedded') return new Site(gateway, { edge: [gateway.edge], session: [], backend: [] }, undefined);
-    const [session] = gateway.processes.filter((part) => part !== gateway.edge && part !== gateway.backend) as [RunningProcess];
-    const [edge, otherSession, backend] = await Promise.all(roles.map((role) => gateway.startPart(role))) as [RunningProcess, RunningProcess, RunningProcess];
+    const [session] = gateway.processes.filter((part) => part !== gateway.edge && part !== gateway.backend) as [
+      RunningProcess,
+    ];
+    const [edge, otherSession, backend] = (await Promise.all(roles.map((role) => gateway.startPart(role)))) as [
+      RunningProcess,
+      RunningProcess,
+      RunningProcess,
+    ];
     const parts = { edge: [gateway.edge, edge], session: [session, otherSession], backend: [gateway.backend, backend] };
     const ports = new Map<RunningProcess, number>();
     for (const each of parts.edge) ports.set(each, await portOf(each));
@@ -70,12 +76,17 @@ export class Site {
 
   async #reload(config: object): Promise<void> {
     const running = roles.flatMap((role) => this.#parts[role]);
-    const applied = (part: RunningProcess): number => part.output().split('the changed configuration is applied').length;
+    const applied = (part: RunningProcess): number =>
+      part.output().split('the changed configuration is applied').length;
     const before = running.map(applied);
     await this.#gateway.configure(config);
-    await vi.waitFor(() => {
-      if (running.some((part, index) => applied(part) === before[index])) throw new Error('the configuration is not applied yet');
-    }, { timeout: appliedMs });
+    await vi.waitFor(
+      () => {
+        if (running.some((part, index) => applied(part) === before[index]))
+          throw new Error('the configuration is not applied yet');
+      },
+      { timeout: appliedMs },
+    );
   }
 
   /** Resolves once the tools of every server are listed. @param credentials of a caller who may see them. */

@@ -56,7 +56,12 @@ export class HttpWire implements Wire {
     if (id !== undefined) this.#posts.set(id, connection);
     const signal = AbortSignal.any([connection.signal, this.#over.signal, AbortSignal.timeout(limitMs)]);
     try {
-      const response = await fetch(this.#url, { method: 'POST', headers: { 'content-type': 'application/json', ...this.#headers(), ...headers }, body: JSON.stringify(message), signal });
+      const response = await fetch(this.#url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...this.#headers(), ...headers },
+        body: JSON.stringify(message),
+        signal,
+      });
       this.#keepHeaders(response);
       this.#session ??= response.headers.get('mcp-session-id') ?? undefined;
       if (response.status === 202 || id === undefined) {
@@ -93,8 +98,12 @@ export class HttpWire implements Wire {
       if (seen.isAnswered) return;
       if (seen.lastId === undefined) break;
       if (round > 0) await wait(returnMs);
-      response = await fetch(this.#url, { headers: { ...this.#headers(), 'accept': 'text/event-stream', 'last-event-id': seen.lastId }, signal }).catch(() => undefined);
-      if (response !== undefined && response.status !== 200) this.#observer.bytes(await response.text().catch(() => ''));
+      response = await fetch(this.#url, {
+        headers: { ...this.#headers(), accept: 'text/event-stream', 'last-event-id': seen.lastId },
+        signal,
+      }).catch(() => undefined);
+      if (response !== undefined && response.status !== 200)
+        this.#observer.bytes(await response.text().catch(() => ''));
     }
     this.#observer.broken(id, 'the stream ended');
   }
@@ -125,7 +134,14 @@ export class HttpWire implements Wire {
   }
 
   #listen(lastId: string | undefined): Promise<Response | undefined> {
-    return fetch(this.#url, { headers: { ...this.#headers(), accept: 'text/event-stream', ...(lastId === undefined ? {} : { 'last-event-id': lastId }) }, signal: this.#over.signal }).catch(() => undefined);
+    return fetch(this.#url, {
+      headers: {
+        ...this.#headers(),
+        accept: 'text/event-stream',
+        ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
+      },
+      signal: this.#over.signal,
+    }).catch(() => undefined);
   }
 
   abandon(id: JsonRpcId): void {
@@ -133,7 +149,8 @@ export class HttpWire implements Wire {
   }
 
   async close(): Promise<void> {
-    if (this.#session !== undefined) await fetch(this.#url, { method: 'DELETE', headers: this.#headers() }).catch(() => undefined);
+    if (this.#session !== undefined)
+      await fetch(this.#url, { method: 'DELETE', headers: this.#headers() }).catch(() => undefined);
     this.#over.abort();
   }
 
@@ -142,7 +159,9 @@ export class HttpWire implements Wire {
       ...this.#credentials,
       accept: 'application/json, text/event-stream',
       ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
-      ...(this.#revision === undefined || this.#revision < '2025-06-18' ? {} : { 'mcp-protocol-version': this.#revision }),
+      ...(this.#revision === undefined || this.#revision < '2025-06-18'
+        ? {}
+        : { 'mcp-protocol-version': this.#revision }),
     };
   }
 
@@ -151,7 +170,9 @@ export class HttpWire implements Wire {
   }
 
   async #read(response: Response, hear: (message: Message | undefined, id: string | undefined) => void): Promise<void> {
-    const parser = createParser({ onEvent: ({ data, id }) => hear(data === '' ? undefined : (JSON.parse(data) as Message), id) });
+    const parser = createParser({
+      onEvent: ({ data, id }) => hear(data === '' ? undefined : (JSON.parse(data) as Message), id),
+    });
     const decoder = new TextDecoder();
     try {
       for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -186,8 +207,14 @@ export class EventSourceWire implements Wire {
   }
 
   async #open(address: string, found: (path: string) => void): Promise<void> {
-    const response = await fetch(address, { headers: { ...this.#credentials, accept: 'text/event-stream' }, signal: this.#over.signal });
-    const parser = createParser({ onEvent: ({ event, data }) => (event === 'endpoint' ? found(data) : this.#observer.message(JSON.parse(data) as Message, undefined)) });
+    const response = await fetch(address, {
+      headers: { ...this.#credentials, accept: 'text/event-stream' },
+      signal: this.#over.signal,
+    });
+    const parser = createParser({
+      onEvent: ({ event, data }) =>
+        event === 'endpoint' ? found(data) : this.#observer.message(JSON.parse(data) as Message, undefined),
+    });
     const decoder = new TextDecoder();
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       const text = decoder.decode(chunk, { stream: true });
@@ -198,10 +225,16 @@ export class EventSourceWire implements Wire {
   }
 
   async send(message: JsonObject): Promise<void> {
-    const response = await fetch(await this.#endpoint, { method: 'POST', headers: { ...this.#credentials, 'content-type': 'application/json' }, body: JSON.stringify(message), signal: this.#over.signal });
+    const response = await fetch(await this.#endpoint, {
+      method: 'POST',
+      headers: { ...this.#credentials, 'content-type': 'application/json' },
+      body: JSON.stringify(message),
+      signal: this.#over.signal,
+    });
     const text = await response.text();
     this.#observer.bytes(text);
-    if (response.status !== 202) this.#observer.broken(message['id'] as JsonRpcId | undefined, `status ${response.status}: ${text}`);
+    if (response.status !== 202)
+      this.#observer.broken(message['id'] as JsonRpcId | undefined, `status ${response.status}: ${text}`);
   }
 
   opened(): Promise<void> {
@@ -273,7 +306,9 @@ export function webSocketWire(url: string, observer: WireObserver, headers: Cred
 /** A process `omnibus stdio` that is connected to the tested gateway. */
 export function stdioWire(url: string, observer: WireObserver, credentials: Credentials): Wire {
   const said = Object.entries(credentials).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
-  const child = spawn('node', [omnibusProgram, 'stdio', '--connect', url, ...said], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn('node', [omnibusProgram, 'stdio', '--connect', url, ...said], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
   createInterface({ input: child.stdout }).on('line', (line) => hearLine(observer, line));
   child.stdin.on('error', () => observer.broken(undefined, 'stdin is closed'));
   const ended = once(child, 'exit');

@@ -56,7 +56,11 @@ export class EraClient {
       return client;
     }
     if (client.isEventSource) await client.#openEventSource();
-    const reply = await client.request('initialize', { protocolVersion: options.revision, capabilities: options.capabilities, clientInfo: { name: 'era', version: '1' } });
+    const reply = await client.request('initialize', {
+      protocolVersion: options.revision,
+      capabilities: options.capabilities,
+      clientInfo: { name: 'era', version: '1' },
+    });
     client.introduction = reply.result;
     await client.notify('notifications/initialized');
     if (!client.isEventSource) await client.#listen({});
@@ -98,14 +102,18 @@ export class EraClient {
     for (;;) {
       const last = await new Promise<Message>((resolve, reject) => {
         this.#waiting.set(requestId, { messages, resolve });
-        this.#post({ jsonrpc: '2.0', id: requestId, method, params: this.#enveloped({ ...params, ...more }) }).catch(reject);
+        this.#post({ jsonrpc: '2.0', id: requestId, method, params: this.#enveloped({ ...params, ...more }) }).catch(
+          reject,
+        );
       });
       if (last.result?.['resultType'] !== 'input_required') return { messages, last, result: last.result ?? {} };
       const requests = (last.result['inputRequests'] ?? {}) as Record<string, { method: string; params: JsonObject }>;
-      const inputResponses = Object.fromEntries(Object.entries(requests).map(([key, request]) => {
-        this.asked.add({ ...request, id: requestId });
-        return [key, this.#options.answers[request.method]?.(request.params)];
-      }));
+      const inputResponses = Object.fromEntries(
+        Object.entries(requests).map(([key, request]) => {
+          this.asked.add({ ...request, id: requestId });
+          return [key, this.#options.answers[request.method]?.(request.params)];
+        }),
+      );
       const { requestState } = last.result;
       more = { inputResponses, ...(requestState === undefined ? {} : { requestState }) };
       requestId = this.newId();
@@ -117,7 +125,9 @@ export class EraClient {
     return {
       ...params,
       _meta: {
-        [`${prefix}clientCapabilities`]: this.#options.capabilities, ...(params['_meta'] as JsonObject | undefined), [`${prefix}protocolVersion`]: this.revision,
+        [`${prefix}clientCapabilities`]: this.#options.capabilities,
+        ...(params['_meta'] as JsonObject | undefined),
+        [`${prefix}protocolVersion`]: this.revision,
         ...(this.logLevel === undefined ? {} : { [`${prefix}logLevel`]: this.logLevel }),
       },
     };
@@ -127,7 +137,11 @@ export class EraClient {
   listenTo(notifications: JsonObject): () => void {
     const connection = new AbortController();
     const id = this.newId();
-    void this.#postFrom({ jsonrpc: '2.0', id, method: 'subscriptions/listen', params: this.#enveloped({ notifications }) }, connection.signal, undefined).catch(() => undefined);
+    void this.#postFrom(
+      { jsonrpc: '2.0', id, method: 'subscriptions/listen', params: this.#enveloped({ notifications }) },
+      connection.signal,
+      undefined,
+    ).catch(() => undefined);
     return () => connection.abort();
   }
 
@@ -147,7 +161,11 @@ export class EraClient {
 
   /** Sends several messages in one body (2025-03-26). */
   async batch(messages: readonly { readonly method: string; readonly params?: JsonObject }[]): Promise<Message[]> {
-    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(), body: JSON.stringify(messages.map((message) => ({ jsonrpc: '2.0', id: this.newId(), ...message }))) });
+    const response = await fetch(this.#postUrl, {
+      method: 'POST',
+      headers: this.#headers(),
+      body: JSON.stringify(messages.map((message) => ({ jsonrpc: '2.0', id: this.newId(), ...message }))),
+    });
     return (await response.json()) as Message[];
   }
 
@@ -165,12 +183,16 @@ export class EraClient {
     const name = params?.['name'] ?? params?.['uri'] ?? params?.['taskId'];
     if (this.isModern) {
       return {
-        'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': this.revision,
-        ...(method === undefined ? {} : { 'mcp-method': method }), ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': this.revision,
+        ...(method === undefined ? {} : { 'mcp-method': method }),
+        ...(typeof name === 'string' ? { 'mcp-name': name } : {}),
       };
     }
     return {
-      'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
       ...(this.#session === undefined ? {} : { 'mcp-session-id': this.#session }),
       ...(this.#session !== undefined && this.has('2025-06-18') ? { 'mcp-protocol-version': this.revision } : {}),
     };
@@ -186,26 +208,38 @@ export class EraClient {
 
   /** @param owner the request to which the received messages belong; undefined for those outside of requests. */
   async #postFrom(message: JsonObject, signal: AbortController['signal'], owner: JsonRpcId | undefined): Promise<void> {
-    const response = await fetch(this.#postUrl, { method: 'POST', headers: this.#headers(message), body: JSON.stringify(message), signal });
+    const response = await fetch(this.#postUrl, {
+      method: 'POST',
+      headers: this.#headers(message),
+      body: JSON.stringify(message),
+      signal,
+    });
     if (this.isEventSource) {
       if (response.status !== 202) throw new Error(`POST answered ${response.status}: ${await response.text()}`);
       return;
     }
     this.#session ??= response.headers.get('mcp-session-id') ?? undefined;
     if (response.status === 202) return;
-    if (response.headers.get('content-type') === 'application/json') this.#hear((await response.json()) as Message, owner);
+    if (response.headers.get('content-type') === 'application/json')
+      this.#hear((await response.json()) as Message, owner);
     else this.#read(response, owner);
   }
 
   async #listen(headers: Readonly<Record<string, string>>): Promise<void> {
-    const response = await fetch(this.#options.url, { headers: { ...this.#headers(), ...headers }, signal: this.#abort.signal });
+    const response = await fetch(this.#options.url, {
+      headers: { ...this.#headers(), ...headers },
+      signal: this.#abort.signal,
+    });
     if (response.status !== 200) throw new Error(`GET answered ${response.status}`);
     this.#read(response, undefined);
   }
 
   async #openEventSource(): Promise<void> {
     const opened = new Heard<string>();
-    const response = await fetch(this.#options.url.replace('/mcp', '/sse'), { headers: { accept: 'text/event-stream' }, signal: this.#abort.signal });
+    const response = await fetch(this.#options.url.replace('/mcp', '/sse'), {
+      headers: { accept: 'text/event-stream' },
+      signal: this.#abort.signal,
+    });
     if (response.status !== 200) throw new Error(`GET answered ${response.status}`);
     this.#read(response, undefined, opened.add);
     const [endpoint] = await opened.until(1);
@@ -222,7 +256,8 @@ export class EraClient {
     });
     const decoder = new TextDecoder();
     const read = async (): Promise<void> => {
-      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+      for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
+        parser.feed(decoder.decode(chunk, { stream: true }));
     };
     read().catch(() => undefined);
   }
@@ -230,24 +265,36 @@ export class EraClient {
   #hear(message: Message, request: JsonRpcId | undefined): void {
     const isRequest = message.method !== undefined && message.id !== undefined;
     if (isRequest) this.#answer(message);
-    const answered = message.method === undefined && message.id !== undefined ? this.#waiting.get(message.id) : undefined;
+    const answered =
+      message.method === undefined && message.id !== undefined ? this.#waiting.get(message.id) : undefined;
     if (answered !== undefined && message.id !== undefined) {
       this.#waiting.delete(message.id);
       answered.resolve(message);
       return;
     }
     // On a single stream, every message between a request and its answer may belong to the request.
-    const owner = request === undefined ? (this.isEventSource ? [...this.#waiting.values()].at(-1) : undefined) : this.#waiting.get(request);
+    const owner =
+      request === undefined
+        ? this.isEventSource
+          ? [...this.#waiting.values()].at(-1)
+          : undefined
+        : this.#waiting.get(request);
     owner?.messages.push(message);
     if (request === undefined) this.pushed.add(message);
   }
 
   #answer(question: Message): void {
     const answerer = this.#options.answers[question.method as string];
-    const answer = answerer === undefined ? { error: { code: -32_601, message: 'not here' } } : { result: answerer(question.params ?? {}) };
+    const answer =
+      answerer === undefined
+        ? { error: { code: -32_601, message: 'not here' } }
+        : { result: answerer(question.params ?? {}) };
     this.asked.add(question);
     const token = (question.params?.['_meta'] as JsonObject | undefined)?.['progressToken'];
-    const said = token === undefined ? Promise.resolve() : this.notify('notifications/progress', { progressToken: token, progress: 1 });
+    const said =
+      token === undefined
+        ? Promise.resolve()
+        : this.notify('notifications/progress', { progressToken: token, progress: 1 });
     void said.then(() => this.#post({ jsonrpc: '2.0', id: question.id, ...answer })).catch(() => undefined);
   }
 }

@@ -7,7 +7,14 @@ export class EraJobs {
   create(): JsonObject {
     const now = new Date().toISOString();
     const taskId = `job-${this.#jobs.size + 1}`;
-    const job = { taskId, status: 'input_required', createdAt: now, lastUpdatedAt: now, ttlMs: 60_000, pollIntervalMs: 50 };
+    const job = {
+      taskId,
+      status: 'input_required',
+      createdAt: now,
+      lastUpdatedAt: now,
+      ttlMs: 60_000,
+      pollIntervalMs: 50,
+    };
     this.#jobs.set(taskId, { ...job, inputRequests: { where: { method: 'roots/list', params: {} } } });
     return { resultType: 'task', ...job };
   }

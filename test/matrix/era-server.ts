@@ -7,7 +7,13 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Heard } from '@omnibus/bus/testing';
 import { EraJobs } from './era-jobs.ts';
-import { isObject, type JsonObject, type JsonRpcId, type JsonRpcRequest, type JsonRpcResponse } from '@omnibus/protocol';
+import {
+  isObject,
+  type JsonObject,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type JsonRpcResponse,
+} from '@omnibus/protocol';
 
 /** The revisions of the matrix, oldest first; they can be compared as texts. */
 export const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'] as const;
@@ -76,7 +82,10 @@ export class EraServer {
   readonly #listeners = new Set<{ readonly id: JsonRpcId; readonly wanted: JsonObject; readonly stream: Stream }>();
   readonly #questions = new Map<number, (answer: JsonRpcResponse) => void>();
   readonly #cancels = new Map<JsonRpcId, () => void>();
-  readonly #tasks = new Map<string, { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }>();
+  readonly #tasks = new Map<
+    string,
+    { task: JsonObject; result: Promise<JsonObject>; ask: (talk: Talk) => Promise<void> }
+  >();
   #nextQuestion = 0;
   #nextStream = 0;
   readonly #jobs = new EraJobs();
@@ -120,7 +129,8 @@ export class EraServer {
   /** Sends a message outside of requests. */
   push(method: string, params?: JsonObject): void {
     if (this.isModern) this.#tellListeners(method, params ?? {});
-    for (const stream of this.#standing) this.#write(stream, { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
+    for (const stream of this.#standing)
+      this.#write(stream, { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params }) });
   }
 
   /** A client of 2026-07-28 receives only the notifications that it listens for. */
@@ -128,8 +138,16 @@ export class EraServer {
     for (const { id, wanted, stream } of this.#listeners) {
       const kind = /^notifications\/(\w+)\/list_changed$/.exec(method)?.[1];
       const uris = (wanted['resourceSubscriptions'] ?? []) as unknown[];
-      const isWanted = kind === undefined ? method === 'notifications/resources/updated' && uris.includes(params['uri']) : wanted[`${kind}ListChanged`] === true;
-      if (isWanted) this.#write(stream, { jsonrpc: '2.0', method, params: { ...params, _meta: { [`${prefix}subscriptionId`]: id } } });
+      const isWanted =
+        kind === undefined
+          ? method === 'notifications/resources/updated' && uris.includes(params['uri'])
+          : wanted[`${kind}ListChanged`] === true;
+      if (isWanted)
+        this.#write(stream, {
+          jsonrpc: '2.0',
+          method,
+          params: { ...params, _meta: { [`${prefix}subscriptionId`]: id } },
+        });
     }
   }
 
@@ -139,14 +157,27 @@ export class EraServer {
     await (this.#server === undefined ? undefined : once(this.#server, 'close'));
   }
 
-  readonly #tools: Record<string, { readonly since: MatrixRevision; readonly until?: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }> = {
-    app: { since: '2025-06-18', more: { _meta: { ui: { resourceUri: 'ui://era/app.html' } } }, run: () => text('shown') },
+  readonly #tools: Record<
+    string,
+    { readonly since: MatrixRevision; readonly until?: MatrixRevision; readonly more?: JsonObject; readonly run: Tool }
+  > = {
+    app: {
+      since: '2025-06-18',
+      more: { _meta: { ui: { resourceUri: 'ui://era/app.html' } } },
+      run: () => text('shown'),
+    },
     echo: { since: '2024-11-05', run: ({ say }) => text(String(say)) },
     fails: { since: '2024-11-05', run: () => ({ ...text('it failed'), isError: true }) },
     progress: {
       since: '2024-11-05',
       run: (_args, { progressToken }, { notify }) => {
-        for (const progress of [1, 2, 3]) notify('notifications/progress', { progressToken, progress, total: 3, ...(this.has('2025-03-26') ? { message: `step ${progress}` } : {}) });
+        for (const progress of [1, 2, 3])
+          notify('notifications/progress', {
+            progressToken,
+            progress,
+            total: 3,
+            ...(this.has('2025-03-26') ? { message: `step ${progress}` } : {}),
+          });
         return text('done');
       },
     },
@@ -171,31 +202,71 @@ export class EraServer {
     },
     sample: {
       since: '2024-11-05',
-      run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }], maxTokens: 5 }))),
+      run: async (_args, _meta, { ask }) =>
+        text(
+          JSON.stringify(
+            await ask('sampling/createMessage', {
+              messages: [{ role: 'user', content: { type: 'text', text: 'hello' } }],
+              maxTokens: 5,
+            }),
+          ),
+        ),
     },
-    roots: { since: '2024-11-05', run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', {}))) },
-    'slow-question': { since: '2024-11-05', run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', { _meta: { progressToken: 'of the server' } }))) },
-    audio: { since: '2025-03-26', run: () => ({ content: [{ type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }] }) },
+    roots: {
+      since: '2024-11-05',
+      run: async (_args, _meta, { ask }) => text(JSON.stringify(await ask('roots/list', {}))),
+    },
+    'slow-question': {
+      since: '2024-11-05',
+      run: async (_args, _meta, { ask }) =>
+        text(JSON.stringify(await ask('roots/list', { _meta: { progressToken: 'of the server' } }))),
+    },
+    audio: {
+      since: '2025-03-26',
+      run: () => ({ content: [{ type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav' }] }),
+    },
     link: { since: '2025-06-18', run: () => ({ content: [{ type: 'resource_link', uri: 'era://one', name: 'one' }] }) },
-    structured: { since: '2025-06-18', more: { outputSchema: { type: 'object', properties: { n: { type: 'number' } } } }, run: () => ({ content: [], structuredContent: { n: 7 } }) },
+    structured: {
+      since: '2025-06-18',
+      more: { outputSchema: { type: 'object', properties: { n: { type: 'number' } } } },
+      run: () => ({ content: [], structuredContent: { n: 7 } }),
+    },
     form: {
       since: '2025-06-18',
-      run: async ({ say }, _meta, { ask }) => text(JSON.stringify(await ask('elicitation/create', {
-        message: typeof say === 'string' ? say : 'Well?', requestedSchema: { type: 'object', properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } }, required: ['answer'] },
-      }))),
+      run: async ({ say }, _meta, { ask }) =>
+        text(
+          JSON.stringify(
+            await ask('elicitation/create', {
+              message: typeof say === 'string' ? say : 'Well?',
+              requestedSchema: {
+                type: 'object',
+                properties: { answer: { type: 'string', ...(this.has('2025-11-25') ? { default: 'yes' } : {}) } },
+                required: ['answer'],
+              },
+            }),
+          ),
+        ),
     },
     both: {
       since: '2025-06-18',
       run: async (_args, _meta, { ask }) => {
-        const question = (message: string): Promise<JsonObject> => ask('elicitation/create', { message, requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } } });
+        const question = (message: string): Promise<JsonObject> =>
+          ask('elicitation/create', {
+            message,
+            requestedSchema: { type: 'object', properties: { answer: { type: 'string' } } },
+          });
         return text(JSON.stringify(await Promise.all([question('first'), question('second')])));
       },
     },
     impatient: {
-      since: '2025-06-18', until: '2025-11-25',
+      since: '2025-06-18',
+      until: '2025-11-25',
       run: async (_args, _meta, { ask, notify }) => {
         const id = this.#nextQuestion;
-        void ask('elicitation/create', { message: 'quick!', requestedSchema: { type: 'object', properties: {} } }).catch(() => undefined);
+        void ask('elicitation/create', {
+          message: 'quick!',
+          requestedSchema: { type: 'object', properties: {} },
+        }).catch(() => undefined);
         await this.hurried.until(1);
         notify('notifications/cancelled', { requestId: id, reason: 'too slow' });
         return text('I could not wait');
@@ -204,19 +275,28 @@ export class EraServer {
     visit: {
       since: '2025-11-25',
       run: async (_args, _meta, { ask }) => {
-        const answer = await ask('elicitation/create', { mode: 'url', message: 'Go', url: 'https://example.com/go', ...(this.isModern ? {} : { elicitationId: 'e1' }) });
+        const answer = await ask('elicitation/create', {
+          mode: 'url',
+          message: 'Go',
+          url: 'https://example.com/go',
+          ...(this.isModern ? {} : { elicitationId: 'e1' }),
+        });
         if (!this.isModern) this.push('notifications/elicitation/complete', { elicitationId: 'e1' });
         return text(JSON.stringify(answer));
       },
     },
     refused: {
-      since: '2025-11-25', until: '2025-11-25',
+      since: '2025-11-25',
+      until: '2025-11-25',
       run: () => {
-        throw new RpcError(-32_042, 'URL elicitation required', { elicitations: [{ mode: 'url', elicitationId: 'e2', url: 'https://example.com/first', message: 'First' }] });
+        throw new RpcError(-32_042, 'URL elicitation required', {
+          elicitations: [{ mode: 'url', elicitationId: 'e2', url: 'https://example.com/first', message: 'First' }],
+        });
       },
     },
     polled: {
-      since: '2025-03-26', until: '2025-11-25',
+      since: '2025-03-26',
+      until: '2025-11-25',
       run: (_args, _meta, { breakStream }) => {
         breakStream();
         return text('after the break');
@@ -233,12 +313,24 @@ export class EraServer {
     job: {
       since: '2026-07-28',
       run: () => {
-        if (!JSON.stringify(this.clientCapabilities).includes(`${prefix}tasks`)) throw new RpcError(-32_021, 'runs as a task', { requiredCapabilities: { extensions: { [`${prefix}tasks`]: {} } } });
+        if (!JSON.stringify(this.clientCapabilities).includes(`${prefix}tasks`))
+          throw new RpcError(-32_021, 'runs as a task', {
+            requiredCapabilities: { extensions: { [`${prefix}tasks`]: {} } },
+          });
         return this.#jobs.create();
       },
     },
-    any: { since: '2026-07-28', more: { outputSchema: { type: 'array', items: { type: 'number' } } }, run: () => ({ content: [], structuredContent: [1, 2] }) },
-    task: { since: '2025-11-25', until: '2025-11-25', more: { execution: { taskSupport: 'required' } }, run: () => text('the result of a task') },
+    any: {
+      since: '2026-07-28',
+      more: { outputSchema: { type: 'array', items: { type: 'number' } } },
+      run: () => ({ content: [], structuredContent: [1, 2] }),
+    },
+    task: {
+      since: '2025-11-25',
+      until: '2025-11-25',
+      more: { execution: { taskSupport: 'required' } },
+      run: () => text('the result of a task'),
+    },
   };
 
   // --- the wire ----------------------------------------------------------------------------------------------------------
@@ -291,13 +383,20 @@ export class EraServer {
   #receiveModern(message: JsonRpcRequest, stream: Stream, response: ServerResponse): void {
     const meta = (message.params?.['_meta'] ?? {}) as JsonObject;
     if (meta[`${prefix}protocolVersion`] !== this.revision) {
-      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32_022, message: 'not supported', data: { supported: [this.revision] } } }));
+      response.writeHead(400, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: message.id,
+          error: { code: -32_022, message: 'not supported', data: { supported: [this.revision] } },
+        }),
+      );
       return;
     }
     this.clientCapabilities = meta[`${prefix}clientCapabilities`] as JsonObject;
     response.once('close', () => {
       if (response.writableFinished) return;
-      if (message.method !== 'subscriptions/listen') this.seen.push({ method: 'notifications/cancelled', params: { requestId: message.id } });
+      if (message.method !== 'subscriptions/listen')
+        this.seen.push({ method: 'notifications/cancelled', params: { requestId: message.id } });
       this.#cancels.get(message.id)?.();
     });
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
@@ -307,11 +406,16 @@ export class EraServer {
     }
     const wanted = (message.params?.['notifications'] ?? {}) as JsonObject;
     this.seen.push({ method: message.method, params: message.params ?? {} });
-    this.#write(stream, { jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: wanted, _meta: { [`${prefix}subscriptionId`]: message.id } } });
+    this.#write(stream, {
+      jsonrpc: '2.0',
+      method: 'notifications/subscriptions/acknowledged',
+      params: { notifications: wanted, _meta: { [`${prefix}subscriptionId`]: message.id } },
+    });
     const listening = { id: message.id, wanted, stream };
     this.#listeners.add(listening);
     response.once('close', () => this.#listeners.delete(listening));
-    for (const uri of (wanted['resourceSubscriptions'] ?? []) as string[]) this.push('notifications/resources/updated', { uri });
+    for (const uri of (wanted['resourceSubscriptions'] ?? []) as string[])
+      this.push('notifications/resources/updated', { uri });
   }
 
   #open(request: IncomingMessage, response: ServerResponse): void {
@@ -352,7 +456,11 @@ export class EraServer {
 
   // --- messages ------------------------------------------------------------------------------------------------------------
 
-  async #receive(message: JsonRpcRequest | JsonRpcResponse, stream: Stream | undefined, done: (() => void) | undefined): Promise<void> {
+  async #receive(
+    message: JsonRpcRequest | JsonRpcResponse,
+    stream: Stream | undefined,
+    done: (() => void) | undefined,
+  ): Promise<void> {
     if (!('method' in message)) {
       this.answers.add(message);
       this.#questions.get(Number(message.id))?.(message);
@@ -367,15 +475,23 @@ export class EraServer {
       return;
     }
     const talk: Talk = {
-      ask: (asked, question) => (this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question)),
+      ask: (asked, question) =>
+        this.isModern ? this.#given(params, asked, question) : this.#ask(stream, asked, question),
       notify: (name, content) => {
         // Log messages are sent only to clients that requested them with the request.
-        const isWanted = !this.isModern || name !== 'notifications/message' || ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
+        const isWanted =
+          !this.isModern ||
+          name !== 'notifications/message' ||
+          ((params['_meta'] ?? {}) as JsonObject)[`${prefix}logLevel`] !== undefined;
         if (isWanted) this.#write(stream, { jsonrpc: '2.0', method: name, params: content });
       },
       cancelled: new Promise((resolve) => this.#cancels.set(id, resolve)),
       breakStream: () => {
-        this.#write(stream, { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'debug', data: 'about to break' } });
+        this.#write(stream, {
+          jsonrpc: '2.0',
+          method: 'notifications/message',
+          params: { level: 'debug', data: 'about to break' },
+        });
         stream.response?.write('retry: 10\n\n');
         stream.response?.end();
         stream.response = undefined;
@@ -384,15 +500,28 @@ export class EraServer {
     try {
       const result = await this.#serve(method, params, talk);
       const cached = /list$|read$|discover$/.test(method) ? { ttlMs: 0, cacheScope: 'public' } : {};
-      this.#write(stream, { jsonrpc: '2.0', id, result: this.isModern ? { resultType: 'complete', ...cached, ...result } : result });
+      this.#write(stream, {
+        jsonrpc: '2.0',
+        id,
+        result: this.isModern ? { resultType: 'complete', ...cached, ...result } : result,
+      });
     } catch (error) {
       if (error instanceof InputRequired) {
-        this.#write(stream, { jsonrpc: '2.0', id, result: { resultType: 'input_required', inputRequests: { asked: error.request }, requestState: 'as it was' } });
+        this.#write(stream, {
+          jsonrpc: '2.0',
+          id,
+          result: { resultType: 'input_required', inputRequests: { asked: error.request }, requestState: 'as it was' },
+        });
         done?.();
         return;
       }
       const { code, message: problem, data } = error instanceof RpcError ? error : new RpcError(-32_603, String(error));
-      if (problem !== 'never sent') this.#write(stream, { jsonrpc: '2.0', id, error: { code, message: problem, ...(data === undefined ? {} : { data }) } });
+      if (problem !== 'never sent')
+        this.#write(stream, {
+          jsonrpc: '2.0',
+          id,
+          error: { code, message: problem, ...(data === undefined ? {} : { data }) },
+        });
     }
     this.#cancels.delete(id);
     done?.();
@@ -402,7 +531,8 @@ export class EraServer {
   #given(params: JsonObject, method: string, question: JsonObject): Promise<JsonObject> {
     const responses = params['inputResponses'];
     if (!isObject(responses)) return Promise.reject(new InputRequired({ method, params: question }));
-    if (params['requestState'] !== 'as it was') return Promise.reject(new RpcError(-32_602, 'the state came back changed'));
+    if (params['requestState'] !== 'as it was')
+      return Promise.reject(new RpcError(-32_602, 'the state came back changed'));
     return Promise.resolve(responses['asked'] as JsonObject);
   }
 
@@ -410,7 +540,9 @@ export class EraServer {
     const id = this.#nextQuestion;
     this.#nextQuestion += 1;
     return new Promise((resolve, reject) => {
-      this.#questions.set(id, ({ result, error }) => (result === undefined ? reject(new RpcError(error?.code ?? 0, `refused: ${error?.message}`)) : resolve(result)));
+      this.#questions.set(id, ({ result, error }) =>
+        result === undefined ? reject(new RpcError(error?.code ?? 0, `refused: ${error?.message}`)) : resolve(result),
+      );
       this.#write(stream, { jsonrpc: '2.0', id, method, params });
     });
   }
@@ -419,27 +551,56 @@ export class EraServer {
     switch (method) {
       case 'server/discover':
         if (!this.isModern) throw new RpcError(-32_601, `Method not found: ${method}`);
-        return { supportedVersions: [this.revision], capabilities: this.#capabilities(), instructions: `I am ${this.revision}` };
+        return {
+          supportedVersions: [this.revision],
+          capabilities: this.#capabilities(),
+          instructions: `I am ${this.revision}`,
+        };
       case 'initialize':
         this.clientCapabilities = params['capabilities'] as JsonObject;
-        return { protocolVersion: this.revision, capabilities: this.#capabilities(), serverInfo: { name: 'era', version: this.revision }, instructions: `I am ${this.revision}` };
+        return {
+          protocolVersion: this.revision,
+          capabilities: this.#capabilities(),
+          serverInfo: { name: 'era', version: this.revision },
+          instructions: `I am ${this.revision}`,
+        };
       case 'ping':
       case 'logging/setLevel':
         return {};
       case 'tools/list':
-        return { tools: Object.entries(this.#tools).filter(([, tool]) => this.#offers(tool)).map(([name, { more }]) => ({ name, description: name, inputSchema: name === 'picky' && this.#wantsHeader ? { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } : { type: 'object' }, ...more })) };
+        return {
+          tools: Object.entries(this.#tools)
+            .filter(([, tool]) => this.#offers(tool))
+            .map(([name, { more }]) => ({
+              name,
+              description: name,
+              inputSchema:
+                name === 'picky' && this.#wantsHeader
+                  ? { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } }
+                  : { type: 'object' },
+              ...more,
+            })),
+        };
       case 'tools/call':
         return this.#call(params, talk);
       case 'prompts/list':
         return { prompts: [{ name: 'greet', arguments: [{ name: 'who', required: true }] }] };
       case 'prompts/get':
-        return { messages: [{ role: 'user', content: { type: 'text', text: `Hello, ${String((params['arguments'] as JsonObject)['who'])}` } }] };
+        return {
+          messages: [
+            {
+              role: 'user',
+              content: { type: 'text', text: `Hello, ${String((params['arguments'] as JsonObject)['who'])}` },
+            },
+          ],
+        };
       case 'resources/list':
         return { resources: [{ uri: `era-${this.revision}://one`, name: 'one' }] };
       case 'resources/templates/list':
         return { resourceTemplates: [{ uriTemplate: `era-${this.revision}://item/{id}`, name: 'item' }] };
       case 'resources/read':
-        if (String(params['uri']).endsWith('missing')) throw new RpcError(this.isModern ? -32_602 : -32_002, 'Resource not found', { uri: params['uri'] });
+        if (String(params['uri']).endsWith('missing'))
+          throw new RpcError(this.isModern ? -32_602 : -32_002, 'Resource not found', { uri: params['uri'] });
         return { contents: [{ uri: params['uri'], text: `content of ${String(params['uri'])}` }] };
       case 'resources/subscribe':
         this.push('notifications/resources/updated', { uri: params['uri'] });
@@ -449,8 +610,12 @@ export class EraServer {
       case 'completion/complete':
         return { completion: { values: [`${String((params['argument'] as JsonObject)['value'])}!`] } };
       default:
-        if (method.startsWith('tasks/') && this.isModern) return { ...(this.#jobs.serve(method, params) ?? unknownTask()) };
-        if (method === 'skills/list' && this.isModern) return { skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }] };
+        if (method.startsWith('tasks/') && this.isModern)
+          return { ...(this.#jobs.serve(method, params) ?? unknownTask()) };
+        if (method === 'skills/list' && this.isModern)
+          return {
+            skills: [{ uri: 'skill://era/greeting/SKILL.md', frontmatter: { name: 'greeting' }, resources: 'dynamic' }],
+          };
         if (method === 'skills/get' && this.isModern) return { uri: params['uri'], frontmatter: { name: 'greeting' } };
         if (method.startsWith('tasks/') && this.revision === '2025-11-25') return this.#serveTask(method, params, talk);
         throw new RpcError(-32_601, `Method not found: ${method}`);
@@ -463,9 +628,14 @@ export class EraServer {
 
   #capabilities(): JsonObject {
     return {
-      tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {},
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { subscribe: true, listChanged: true },
+      logging: {},
       ...(this.has('2025-03-26') ? { completions: {} } : {}),
-      ...(this.isModern ? { extensions: { [`${prefix}tasks`]: {}, [`${prefix}skills`]: {}, [`${prefix}ui`]: {} } } : {}),
+      ...(this.isModern
+        ? { extensions: { [`${prefix}tasks`]: {}, [`${prefix}skills`]: {}, [`${prefix}ui`]: {} } }
+        : {}),
       ...(this.revision === '2025-11-25' ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
     };
   }
@@ -486,10 +656,18 @@ export class EraServer {
     this.#nextTask += 1;
     const taskId = `task-${this.#nextTask}`;
     const now = new Date().toISOString();
-    const task = { taskId, status: 'input_required', createdAt: now, lastUpdatedAt: now, ttl: 60_000, pollInterval: 10 };
+    const task = {
+      taskId,
+      status: 'input_required',
+      createdAt: now,
+      lastUpdatedAt: now,
+      ttl: 60_000,
+      pollInterval: 10,
+    };
     const finish = Promise.withResolvers<JsonObject>();
     this.#tasks.set(taskId, {
-      task, result: finish.promise,
+      task,
+      result: finish.promise,
       ask: async ({ ask }) => {
         const known = this.#tasks.get(taskId);
         if (known === undefined || known.task['status'] !== 'input_required') return;

@@ -32,14 +32,14 @@ const prefix = 'io.modelcontextprotocol/';
 const relatedTask = `${prefix}related-task`;
 
 export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>> = {
-  async 'handshake'({ client, server }) {
+  async handshake({ client, server }) {
     if (client.isModern) assert.deepEqual(client.introduction['supportedVersions'], [client.revision]);
     else assert.equal(client.introduction['protocolVersion'], client.revision);
     assert.match(String(client.introduction['instructions']), new RegExp(`I am ${server.revision}`));
     return '●';
   },
 
-  async 'ping'({ client }) {
+  async ping({ client }) {
     if (client.isModern) {
       assert.equal((await client.request('ping')).last.error?.code, -32_601);
       return '·';
@@ -60,50 +60,66 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   },
 
   async 'tool error'({ client, named }) {
-    assert.deepEqual(plain(await client.call(named('fails'))), { content: [{ type: 'text', text: 'it failed' }], isError: true });
+    assert.deepEqual(plain(await client.call(named('fails'))), {
+      content: [{ type: 'text', text: 'it failed' }],
+      isError: true,
+    });
     assert.equal((await client.call(named('nothing'))).last.error?.code, -32_602);
     return '●';
   },
 
-  async 'progress'({ client, named }) {
+  async progress({ client, named }) {
     const reply = await client.call(named('progress'), {}, { _meta: { progressToken: 'mine' } });
-    const heard = reply.messages.filter(({ method }) => method === 'notifications/progress').map(({ params }) => [params?.['progressToken'], params?.['progress']]);
-    assert.deepEqual(heard, [['mine', 1], ['mine', 2], ['mine', 3]]);
+    const heard = reply.messages
+      .filter(({ method }) => method === 'notifications/progress')
+      .map(({ params }) => [params?.['progressToken'], params?.['progress']]);
+    assert.deepEqual(heard, [
+      ['mine', 1],
+      ['mine', 2],
+      ['mine', 3],
+    ]);
     return '●';
   },
 
-  async 'logging'({ client, named }) {
+  async logging({ client, named }) {
     if (client.isModern) client.logLevel = 'warning';
     else await client.request('logging/setLevel', { level: 'warning' });
     const reply = await client.call(named('log'));
-    assert.deepEqual(reply.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']), ['loud']);
+    assert.deepEqual(
+      reply.messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']),
+      ['loud'],
+    );
     client.logLevel = undefined;
     return '●';
   },
 
-  async 'cancellation'({ client, server, named }) {
+  async cancellation({ client, server, named }) {
     const id = client.newId();
     const before = server.seen.filter(({ method }) => method === 'notifications/cancelled').length;
     const waiting = client.call(named('wait'), {}, { _meta: { progressToken: 't' } }, id);
     void waiting.catch(() => undefined);
-    while (!server.seen.some(({ method, params }) => method === 'tools/call' && params['name'] === 'wait')) await client.request('tools/list');
+    while (!server.seen.some(({ method, params }) => method === 'tools/call' && params['name'] === 'wait'))
+      await client.request('tools/list');
     if (client.isModern) client.close(id);
     else await client.notify('notifications/cancelled', { requestId: id });
-    while (server.seen.filter(({ method }) => method === 'notifications/cancelled').length === before) await client.request('tools/list');
+    while (server.seen.filter(({ method }) => method === 'notifications/cancelled').length === before)
+      await client.request('tools/list');
     server.seen.splice(0);
     return '●';
   },
 
-  async 'prompts'({ client, named }) {
+  async prompts({ client, named }) {
     const { result } = await client.request('prompts/get', { name: named('greet'), arguments: { who: 'you' } });
     assert.match(JSON.stringify(result['messages']), /Hello, you/);
     return '●';
   },
 
-  async 'resources'(pair) {
+  async resources(pair) {
     const { client } = pair;
     for (const each of [uri(pair, 'one'), uri(pair, 'item/7')]) {
-      assert.deepEqual((await client.request('resources/read', { uri: each })).result['contents'], [{ uri: each, text: `content of ${each}` }]);
+      assert.deepEqual((await client.request('resources/read', { uri: each })).result['contents'], [
+        { uri: each, text: `content of ${each}` },
+      ]);
     }
     const missing = await client.request('resources/read', { uri: uri(pair, 'item/missing') });
     assert.equal(missing.last.error?.code, client.isModern ? -32_602 : -32_002);
@@ -111,26 +127,36 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     return '●';
   },
 
-  async 'completion'({ client, named }) {
-    const { result } = await client.request('completion/complete', { ref: { type: 'ref/prompt', name: named('greet') }, argument: { name: 'who', value: 'x' } });
+  async completion({ client, named }) {
+    const { result } = await client.request('completion/complete', {
+      ref: { type: 'ref/prompt', name: named('greet') },
+      argument: { name: 'who', value: 'x' },
+    });
     assert.deepEqual(result['completion'], { values: ['x!'] });
     return '●';
   },
 
-  async 'subscriptions'(pair) {
+  async subscriptions(pair) {
     const { client, server } = pair;
     if (client.isModern) {
       const stop = client.listenTo({ resourceSubscriptions: [uri(pair, 'one')] });
-      const acknowledged = await client.pushed.untilSome(({ method, params }) => method === 'notifications/subscriptions/acknowledged' && JSON.stringify(params).includes(uri(pair, 'one')));
+      const acknowledged = await client.pushed.untilSome(
+        ({ method, params }) =>
+          method === 'notifications/subscriptions/acknowledged' && JSON.stringify(params).includes(uri(pair, 'one')),
+      );
       server.push('notifications/resources/updated', { uri: uri(pair, 'one') });
-      const updated = await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'));
+      const updated = await client.pushed.untilSome(
+        ({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'),
+      );
       assert.deepEqual(updated.params?.['_meta'], acknowledged.params?.['_meta']);
       stop();
       return '●';
     }
     await client.request('resources/subscribe', { uri: uri(pair, 'one') });
     server.push('notifications/resources/updated', { uri: uri(pair, 'one') });
-    await client.pushed.untilSome(({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'));
+    await client.pushed.untilSome(
+      ({ method, params }) => method === 'notifications/resources/updated' && params?.['uri'] === uri(pair, 'one'),
+    );
     await client.request('resources/unsubscribe', { uri: uri(pair, 'one') });
     return '●';
   },
@@ -139,12 +165,15 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     for (const kind of ['tools', 'prompts', 'resources']) {
       const count = client.pushed.values.length;
       server.push(`notifications/${kind}/list_changed`);
-      await client.pushed.untilSome((message) => message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count);
+      await client.pushed.untilSome(
+        (message) =>
+          message.method === `notifications/${kind}/list_changed` && client.pushed.values.indexOf(message) >= count,
+      );
     }
     return '●';
   },
 
-  async 'roots'({ client, named }) {
+  async roots({ client, named }) {
     assert.match(textOf(await client.call(named('roots'))), /file:\/\/\/era/);
     return '●';
   },
@@ -152,7 +181,8 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   async 'changes of roots'({ client, server, named }) {
     if (client.isModern || server.isModern) return '·';
     await client.call(named('roots'));
-    const isChange = ({ method }: { readonly method: string }): boolean => method === 'notifications/roots/list_changed';
+    const isChange = ({ method }: { readonly method: string }): boolean =>
+      method === 'notifications/roots/list_changed';
     const before = server.seen.filter(isChange).length;
     await client.notify('notifications/roots/list_changed');
     while (server.seen.filter(isChange).length === before) await client.request('tools/list');
@@ -162,11 +192,15 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   async 'progress of the client'({ client, server, named }) {
     if (client.isModern || server.isModern) return '·';
     await client.call(named('slow-question'));
-    assert.ok(server.seen.some(({ method, params }) => method === 'notifications/progress' && params['progressToken'] === 'of the server'));
+    assert.ok(
+      server.seen.some(
+        ({ method, params }) => method === 'notifications/progress' && params['progressToken'] === 'of the server',
+      ),
+    );
     return '●';
   },
 
-  async 'sampling'({ client, named }) {
+  async sampling({ client, named }) {
     assert.match(textOf(await client.call(named('sample'))), /sampled/);
     return '●';
   },
@@ -196,7 +230,11 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     assert.match(textOf(reply), /accept/);
     if (client.isModern || server.isModern) return '●';
     const asked = client.asked.values.findLast(({ params }) => params?.['mode'] === 'url') as Message;
-    await client.pushed.untilSome(({ method, params }) => method === 'notifications/elicitation/complete' && params?.['elicitationId'] === asked.params?.['elicitationId']);
+    await client.pushed.untilSome(
+      ({ method, params }) =>
+        method === 'notifications/elicitation/complete' &&
+        params?.['elicitationId'] === asked.params?.['elicitationId'],
+    );
     return '●';
   },
 
@@ -217,7 +255,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     return '◐';
   },
 
-  async 'audio'({ client, server, named }) {
+  async audio({ client, server, named }) {
     if (!server.has('2025-03-26')) return '·';
     const block = blockOf(await client.call(named('audio')));
     assert.equal(block['type'], client.has('2025-03-26') ? 'audio' : 'text');
@@ -246,14 +284,20 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   async 'output of any shape'({ client, server, named }) {
     if (!server.isModern) return '·';
     const { result } = await client.request('tools/list');
-    const { outputSchema } = (result['tools'] as { name: string; outputSchema: JsonObject }[]).find(({ name }) => name === named('any')) as { outputSchema: JsonObject };
+    const { outputSchema } = (result['tools'] as { name: string; outputSchema: JsonObject }[]).find(
+      ({ name }) => name === named('any'),
+    ) as { outputSchema: JsonObject };
     const reply = await client.call(named('any'));
     if (client.isModern) {
       assert.equal(outputSchema['type'], 'array');
       assert.deepEqual(reply.result['structuredContent'], [1, 2]);
       return '●';
     }
-    assert.deepEqual(outputSchema, { type: 'object', properties: { result: { type: 'array', items: { type: 'number' } } }, required: ['result'] });
+    assert.deepEqual(outputSchema, {
+      type: 'object',
+      properties: { result: { type: 'array', items: { type: 'number' } } },
+      required: ['result'],
+    });
     if (client.has('2025-06-18')) assert.deepEqual(reply.result['structuredContent'], { result: [1, 2] });
     assert.equal(textOf(reply), '[1,2]');
     return '◐';
@@ -265,10 +309,16 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     return '●';
   },
 
-  async 'batch'({ client, named }) {
+  async batch({ client, named }) {
     if (client.revision !== '2025-03-26') return '·';
-    const answers = await client.batch([{ method: 'ping' }, { method: 'tools/call', params: { name: named('echo'), arguments: { say: 'batched' } } }]);
-    assert.deepEqual(answers.map(({ result }) => result), [{}, { content: [{ type: 'text', text: 'batched' }] }]);
+    const answers = await client.batch([
+      { method: 'ping' },
+      { method: 'tools/call', params: { name: named('echo'), arguments: { say: 'batched' } } },
+    ]);
+    assert.deepEqual(
+      answers.map(({ result }) => result),
+      [{}, { content: [{ type: 'text', text: 'batched' }] }],
+    );
     return '●';
   },
 
@@ -295,22 +345,33 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
   async 'trace context'({ client, server, named }) {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
     await client.call(named('echo'), { say: 'traced' }, { _meta: { traceparent } });
-    assert.equal((server.seen.findLast(({ method }) => method === 'tools/call')?.params['_meta'] as JsonObject)['traceparent'], traceparent);
+    assert.equal(
+      (server.seen.findLast(({ method }) => method === 'tools/call')?.params['_meta'] as JsonObject)['traceparent'],
+      traceparent,
+    );
     return '●';
   },
 
-  async 'apps'({ client, server, named }) {
+  async apps({ client, server, named }) {
     if (!server.has('2025-06-18')) return '·';
     const tools = (await client.request('tools/list')).result['tools'] as JsonObject[];
-    assert.deepEqual(tools.find(({ name }) => name === named('app'))?.['_meta'], { ui: { resourceUri: 'ui://era/app.html' } });
+    assert.deepEqual(tools.find(({ name }) => name === named('app'))?.['_meta'], {
+      ui: { resourceUri: 'ui://era/app.html' },
+    });
     return '●';
   },
 
-  async 'skills'({ client, server }) {
+  async skills({ client, server }) {
     if (!server.isModern) return '·';
     const { result } = await client.request('skills/list');
-    assert.deepEqual((result['skills'] as JsonObject[]).map(({ uri: skill }) => skill), ['skill://era/greeting/SKILL.md']);
-    assert.deepEqual((await client.request('skills/get', { uri: 'skill://era/greeting/SKILL.md' })).result['frontmatter'], { name: 'greeting' });
+    assert.deepEqual(
+      (result['skills'] as JsonObject[]).map(({ uri: skill }) => skill),
+      ['skill://era/greeting/SKILL.md'],
+    );
+    assert.deepEqual(
+      (await client.request('skills/get', { uri: 'skill://era/greeting/SKILL.md' })).result['frontmatter'],
+      { name: 'greeting' },
+    );
     return '●';
   },
 
@@ -325,7 +386,16 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     assert.equal(asking['status'], 'input_required');
     const [[key, request] = ['', {}]] = Object.entries(asking['inputRequests'] as Record<string, JsonObject>);
     assert.equal(request['method'], 'roots/list');
-    assert.equal((await client.request('tasks/update', { taskId, inputResponses: { [key]: { roots: [{ uri: 'file:///era' }] } }, ...meta })).result['resultType'], 'complete');
+    assert.equal(
+      (
+        await client.request('tasks/update', {
+          taskId,
+          inputResponses: { [key]: { roots: [{ uri: 'file:///era' }] } },
+          ...meta,
+        })
+      ).result['resultType'],
+      'complete',
+    );
     let task = asking;
     while (task['status'] !== 'completed') task = (await client.request('tasks/get', { taskId, ...meta })).result;
     assert.match(JSON.stringify(task['result']), /the result of a task.*file:\/\/\/era/);
@@ -336,7 +406,7 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     return '◐';
   },
 
-  async 'tasks'({ client, server, named }) {
+  async tasks({ client, server, named }) {
     if (server.revision !== '2025-11-25') return '·';
     if (client.revision !== '2025-11-25') {
       // For a client without tasks, the gateway waits for the result.
@@ -348,10 +418,14 @@ export const features: Readonly<Record<string, (pair: Pair) => Promise<Ending>>>
     const created = (await client.call(named('task'), {}, { task: { ttl: 60_000 } })).result['task'] as JsonObject;
     const taskId = String(created['taskId']);
     assert.doesNotMatch(taskId, /^task-/);
-    const status = await client.pushed.untilSome(({ method, params }) => method === 'notifications/tasks/status' && params?.['taskId'] === taskId);
+    const status = await client.pushed.untilSome(
+      ({ method, params }) => method === 'notifications/tasks/status' && params?.['taskId'] === taskId,
+    );
     assert.equal(status.params?.['status'], 'input_required');
     assert.equal((await client.request('tasks/get', { taskId })).result['status'], 'input_required');
-    assert.ok(((await client.request('tasks/list')).result['tasks'] as JsonObject[]).some((task) => task['taskId'] === taskId));
+    assert.ok(
+      ((await client.request('tasks/list')).result['tasks'] as JsonObject[]).some((task) => task['taskId'] === taskId),
+    );
     const reply = await client.request('tasks/result', { taskId });
     assert.match(JSON.stringify(reply.result), /the result of a task.*file:\/\/\/era/);
     assert.equal(((reply.result['_meta'] as JsonObject)[relatedTask] as JsonObject)['taskId'], taskId);

@@ -17,19 +17,28 @@ const answers = {
 /** The capabilities of a client that supports everything of its revision. */
 function capabilitiesOf(revision: MatrixRevision) {
   return {
-    roots: { listChanged: true }, sampling: {},
-    ...(revision >= '2025-11-25' ? { elicitation: { form: {}, url: {} } } : revision >= '2025-06-18' ? { elicitation: {} } : {}),
+    roots: { listChanged: true },
+    sampling: {},
+    ...(revision >= '2025-11-25'
+      ? { elicitation: { form: {}, url: {} } }
+      : revision >= '2025-06-18'
+        ? { elicitation: {} }
+        : {}),
   };
 }
 
 describe.each(shapes)('every feature for every pair of revisions, %s', (shape) => {
   const servers = new Map<MatrixRevision, EraServer>();
-  const endings = new Map<string, Map<string, Ending | '✗'>>(Object.keys(features).map((feature) => [feature, new Map()]));
+  const endings = new Map<string, Map<string, Ending | '✗'>>(
+    Object.keys(features).map((feature) => [feature, new Map()]),
+  );
   let gateway: GatewayUnderTest;
 
   beforeAll(async () => {
     for (const revision of revisions) servers.set(revision, await EraServer.start(revision));
-    gateway = await startGateway(shape, { mcpServers: Object.fromEntries([...servers].map(([revision, { url }]) => [serverName(revision), { url }])) });
+    gateway = await startGateway(shape, {
+      mcpServers: Object.fromEntries([...servers].map(([revision, { url }]) => [serverName(revision), { url }])),
+    });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => revisions.every((revision) => names.includes(`${serverName(revision)}__echo`)));
   });
@@ -37,13 +46,20 @@ describe.each(shapes)('every feature for every pair of revisions, %s', (shape) =
   afterAll(async () => {
     await gateway[Symbol.asyncDispose]();
     for (const server of servers.values()) await server[Symbol.asyncDispose]();
-    process.stdout.write(`\n${shape}: what a client (rows of a group, oldest first) gets of a server (columns, oldest first)\n${render(endings)}\n`);
+    process.stdout.write(
+      `\n${shape}: what a client (rows of a group, oldest first) gets of a server (columns, oldest first)\n${render(endings)}\n`,
+    );
   });
 
   describe.each(revisions)('a client of %s', (clientRevision) => {
     it.each(revisions)('and a server of %s', async (serverRevision) => {
       const server = servers.get(serverRevision) as EraServer;
-      using client = await EraClient.open({ url: gateway.url, revision: clientRevision, answers, capabilities: capabilitiesOf(clientRevision) });
+      using client = await EraClient.open({
+        url: gateway.url,
+        revision: clientRevision,
+        answers,
+        capabilities: capabilitiesOf(clientRevision),
+      });
       const failures: string[] = [];
       for (const [feature, run] of Object.entries(features)) {
         let ending: Ending | '✗' = '✗';
@@ -63,7 +79,22 @@ describe.each(shapes)('every feature for every pair of revisions, %s', (shape) =
 function render(endings: ReadonlyMap<string, ReadonlyMap<string, Ending | '✗'>>): string {
   const width = Math.max(...[...endings.keys()].map((feature) => feature.length)) + 2;
   const head = ' '.repeat(width) + revisions.map((revision) => revision.padEnd(revisions.length * 2 + 1)).join('  ');
-  const lines = [...endings].map(([feature, cells]) =>
-    feature.padEnd(width) + revisions.map((client) => revisions.map((server) => cells.get(`${client} ${server}`) ?? '?').join(' ').padEnd(revisions.length * 2 + 1)).join('  '));
-  return [head, ...lines, '', '● as the server said it   ◐ in the words of the client\'s revision   · one side has no such thing'].join('\n');
+  const lines = [...endings].map(
+    ([feature, cells]) =>
+      feature.padEnd(width) +
+      revisions
+        .map((client) =>
+          revisions
+            .map((server) => cells.get(`${client} ${server}`) ?? '?')
+            .join(' ')
+            .padEnd(revisions.length * 2 + 1),
+        )
+        .join('  '),
+  );
+  return [
+    head,
+    ...lines,
+    '',
+    "● as the server said it   ◐ in the words of the client's revision   · one side has no such thing",
+  ].join('\n');
 }

@@ -21,7 +21,10 @@ import { manageUsers } from '../support/users.ts';
 
 const password = 'correct horse battery staple';
 const transfer = tool('transfer');
-const riskier = { ...transfer, inputSchema: { type: 'object', properties: { bcc: { type: 'string' } }, required: ['bcc'] } };
+const riskier = {
+  ...transfer,
+  inputSchema: { type: 'object', properties: { bcc: { type: 'string' } }, required: ['bcc'] },
+};
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 const said = ({ last }: Answer): string => JSON.stringify(last);
 
@@ -45,7 +48,12 @@ describe('what is lost and restored', () => {
     stack = new AsyncDisposableStack();
     folder = await mkdtemp(join(tmpdir(), 'omnibus-backup-'));
     stack.defer(() => rm(folder, { recursive: true }));
-    bank = stack.use(await Upstream.start({ tools: [transfer, tool('look'), tool('pay')], onCall: (call) => call.answer(text('done')) }));
+    bank = stack.use(
+      await Upstream.start({
+        tools: [transfer, tool('look'), tool('pay')],
+        onCall: (call) => call.answer(text('done')),
+      }),
+    );
     tickets = stack.use(await PersonalServer.start());
     front = stack.use(await Balancer.start());
     keys = stack.use(await Keys.make('ann'));
@@ -54,20 +62,32 @@ describe('what is lost and restored', () => {
   afterEach(() => stack.disposeAsync());
 
   const start = async (shape: Shape, more: object): ReturnType<typeof startGateway> => {
-    const gateway = stack.use(await startGateway(shape, {
-      prefix: 'always', publicUrl: front.url, auth: { ...keys.auth, ...more }, security: { definitionsFile: join(folder, 'definitions.json') },
-      vault: { file: join(folder, 'vault.json'), ...(shape === 'nats' ? { keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } : {}) },
-      limits: { rules: [{ id: 'thrift', who: 'key:ann', what: ['bank/look'], quota: '3/day' }] },
-      audit: { sinks: [shape === 'nats' ? { kind: 'jetstream' } : { kind: 'file', folder: join(folder, 'audit') }] },
-      mcpServers: { bank: { url: bank.url, definitions: 'pin' }, tickets: { url: tickets.url, credentials: { kind: 'oauth' } } },
-    }));
+    const gateway = stack.use(
+      await startGateway(shape, {
+        prefix: 'always',
+        publicUrl: front.url,
+        auth: { ...keys.auth, ...more },
+        security: { definitionsFile: join(folder, 'definitions.json') },
+        vault: {
+          file: join(folder, 'vault.json'),
+          ...(shape === 'nats' ? { keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] } : {}),
+        },
+        limits: { rules: [{ id: 'thrift', who: 'key:ann', what: ['bank/look'], quota: '3/day' }] },
+        audit: { sinks: [shape === 'nats' ? { kind: 'jetstream' } : { kind: 'file', folder: join(folder, 'audit') }] },
+        mcpServers: {
+          bank: { url: bank.url, definitions: 'pin' },
+          tickets: { url: tickets.url, credentials: { kind: 'oauth' } },
+        },
+      }),
+    );
     front.edges = [gateway.url];
     return gateway;
   };
   /** Ann, who is authenticated by a key, has signed in for the server with separate data for each user. */
   const signInForTickets = async (client: RawClient): Promise<void> => {
     await client.untilTools((names) => names.length === 4);
-    const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(said(await client.callTool('tickets__connect')))?.[0] ?? '';
+    const address =
+      /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(said(await client.callTool('tickets__connect')))?.[0] ?? '';
     const page = await signInAt(address, tickets.signsInAs('ann'));
     const code = /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
     expect(said(await client.callTool('tickets__connect', { code }))).toContain('You are signed in');
@@ -77,7 +97,9 @@ describe('what is lost and restored', () => {
   /** The server's definitions have changed meanwhile; the approved ones and the sign-in are as before. */
   const isAsItWas = async (): Promise<RawClient> => {
     const client = stack.use(await RawClient.open(front.edges[0] as string, '2025-11-25', keys.headersOf('ann')));
-    expect(await client.untilTools((names) => names.includes('bank__look') && names.includes('tickets__whose'))).not.toContain('bank__transfer');
+    expect(
+      await client.untilTools((names) => names.includes('bank__look') && names.includes('tickets__whose')),
+    ).not.toContain('bank__transfer');
     expect(reasonOf(await client.callTool('bank__transfer'))).toBe('definition.held');
     expect(said(await client.callTool('tickets__whose'))).toContain('ann');
     return client;
@@ -110,7 +132,10 @@ describe('what is lost and restored', () => {
       await restorer.restore(snapshots);
       expect((await backups.streams()).toSorted()).toEqual(snapshots.map(({ name }) => name).toSorted());
     }
-    const config = await writeConfig({ bus: bus.replace('://', '://session:session@'), audit: { sinks: [{ kind: 'jetstream' }] } });
+    const config = await writeConfig({
+      bus: bus.replace('://', '://session:session@'),
+      audit: { sinks: [{ kind: 'jetstream' }] },
+    });
     const verified = await omnibus('audit', 'verify', '--bus', 'session', '--config', config);
     expect(verified).toEqual({ status: 0, output: expect.stringContaining('all as they were written') as string });
     await rm(dirname(config), { recursive: true });
@@ -126,7 +151,17 @@ describe('what is lost and restored', () => {
     using ben = new ModernClient(`${front.url}/mcp`, {}, bearer(tokens));
     expect((await ben.request('tools/list')).last.result).toBeDefined();
     expect((await oauth.refresh(tokens.refresh_token)).status).toBe(200);
-    expect((await omnibus('block', 'tool', 'bank/look', '--admin', await gateway.admin(gateway.processes.at(-1) as typeof gateway.edge))).status).toBe(0);
+    expect(
+      (
+        await omnibus(
+          'block',
+          'tool',
+          'bank/look',
+          '--admin',
+          await gateway.admin(gateway.processes.at(-1) as typeof gateway.edge),
+        )
+      ).status,
+    ).toBe(0);
   });
 
   it('of one process, by copies of its files: keys, pins, vault and audit', async () => {
@@ -142,13 +177,33 @@ describe('what is lost and restored', () => {
       await cp(place, join(backup, String(index)), { recursive: true, preserveTimestamps: true });
       await rm(place, { recursive: true });
     }
-    for (const [index, place] of places.entries()) await cp(join(backup, String(index)), place, { recursive: true, preserveTimestamps: true });
-    expect(await omnibus('audit', 'verify', join(folder, 'audit'))).toEqual({ status: 0, output: expect.stringContaining('all as they were written') as string });
+    for (const [index, place] of places.entries())
+      await cp(join(backup, String(index)), place, { recursive: true, preserveTimestamps: true });
+    expect(await omnibus('audit', 'verify', join(folder, 'audit'))).toEqual({
+      status: 0,
+      output: expect.stringContaining('all as they were written') as string,
+    });
     bank.tools = [riskier, tool('look'), tool('pay')];
-    const restored = stack.use(startProcess('node', [omnibusProgram, 'serve', '--config', gateway.configFile, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']));
+    const restored = stack.use(
+      startProcess('node', [
+        omnibusProgram,
+        'serve',
+        '--config',
+        gateway.configFile,
+        '--listen',
+        '127.0.0.1:0',
+        '--admin',
+        '127.0.0.1:0',
+      ]),
+    );
     front.edges = [(await restored.line(/"endpoint":"([^"]+)"/))[1] as string];
     await isAsItWas();
     await writeFile(keys.auth.keys.file, '{"keys":[]}');
-    await expect.poll(async () => (await new RawClient(front.edges[0] as string, keys.headersOf('ann')).initialize('2025-11-25')).status).toBe(401);
+    await expect
+      .poll(
+        async () =>
+          (await new RawClient(front.edges[0] as string, keys.headersOf('ann')).initialize('2025-11-25')).status,
+      )
+      .toBe(401);
   });
 });

@@ -7,23 +7,36 @@ import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 import { domain, endpointOf, startPart, startWorld } from './world.ts';
 
-const offering = (name: string): Promise<Upstream> => Upstream.start({ tools: [tool('where')], onCall: (call: Call) => call.answer(text(name)) });
+const offering = (name: string): Promise<Upstream> =>
+  Upstream.start({ tools: [tool('where')], onCall: (call: Call) => call.answer(text(name)) });
 
 /** The region that the tool of a server returns. */
 async function whereIs(client: RawClient): Promise<unknown> {
   const { last } = await client.callTool('up__where', {});
-  return last?.result?.['content'] === undefined ? last?.error : (last.result['content'] as readonly [{ readonly text: string }])[0].text;
+  return last?.result?.['content'] === undefined
+    ? last?.error
+    : (last.result['content'] as readonly [{ readonly text: string }])[0].text;
 }
 
 it('two installations on one NATS, each with the users of its own prefix, see nothing of each other', async () => {
-  const users = ['team-a', 'team-b'].flatMap((prefix) => natsUsers((role) => role, { prefix, domain }).replaceAll(/user: (\w+)/g, `user: ${prefix}-$1`));
-  await using nats = await startNatsServer(`jetstream { domain: ${domain} }\nauthorization { users: [\n${users.join('\n')}\n{ user: outsider, password: outsider }\n] }\nno_auth_user: outsider`);
+  const users = ['team-a', 'team-b'].flatMap((prefix) =>
+    natsUsers((role) => role, { prefix, domain }).replaceAll(/user: (\w+)/g, `user: ${prefix}-$1`),
+  );
+  await using nats = await startNatsServer(
+    `jetstream { domain: ${domain} }\nauthorization { users: [\n${users.join('\n')}\n{ user: outsider, password: outsider }\n] }\nno_auth_user: outsider`,
+  );
   await using stack = new AsyncDisposableStack();
   const open = async (prefix: string): Promise<RawClient> => {
     const upstream = stack.use(await offering(prefix));
     let endpoint = '';
     for (const role of busRoles.toReversed()) {
-      const part = stack.use(await startPart({ prefix: 'always', nats: { prefix, domain }, mcpServers: { [prefix]: { url: upstream.url } } }, nats.url.replace('://', `://${prefix}-${role}:${role}@`), role));
+      const part = stack.use(
+        await startPart(
+          { prefix: 'always', nats: { prefix, domain }, mcpServers: { [prefix]: { url: upstream.url } } },
+          nats.url.replace('://', `://${prefix}-${role}:${role}@`),
+          role,
+        ),
+      );
       if (role === 'edge') endpoint = await endpointOf(part);
     }
     return stack.use(await RawClient.open(endpoint));
@@ -47,32 +60,45 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
   await using world = await startWorld();
   await using stack = new AsyncDisposableStack();
   const [east, west] = [stack.use(await offering('east')), stack.use(await offering('west'))];
-  const config = (region: string, url: string, more: object = {}): object => ({ prefix: 'always', nats: { region, ...more }, mcpServers: { up: { url } } });
+  const config = (region: string, url: string, more: object = {}): object => ({
+    prefix: 'always',
+    nats: { region, ...more },
+    mcpServers: { up: { url } },
+  });
   const eastPart = stack.use(await startPart(config('east', east.url), world.east, 'all'));
   const westPart = stack.use(await startPart(config('west', west.url), world.west, 'all'));
   const leafEdge = stack.use(await startPart(config('east', east.url, { domain }), world.leaf, 'edge'));
   // The processes of each region have to know the servers of both before they choose.
-  await vi.waitFor(async () => {
-    for (const part of [eastPart, westPart]) {
-      const [, admin] = (await part.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
-      const status = await (await fetch(`http://${admin}/status`)).json() as { readonly adapters: Readonly<Record<string, number>> };
-      if (status.adapters['up'] !== 1) throw new Error(JSON.stringify(status.adapters));
-    }
-  }, { timeout: 20_000 });
+  await vi.waitFor(
+    async () => {
+      for (const part of [eastPart, westPart]) {
+        const [, admin] = (await part.line(/"admin":"([^"]+)"/)) as unknown as [string, string];
+        const status = (await (await fetch(`http://${admin}/status`)).json()) as {
+          readonly adapters: Readonly<Record<string, number>>;
+        };
+        if (status.adapters['up'] !== 1) throw new Error(JSON.stringify(status.adapters));
+      }
+    },
+    { timeout: 20_000 },
+  );
   // An edge that did not know its own region at the start would open sessions in another region, and these stay there.
   const openIn = async (region: string, part: RunningProcess): Promise<RawClient> => {
     const endpoint = await endpointOf(part);
-    return vi.waitFor(async () => {
-      const client = stack.use(await RawClient.open(endpoint));
-      await client.untilTools((names) => names.includes('up__where'));
-      expect(await whereIs(client)).toBe(region);
-      return client;
-    }, { timeout: 20_000, interval: 200 });
+    return vi.waitFor(
+      async () => {
+        const client = stack.use(await RawClient.open(endpoint));
+        await client.untilTools((names) => names.includes('up__where'));
+        expect(await whereIs(client)).toBe(region);
+        return client;
+      },
+      { timeout: 20_000, interval: 200 },
+    );
   };
   const atEast = await openIn('east', eastPart);
   const atWest = await openIn('west', westPart);
   const atLeaf = await openIn('east', leafEdge);
-  for (let count = 0; count < 10; count += 1) expect([await whereIs(atEast), await whereIs(atWest), await whereIs(atLeaf)]).toEqual(['east', 'west', 'east']);
+  for (let count = 0; count < 10; count += 1)
+    expect([await whereIs(atEast), await whereIs(atWest), await whereIs(atLeaf)]).toEqual(['east', 'west', 'east']);
 
   // A session that was opened in one cluster is served by the edges of the other, and of the leaf node.
   const elsewhere = new RawClient(await endpointOf(westPart));
@@ -83,5 +109,8 @@ it('over two clusters and a leaf node, a call stays in its region while it can, 
   await east[Symbol.asyncDispose]();
   await vi.waitFor(async () => expect(await whereIs(atEast)).toBe('west'), { timeout: 20_000, interval: 200 });
   await end(eastPart, 'SIGKILL');
-  await vi.waitFor(async () => expect([await whereIs(elsewhere), await whereIs(atLeaf)]).toEqual(['west', 'west']), { timeout: 30_000, interval: 200 });
+  await vi.waitFor(async () => expect([await whereIs(elsewhere), await whereIs(atLeaf)]).toEqual(['west', 'west']), {
+    timeout: 30_000,
+    interval: 200,
+  });
 });

@@ -18,7 +18,13 @@ let working: Promise<unknown>;
 /** Makes calls that succeed, fail, wait for each other and are refused. */
 async function work(client: RawClient): Promise<void> {
   while (!over.signal.aborted) {
-    await Promise.all([client.callTool('echo'), client.callTool('echo'), client.callTool('fails'), client.callTool('nobody'), client.toolNames()]);
+    await Promise.all([
+      client.callTool('echo'),
+      client.callTool('echo'),
+      client.callTool('fails'),
+      client.callTool('nobody'),
+      client.toolNames(),
+    ]);
     await client.post({ jsonrpc: '2.0', id: 99_999, result: {} });
   }
 }
@@ -49,7 +55,12 @@ afterAll(async () => {
 /** Resolves when the query has a result: Prometheus needs a few scrapes for rates. */
 async function untilShown(query: string): Promise<readonly number[]> {
   for (;;) {
-    const values = await prometheus.query(query.replaceAll('$__rate_interval', rateInterval).replaceAll('$server', 'up').replaceAll(/\$(job|namespace)/g, '.*'));
+    const values = await prometheus.query(
+      query
+        .replaceAll('$__rate_interval', rateInterval)
+        .replaceAll('$server', 'up')
+        .replaceAll(/\$(job|namespace)/g, '.*'),
+    );
     if (values.length > 0) return values;
   }
 }
@@ -62,7 +73,10 @@ describe.each(dashboards)('dashboard "$title"', ({ panels }) => {
 
 it('every panel is about the chosen installations, with each of its metrics', () => {
   for (const { queries } of dashboards.flatMap(({ panels }) => panels)) {
-    for (const [, query] of queries) expect(query.replaceAll(/\w+\{job=~"\$job", namespace=~"\$namespace"/g, ''), query).not.toMatch(/\b(omnibus|nodejs|process)_/);
+    for (const [, query] of queries)
+      expect(query.replaceAll(/\w+\{job=~"\$job", namespace=~"\$namespace"/g, ''), query).not.toMatch(
+        /\b(omnibus|nodejs|process)_/,
+      );
   }
 });
 

@@ -15,11 +15,19 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const blunt = { command: 'node', args: [fixturePath('blunt-server')] };
 const filesystem = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-filesystem/dist/index.js');
-const elicit = { method: 'elicitation/create', params: { mode: 'form', message: 'Well?', requestedSchema: { type: 'object', properties: {} } } };
+const elicit = {
+  method: 'elicitation/create',
+  params: { mode: 'form', message: 'Well?', requestedSchema: { type: 'object', properties: {} } },
+};
 
 async function open(url: string, capabilities: JsonObject): Promise<RawClient> {
   const client = new RawClient(url);
-  const opened = await client.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'asked', version: '1' } } });
+  const opened = await client.post({
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'asked', version: '1' } },
+  });
   client.session = opened.session ?? undefined;
   await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
   return client;
@@ -49,7 +57,9 @@ describe('callers at one server', () => {
       },
     });
     using client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => ['web__echo', 'narrow__echo', 'pipe__pid', 'small__pid'].every((name) => names.includes(name)));
+    await client.untilTools((names) =>
+      ['web__echo', 'narrow__echo', 'pipe__pid', 'small__pid'].every((name) => names.includes(name)),
+    );
   });
 
   afterAll(async () => {
@@ -90,7 +100,15 @@ describe('callers at one server', () => {
     const { requests, requestState } = required(await client.call('pipe__ask', { arguments: elicit }));
     const [[key, { method }]] = Object.entries(requests) as unknown as [[string, { readonly method: string }]];
     expect(method).toBe('elicitation/create');
-    expect(contentOf(await client.call('pipe__ask', { arguments: elicit, requestState, inputResponses: { [key]: { action: 'decline' } } }))).toContain('decline');
+    expect(
+      contentOf(
+        await client.call('pipe__ask', {
+          arguments: elicit,
+          requestState,
+          inputResponses: { [key]: { action: 'decline' } },
+        }),
+      ),
+    ).toContain('decline');
     expect(stream).toEqual([]);
     client[Symbol.dispose]();
     await holding.catch(() => undefined);
@@ -98,12 +116,14 @@ describe('callers at one server', () => {
 
   it('a client without a session never gets the roots of another, with the official filesystem server', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-roots-'));
-    const folders = await Promise.all(['one', 'two'].map(async (name) => {
-      const path = join(folder, name);
-      await mkdir(path);
-      await writeFile(join(path, 'secret.txt'), `secret of ${name}`);
-      return path;
-    }));
+    const folders = await Promise.all(
+      ['one', 'two'].map(async (name) => {
+        const path = join(folder, name);
+        await mkdir(path);
+        await writeFile(join(path, 'secret.txt'), `secret of ${name}`);
+        return path;
+      }),
+    );
     const read = async (own: string, wanted: string): Promise<Answer> => {
       using client = new ModernClient(gateway.url, { roots: {} });
       const params = { name: 'files__read_text_file', arguments: { path: join(wanted, 'secret.txt') } };
@@ -111,7 +131,11 @@ describe('callers at one server', () => {
       const { requests, requestState } = required(first);
       const [[key, { method }]] = Object.entries(requests) as unknown as [[string, { readonly method: string }]];
       expect(method).toBe('roots/list');
-      return await client.request('tools/call', { ...params, requestState, inputResponses: { [key]: { roots: [{ uri: pathToFileURL(own).href, name: 'own' }] } } });
+      return await client.request('tools/call', {
+        ...params,
+        requestState,
+        inputResponses: { [key]: { roots: [{ uri: pathToFileURL(own).href, name: 'own' }] } },
+      });
     };
     const [one, two] = folders as [string, string];
     expect(contentOf(await read(one, one))).toContain('secret of one');
@@ -120,31 +144,41 @@ describe('callers at one server', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('a log message that names no request, from a server that two sessions use, reaches neither of them, but the gateway\'s log', async () => {
+  it("a log message that names no request, from a server that two sessions use, reaches neither of them, but the gateway's log", async () => {
     using one = await RawClient.open(gateway.url);
     using two = await RawClient.open(gateway.url);
-    const standing = await Promise.all([one, two].map(async (client) => {
-      await client.request('logging/setLevel', { level: 'debug' });
-      return client.standing();
-    }));
+    const standing = await Promise.all(
+      [one, two].map(async (client) => {
+        await client.request('logging/setLevel', { level: 'debug' });
+        return client.standing();
+      }),
+    );
     const waiting = one.callTool('pipe__hold');
     const shouted = await two.callTool('pipe__shout', { words: 'card number of two' });
     await gateway.backend.line(/card number of two/);
     await two.callTool('pipe__release');
-    expect([...shouted.messages, ...(await waiting).messages, ...standing.flatMap(({ values }) => [...values])].filter(({ method }) => method === 'notifications/message')).toEqual([]);
+    expect(
+      [...shouted.messages, ...(await waiting).messages, ...standing.flatMap(({ values }) => [...values])].filter(
+        ({ method }) => method === 'notifications/message',
+      ),
+    ).toEqual([]);
   });
 
-  it('a connection of a session\'s own passes its log messages to that session', async () => {
+  it("a connection of a session's own passes its log messages to that session", async () => {
     using one = await open(gateway.url, { sampling: {} });
     await one.request('logging/setLevel', { level: 'debug' });
     const { messages } = await one.callTool('pipe__shout', { words: 'for me' });
-    expect(messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data'])).toEqual(['for me']);
+    expect(
+      messages.filter(({ method }) => method === 'notifications/message').map(({ params }) => params?.['data']),
+    ).toEqual(['for me']);
   });
 
   it('two sessions with more calls than a server accepts leave room for a third', async () => {
     const clients = await Promise.all([0, 1, 2].map(() => RawClient.open(gateway.url)));
     const [one, two, three] = clients as [RawClient, RawClient, RawClient];
-    const flood = [one, two].flatMap((client) => Array.from({ length: 40 }, (_, index) => client.callTool('narrow__slow', {}, undefined, index + 10)));
+    const flood = [one, two].flatMap((client) =>
+      Array.from({ length: 40 }, (_, index) => client.callTool('narrow__slow', {}, undefined, index + 10)),
+    );
     const refused = await Promise.race(flood);
     expect(reasonOf(refused)).toBe('upstream.busy');
     expect((await three.callTool('narrow__echo')).last.result).toBeDefined();
@@ -152,10 +186,12 @@ describe('callers at one server', () => {
     void Promise.all(flood).then(() => {
       isOver = true;
     });
-    await expect.poll(() => {
-      releaseAll();
-      return isOver;
-    }).toBe(true);
+    await expect
+      .poll(() => {
+        releaseAll();
+        return isOver;
+      })
+      .toBe(true);
     for (const client of clients) client[Symbol.dispose]();
   });
 
@@ -167,7 +203,9 @@ describe('callers at one server', () => {
     expect(contentOf(await three.callTool('small__pid'))).not.toBe(pid);
     await expect.poll(() => isAlive(Number(pid))).toBe(false);
     const busy = [two, three].map((client) => client.callTool('small__hold'));
-    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="small"}')).toBe(2);
+    await expect
+      .poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="small"}'))
+      .toBe(2);
     const refused = await one.callTool('small__pid');
     expect(reasonOf(refused)).toBe('upstream.connections');
     expect(refused.last.error?.message).toContain('maxConnections (2)');
@@ -175,7 +213,9 @@ describe('callers at one server', () => {
     await Promise.all(busy);
     const more = await Promise.all(Array.from({ length: 6 }, () => open(gateway.url, { sampling: {} })));
     const holding = more.map((client) => client.callTool('pipe__hold'));
-    await expect.poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="pipe"}')).toBe(6);
+    await expect
+      .poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="pipe"}'))
+      .toBe(6);
     const over = await one.callTool('small__pid');
     expect(over.last.error?.message).toContain('limits.maxCallerPrograms (6)');
     for (const client of more) await client.callTool('pipe__release');
@@ -206,7 +246,8 @@ describe('callers at one server', () => {
   it('updates of a constantly changing resource are sent at intervals, the last one after its last change', async () => {
     using client = await RawClient.open(gateway.url);
     const heard = await client.standing();
-    const updates = (): number => heard.values.filter(({ method }) => method === 'notifications/resources/updated').length;
+    const updates = (): number =>
+      heard.values.filter(({ method }) => method === 'notifications/resources/updated').length;
     await client.request('resources/subscribe', { uri: 'blunt://one' });
     await client.callTool('pipe__update', { uri: 'blunt://one', times: 3_000 });
     await expect.poll(updates).toBeGreaterThan(1);
@@ -225,7 +266,10 @@ describe('callers at one server', () => {
 
   it('a question with an address that would run something is refused, and no user sees it', async () => {
     using client = await open(gateway.url, { elicitation: { url: {} } });
-    const { messages, last } = await client.callTool('pipe__ask', { method: 'elicitation/create', params: { mode: 'url', elicitationId: 'e', message: 'Open', url: 'javascript:alert(1)' } });
+    const { messages, last } = await client.callTool('pipe__ask', {
+      method: 'elicitation/create',
+      params: { mode: 'url', elicitationId: 'e', message: 'Open', url: 'javascript:alert(1)' },
+    });
     expect(messages).toHaveLength(1);
     expect(JSON.stringify(last.result)).toContain('must be https');
   });

@@ -13,7 +13,10 @@ describe('a configuration that changes while a server works', () => {
   let gateway: GatewayUnderTest;
   let held: { answer: (result: JsonObject) => void }[] = [];
   const pipe = { command: 'node', args: [fixturePath('stdio-server')] };
-  const servers = (header: string, more: object = {}): object => ({ timeouts: { drain: '20s' }, mcpServers: { web: { url: upstream.url, headers: { authorization: header } }, pipe, ...more } });
+  const servers = (header: string, more: object = {}): object => ({
+    timeouts: { drain: '20s' },
+    mcpServers: { web: { url: upstream.url, headers: { authorization: header } }, pipe, ...more },
+  });
   /** Number of configurations that have been applied. */
   let applied = 0;
   const configure = async (config: object): Promise<void> => {
@@ -24,7 +27,8 @@ describe('a configuration that changes while a server works', () => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({
-      tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }],
+      tools: [tool('slow'), tool('echo')],
+      resources: [{ uri: 'up://one', name: 'one' }],
       onCall: (call) => (call.name === 'slow' ? held.push(call) : call.answer(text(call.session))),
     });
     gateway = await startGateway('embedded', servers('one'));
@@ -74,12 +78,16 @@ describe('a configuration that changes while a server works', () => {
     await client.request('resources/subscribe', { uri: 'up://one' });
     const count = upstream.requests.length;
     await configure(servers('five'));
-    await upstream.answered.untilSome((request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= count);
+    await upstream.answered.untilSome(
+      (request) => request.method === 'resources/subscribe' && upstream.requests.indexOf(request) >= count,
+    );
     await upstream.listening.until(upstream.listening.values.length);
-    await expect.poll(() => {
-      upstream.notify('notifications/resources/updated', { uri: 'up://one' });
-      return heard.values.some(({ method }) => method === 'notifications/resources/updated');
-    }).toBe(true);
+    await expect
+      .poll(() => {
+        upstream.notify('notifications/resources/updated', { uri: 'up://one' });
+        return heard.values.some(({ method }) => method === 'notifications/resources/updated');
+      })
+      .toBe(true);
   });
 
   it('lets the running call of a removed server finish, even if the server is added again meanwhile', async () => {

@@ -11,7 +11,15 @@ import { text, Upstream } from '../support/upstream.ts';
 it('one replica that cannot reach a server does not take it from clients: it stays in the lists, and calls go to the other replicas', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-replica-'));
   const obstacle = join(folder, 'in-the-way');
-  await using gateway = await startGateway('nats', { mcpServers: { pipe: { command: 'node', args: [fixturePath('blunt-server'), obstacle], restart: { minDelay: '100ms', maxDelay: '200ms' } } } });
+  await using gateway = await startGateway('nats', {
+    mcpServers: {
+      pipe: {
+        command: 'node',
+        args: [fixturePath('blunt-server'), obstacle],
+        restart: { minDelay: '100ms', maxDelay: '200ms' },
+      },
+    },
+  });
   using client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('pid'));
   await writeFile(obstacle, '');
@@ -31,7 +39,10 @@ it('one replica that cannot reach a server does not take it from clients: it sta
 });
 
 it('after a session has unsubscribed, no replica is subscribed, whichever of them received the request', async () => {
-  const upstream = await Upstream.start({ capabilities: { resources: { subscribe: true } }, onCall: (call) => call.answer(text(call.session)) });
+  const upstream = await Upstream.start({
+    capabilities: { resources: { subscribe: true } },
+    onCall: (call) => call.answer(text(call.session)),
+  });
   await using _upstream = upstream;
   await using gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } } });
   await gateway.startPart('backend');
@@ -40,7 +51,11 @@ it('after a session has unsubscribed, no replica is subscribed, whichever of the
   const used = new Set<string>();
   while (used.size < 2) used.add(JSON.stringify((await client.callTool('echo')).last.result));
   const uris = Array.from({ length: 12 }, (_, index) => `up://${index}`);
-  const said = (method: string): string[] => upstream.requests.filter((request) => request.method === method).map(({ params }) => String(params?.['uri'])).sort();
+  const said = (method: string): string[] =>
+    upstream.requests
+      .filter((request) => request.method === method)
+      .map(({ params }) => String(params?.['uri']))
+      .sort();
   for (const uri of uris) expect((await client.request('resources/subscribe', { uri })).last.result).toEqual({});
   for (const uri of uris) expect((await client.request('resources/unsubscribe', { uri })).last.result).toEqual({});
   await expect.poll(() => said('resources/unsubscribe')).toEqual(said('resources/subscribe'));

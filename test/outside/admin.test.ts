@@ -34,7 +34,11 @@ let keys: Readonly<Record<'viewer' | 'operator' | 'auditor' | 'admin' | 'nobody'
 /** The admin ports of the edge, the session worker and the backend worker. */
 let ports: readonly [edge: string, session: string, backend: string];
 
-async function run(args: readonly string[], environment: Readonly<Record<string, string>> = {}, input = ''): Promise<{ readonly status: number; readonly output: string }> {
+async function run(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  input = '',
+): Promise<{ readonly status: number; readonly output: string }> {
   const running = startProcess('node', [main, ...args], environment, 'pipe');
   running.child.stdin?.end(input);
   const status = await new Promise<number>((resolve) => {
@@ -50,28 +54,51 @@ interface Said {
 }
 
 async function ask(admin: string, path: string, token?: string, method = 'GET', body?: object): Promise<Said> {
-  const response = await fetch(`http://${admin}${path}`, { method, body: body === undefined ? null : JSON.stringify(body), headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+  const response = await fetch(`http://${admin}${path}`, {
+    method,
+    body: body === undefined ? null : JSON.stringify(body),
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+  });
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
-const adminsOf = (roles: object): object => ({ ...config, auth: { ...(config['auth'] as object), admin: { roles, metrics: 'viewer' } } });
-const roles = { viewer: ['group:people', 'key:viewer'], operator: ['key:operator'], auditor: ['key:auditor'], admin: ['key:admin'] };
+const adminsOf = (roles: object): object => ({
+  ...config,
+  auth: { ...(config['auth'] as object), admin: { roles, metrics: 'viewer' } },
+});
+const roles = {
+  viewer: ['group:people', 'key:viewer'],
+  operator: ['key:operator'],
+  auditor: ['key:auditor'],
+  admin: ['key:admin'],
+};
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-admin-'));
   keysFile = join(folder, 'keys.yaml');
   const usersFile = join(folder, 'users.yaml');
-  const made = ['viewer', 'operator', 'auditor', 'admin', 'nobody'].map((subject) => ({ subject, ...newKey({ subject, groups: [], endpoints: undefined, expires: undefined, note: undefined }) }));
+  const made = ['viewer', 'operator', 'auditor', 'admin', 'nobody'].map((subject) => ({
+    subject,
+    ...newKey({ subject, groups: [], endpoints: undefined, expires: undefined, note: undefined }),
+  }));
   keys = Object.fromEntries(made.map(({ subject, key }) => [subject, key])) as typeof keys;
   await writeFile(keysFile, formatKeys(made.map(({ record }) => record)));
   await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: ['people'] }]));
   upstream = await Upstream.start();
   front = await Balancer.start();
-  config = { publicUrl: front.url, auth: { keys: { file: keysFile }, server: { users: { file: usersFile } } }, mcpServers: { up: { url: upstream.url } } };
+  config = {
+    publicUrl: front.url,
+    auth: { keys: { file: keysFile }, server: { users: { file: usersFile } } },
+    mcpServers: { up: { url: upstream.url } },
+  };
   gateway = await startGateway('nats', adminsOf(roles));
   front.edges = [gateway.url];
   const [backend, session] = gateway.processes;
-  ports = await Promise.all([gateway.admin(gateway.edge), gateway.admin(session as typeof gateway.edge), gateway.admin(backend as typeof gateway.edge)]);
+  ports = await Promise.all([
+    gateway.admin(gateway.edge),
+    gateway.admin(session as typeof gateway.edge),
+    gateway.admin(backend as typeof gateway.edge),
+  ]);
 });
 
 afterAll(async () => {
@@ -84,11 +111,23 @@ it('every process authenticates callers of its admin port, and each role may do 
     for (const path of ['/healthz', '/readyz']) expect((await ask(port, path)).status).toBe(200);
     for (const path of ['/status', '/metrics', '/whoami', '/keys']) expect((await ask(port, path)).status).toBe(401);
     expect((await ask(port, '/status', 'omk_nobody_x')).status).toBe(401);
-    expect(await ask(port, '/status', keys.nobody)).toMatchObject({ status: 403, text: expect.stringContaining('no role') as string });
-    for (const path of ['/status', '/metrics', '/whoami']) expect((await ask(port, path, keys.viewer)).status).toBe(200);
+    expect(await ask(port, '/status', keys.nobody)).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('no role') as string,
+    });
+    for (const path of ['/status', '/metrics', '/whoami'])
+      expect((await ask(port, path, keys.viewer)).status).toBe(200);
   }
   const [edge] = ports;
-  const table = { 'GET /keys': ['auditor', 'admin'], 'GET /users': ['auditor', 'admin'], 'POST /reload': ['operator', 'admin'], 'POST /keys': ['admin'], 'DELETE /keys/x': ['admin'], 'POST /users': ['admin'], 'DELETE /users/x': ['admin'] };
+  const table = {
+    'GET /keys': ['auditor', 'admin'],
+    'GET /users': ['auditor', 'admin'],
+    'POST /reload': ['operator', 'admin'],
+    'POST /keys': ['admin'],
+    'DELETE /keys/x': ['admin'],
+    'POST /users': ['admin'],
+    'DELETE /users/x': ['admin'],
+  };
   for (const [line, permitted] of Object.entries(table)) {
     const [method = '', path = ''] = line.split(' ');
     for (const role of ['viewer', 'operator', 'auditor', 'admin', 'nobody'] as const) {
@@ -99,7 +138,9 @@ it('every process authenticates callers of its admin port, and each role may do 
   }
   const { text: words, headers } = await ask(edge, '/status');
   expect(words).toMatch(/auth\.admin\.roles.*Authorization: Bearer.*omnibus recover/);
-  expect(headers.get('www-authenticate')).toContain(`resource_metadata="${front.url}/.well-known/oauth-protected-resource/mcp"`);
+  expect(headers.get('www-authenticate')).toContain(
+    `resource_metadata="${front.url}/.well-known/oauth-protected-resource/mcp"`,
+  );
   expect((await ask(edge, '/keys', keys.admin)).text).not.toMatch(/hash|omk_/);
   expect((await ask(edge, '/users', keys.admin)).text).not.toContain('scrypt');
 });
@@ -108,73 +149,153 @@ it('a signed-in user has a role by a group with a token for the admin scope; the
   const client = await OAuthClient.register(front.url);
   const plain = await client.signIn(new Browser(), 'ann', password);
   const more = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
-  const scopeOf = ({ access_token: token }: Tokens): unknown => (JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as { readonly scope?: unknown }).scope;
+  const scopeOf = ({ access_token: token }: Tokens): unknown =>
+    (JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as { readonly scope?: unknown })
+      .scope;
   expect([scopeOf(plain), scopeOf(more)]).toEqual(['mcp', 'mcp mcp:admin']);
   const browser = new Browser();
-  const consent = await browser.submit(await browser.open((await OAuthClient.register(front.url)).authorizeUrl({ scope: 'mcp:admin' })), '/login', { name: 'ann', password });
+  const consent = await browser.submit(
+    await browser.open((await OAuthClient.register(front.url)).authorizeUrl({ scope: 'mcp:admin' })),
+    '/login',
+    { name: 'ann', password },
+  );
   expect(consent.text).toContain('administer the gateway');
   for (const port of ports) {
-    expect(await ask(port, '/status', plain.access_token)).toMatchObject({ status: 403, text: expect.stringContaining('--scope mcp:admin') as string });
-    expect(JSON.parse((await ask(port, '/whoami', more.access_token)).text)).toMatchObject({ name: `${front.url}|ann`, roles: ['viewer'], groups: ['people'] });
+    expect(await ask(port, '/status', plain.access_token)).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('--scope mcp:admin') as string,
+    });
+    expect(JSON.parse((await ask(port, '/whoami', more.access_token)).text)).toMatchObject({
+      name: `${front.url}|ann`,
+      roles: ['viewer'],
+      groups: ['people'],
+    });
     expect((await ask(port, '/reload', more.access_token, 'POST')).status).toBe(403);
   }
-  expect(JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json())).not.toContain('mcp:admin');
-  await expect.poll(async () => (await run(['status', '--admin', ports[0]], { OMNIBUS_TOKEN: more.access_token })).output).toMatch(/backend .*ready/);
+  expect(
+    JSON.stringify(await (await fetch(`${front.url}/.well-known/oauth-authorization-server`)).json()),
+  ).not.toContain('mcp:admin');
+  await expect
+    .poll(async () => (await run(['status', '--admin', ports[0]], { OMNIBUS_TOKEN: more.access_token })).output)
+    .toMatch(/backend .*ready/);
   expect((await run(['status', '--admin', ports[0]])).output).toContain('serves known callers only');
 });
 
 it('a token that its user revokes is refused at every admin port, also in processes without an edge', async () => {
   const client = await OAuthClient.register(front.url);
-  const { access_token: token, refresh_token: refresh } = await client.signIn(new Browser(), 'ann', password, { scope: 'mcp mcp:admin' });
-  const statuses = (): Promise<number[]> => Promise.all(ports.map(async (port) => (await ask(port, '/status', token)).status));
+  const { access_token: token, refresh_token: refresh } = await client.signIn(new Browser(), 'ann', password, {
+    scope: 'mcp mcp:admin',
+  });
+  const statuses = (): Promise<number[]> =>
+    Promise.all(ports.map(async (port) => (await ask(port, '/status', token)).status));
   expect(await statuses()).toEqual([200, 200, 200]);
-  expect((await fetch(`${front.url}/revoke`, { method: 'POST', body: new URLSearchParams({ token: refresh, client_id: client.id }) })).status).toBe(200);
+  expect(
+    (
+      await fetch(`${front.url}/revoke`, {
+        method: 'POST',
+        body: new URLSearchParams({ token: refresh, client_id: client.id }),
+      })
+    ).status,
+  ).toBe(200);
   await expect.poll(statuses).toEqual([401, 401, 401]);
 });
 
 it('an admin makes and revokes keys and users of a running gateway, and the log names the admin', async () => {
   const [edge] = ports;
-  const made = await ask(edge, '/keys', keys.admin, 'POST', { subject: 'new', groups: ['people'], expires: '1d', note: 'for the test' });
+  const made = await ask(edge, '/keys', keys.admin, 'POST', {
+    subject: 'new',
+    groups: ['people'],
+    expires: '1d',
+    note: 'for the test',
+  });
   expect(made.status).toBe(201);
   const { id, key } = JSON.parse(made.text) as { readonly id: string; readonly key: string };
-  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status).toBe(200);
+  await expect
+    .poll(
+      async () =>
+        (await new RawClient(gateway.url, { authorization: `Bearer ${key}` }).initialize('2025-11-25')).status,
+    )
+    .toBe(200);
   expect((await ask(edge, '/status', key)).status).toBe(200);
   // A key that is restricted to some tools or endpoints permits no administration, whatever roles its caller has.
   for (const some of [{ tools: ['up/echo'] }, { endpoints: ['/mcp'] }]) {
-    const narrow = JSON.parse((await ask(edge, '/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text) as { readonly id: string; readonly key: string };
-    await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status).toBe(200);
+    const narrow = JSON.parse((await ask(edge, '/keys', keys.admin, 'POST', { subject: 'admin', ...some })).text) as {
+      readonly id: string;
+      readonly key: string;
+    };
+    await expect
+      .poll(
+        async () =>
+          (await new RawClient(gateway.url, { authorization: `Bearer ${narrow.key}` }).initialize('2025-11-25')).status,
+      )
+      .toBe(200);
     expect((await ask(edge, '/keys', narrow.key)).status).toBe(403);
-    if ('tools' in some) expect(JSON.parse((await ask(edge, '/keys', keys.admin)).text)).toContainEqual(expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }));
+    if ('tools' in some)
+      expect(JSON.parse((await ask(edge, '/keys', keys.admin)).text)).toContainEqual(
+        expect.objectContaining({ id: narrow.id, tools: ['up/echo'] }),
+      );
   }
   expect((await ask(edge, `/keys/${id}`, keys.admin, 'DELETE')).status).toBe(200);
   await expect.poll(async () => (await ask(edge, '/status', key)).status).toBe(401);
   expect((await ask(edge, '/users', keys.admin, 'POST', { name: 'bob', password })).status).toBe(201);
   const client = await OAuthClient.register(front.url);
   let tokens: Tokens | undefined;
-  await expect.poll(async () => {
-    tokens = await client.signIn(new Browser(), 'bob', password).catch(() => undefined);
-    return tokens;
-  }, { timeout: 15_000, interval: 500 }).toBeDefined();
+  await expect
+    .poll(
+      async () => {
+        tokens = await client.signIn(new Browser(), 'bob', password).catch(() => undefined);
+        return tokens;
+      },
+      { timeout: 15_000, interval: 500 },
+    )
+    .toBeDefined();
   const { access_token: given, refresh_token: fresh } = tokens as unknown as Tokens;
-  expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(200);
+  expect((await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(
+    200,
+  );
   expect((await ask(edge, '/users/bob', keys.admin, 'DELETE')).status).toBe(200);
   // The consents of a removed user end at once.
-  await expect.poll(async () => (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status).toBe(401);
+  await expect
+    .poll(
+      async () =>
+        (await new RawClient(gateway.url, { authorization: `Bearer ${given}` }).initialize('2025-11-25')).status,
+    )
+    .toBe(401);
   expect((await client.refresh(fresh)).body).toMatchObject({ error: 'invalid_grant' });
-  for (const [path, method, body] of [['/keys', 'POST', { subject: '' }], ['/keys', 'POST', { subject: 'x', expires: 'soon' }], ['/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }], ['/keys/none', 'DELETE', undefined], ['/users', 'POST', { name: 'c', password: 'short' }]] as const) {
+  for (const [path, method, body] of [
+    ['/keys', 'POST', { subject: '' }],
+    ['/keys', 'POST', { subject: 'x', expires: 'soon' }],
+    ['/keys', 'POST', { subject: 'x', tools: ['!up/echo'] }],
+    ['/keys/none', 'DELETE', undefined],
+    ['/users', 'POST', { name: 'c', password: 'short' }],
+  ] as const) {
     expect((await ask(edge, path, keys.admin, method, body)).status).toBe(422);
   }
   await gateway.edge.line(new RegExp(`"act":"keys.create","by":"omnibus:keys\\|admin".*"key":"${id}"`));
   for (const secret of [key, password, keys.admin]) expect(gateway.edge.output()).not.toContain(secret);
-  expect((await fetch(`http://${edge}/keys`, { method: 'POST', body: '{"subject":"x"}', headers: { authorization: `Bearer ${keys.admin}`, origin: 'https://evil.example' } })).status).toBe(403);
+  expect(
+    (
+      await fetch(`http://${edge}/keys`, {
+        method: 'POST',
+        body: '{"subject":"x"}',
+        headers: { authorization: `Bearer ${keys.admin}`, origin: 'https://evil.example' },
+      })
+    ).status,
+  ).toBe(403);
 });
 
 it('when there is no admin any more, the sealing key gives access, and roles that are then configured count at once', async () => {
   const [edge, session, backend] = ports;
   await gateway.configure(adminsOf({}));
   await expect.poll(async () => (await ask(edge, '/keys', keys.admin)).status).toBe(403);
-  expect(await run(['recover', '--admin', edge, '--config', gateway.configFile], { OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64') })).toMatchObject({ status: 4, output: expect.stringContaining('not the sealing key') as string });
-  expect((await run(['recover', '--admin', backend, '--config', gateway.configFile], sealing)).output).toContain('no sealing key');
+  expect(
+    await run(['recover', '--admin', edge, '--config', gateway.configFile], {
+      OMNIBUS_SEALING_KEY: Buffer.alloc(32, 7).toString('base64'),
+    }),
+  ).toMatchObject({ status: 4, output: expect.stringContaining('not the sealing key') as string });
+  expect((await run(['recover', '--admin', backend, '--config', gateway.configFile], sealing)).output).toContain(
+    'no sealing key',
+  );
   const { status, output } = await run(['recover', '--admin', edge, '--config', gateway.configFile], sealing);
   expect(status).toBe(0);
   const token = /^oma_\S+$/m.exec(output)?.[0] ?? '';
@@ -189,13 +310,25 @@ it('when there is no admin any more, the sealing key gives access, and roles tha
 
 it('an operator can have the configuration read again, and is told what is wrong with it', async () => {
   const [edge] = ports;
-  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use') as string });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('is in use') as string,
+  });
   await gateway.configure({ mcpServers: { up: { command: 5 } } });
-  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 78, output: expect.stringContaining('mcpServers.up.command') as string });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('mcpServers.up.command') as string,
+  });
   await writeFile(gateway.configFile, ''); // As while somebody writes it.
-  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 78, output: expect.stringContaining('the file is empty') as string });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({
+    status: 78,
+    output: expect.stringContaining('the file is empty') as string,
+  });
   await gateway.configure({ ...adminsOf(roles), publicUrl: 'https://mcp.example.com' });
-  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({ status: 0, output: expect.stringContaining('is in use; what differs in publicUrl takes effect with the next start') as string });
+  expect(await run(['reload', '--admin', edge], { OMNIBUS_TOKEN: keys.operator })).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('is in use; what differs in publicUrl takes effect with the next start') as string,
+  });
   await gateway.configure(adminsOf(roles));
 });
 
@@ -210,13 +343,27 @@ it('a process that cannot authenticate callers goes on serving, and refuses ever
 
 it('by default, programs of the machine may read the status and reload, over TLS if configured, and may not make keys', async () => {
   await using authority = await Authority.create();
-  const { certFile, keyFile } = await authority.sign('localhost', [{ type: 'dns', value: 'localhost' }, { type: 'ip', value: '127.0.0.1' }]);
-  await using plain = await startGateway('embedded', { tls: { certFile, keyFile, admin: true }, auth: { keys: { file: keysFile }, clientCertificates: { caFile: authority.caFile, required: true } }, mcpServers: {} });
+  const { certFile, keyFile } = await authority.sign('localhost', [
+    { type: 'dns', value: 'localhost' },
+    { type: 'ip', value: '127.0.0.1' },
+  ]);
+  await using plain = await startGateway('embedded', {
+    tls: { certFile, keyFile, admin: true },
+    auth: { keys: { file: keysFile }, clientCertificates: { caFile: authority.caFile, required: true } },
+    mcpServers: {},
+  });
   const admin = await plain.admin(plain.edge);
   const ca = await readFile(authority.caFile);
   const agent = new Agent({ ca });
-  const over = async (path: string, method = 'GET', headers: Readonly<Record<string, string>> = {}): Promise<readonly [number | undefined, string]> => {
-    const [response] = (await once(secureRequest(`https://${admin}${path}`, { method, agent, headers }).end(), 'response')) as [IncomingMessage];
+  const over = async (
+    path: string,
+    method = 'GET',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<readonly [number | undefined, string]> => {
+    const [response] = (await once(
+      secureRequest(`https://${admin}${path}`, { method, agent, headers }).end(),
+      'response',
+    )) as [IncomingMessage];
     return [response.statusCode, await text(response)];
   };
   await plain.edge.line(new RegExp(`console {3}https://${admin}/`));
@@ -226,11 +373,23 @@ it('by default, programs of the machine may read the status and reload, over TLS
   expect(await over('/keys', 'POST')).toEqual([403, expect.stringContaining('auth.admin.roles')]);
   expect(await over('/keys')).toEqual([403, expect.stringContaining('auditor or admin')]);
   // A proxy on this machine forwards a request of another machine.
-  for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip']) expect(await over('/status', 'GET', { [header]: '203.0.113.9' })).toEqual([403, expect.stringContaining('from another machine')]);
+  for (const header of ['x-forwarded-for', 'forwarded', 'x-real-ip'])
+    expect(await over('/status', 'GET', { [header]: '203.0.113.9' })).toEqual([
+      403,
+      expect.stringContaining('from another machine'),
+    ]);
   expect((await over('/metrics', 'GET', { 'x-forwarded-for': '203.0.113.9' }))[0]).toBe(200);
   await expect(fetch(`http://${admin}/status`)).rejects.toThrow();
-  expect((await run(['recover', '--admin', `https://${admin}`, '--config', plain.configFile], { NODE_EXTRA_CA_CERTS: authority.caFile })).output).toContain('auth.admin.roles');
-  expect((await run(['status', '--admin', `https://${admin}`], { NODE_EXTRA_CA_CERTS: authority.caFile })).output).toMatch(/all .*ready/);
+  expect(
+    (
+      await run(['recover', '--admin', `https://${admin}`, '--config', plain.configFile], {
+        NODE_EXTRA_CA_CERTS: authority.caFile,
+      })
+    ).output,
+  ).toContain('auth.admin.roles');
+  expect(
+    (await run(['status', '--admin', `https://${admin}`], { NODE_EXTRA_CA_CERTS: authority.caFile })).output,
+  ).toMatch(/all .*ready/);
   expect((await run(['status', '--admin', admin])).output).toContain('https://');
   agent.destroy();
 });

@@ -26,17 +26,34 @@ describe('clients without a session at programs of two backend workers', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-affinity-'));
-    const keeper = (name: string, revision = '2025-11-25'): object => ({ command: 'node', args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')] });
-    gateway = await startGateway('nats', { mcpServers: { pages: keeper('pages'), told: keeper('told'), rooted: keeper('rooted'), newer: keeper('newer', '2026-07-28') } });
-    const [, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
+    const keeper = (name: string, revision = '2025-11-25'): object => ({
+      command: 'node',
+      args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')],
+    });
+    gateway = await startGateway('nats', {
+      mcpServers: {
+        pages: keeper('pages'),
+        told: keeper('told'),
+        rooted: keeper('rooted'),
+        newer: keeper('newer', '2026-07-28'),
+      },
+    });
+    const [, , edge] = await Promise.all([
+      gateway.startPart('backend'),
+      gateway.startPart('session'),
+      gateway.startEdge(),
+    ]);
     urls = [gateway.url, edge];
     // The place of a caller's calls depends on the workers that are alive, so each session worker has to know both.
     for (const process of gateway.processes) {
       const admin = await gateway.admin(process);
-      await vi.waitFor(async () => {
-        const { role, adapters } = (await (await fetch(`http://${admin}/status`)).json()) as ProcessStatus;
-        if (role === 'session') expect(adapters).toEqual(everyServerTwice);
-      }, { timeout: 30_000 });
+      await vi.waitFor(
+        async () => {
+          const { role, adapters } = (await (await fetch(`http://${admin}/status`)).json()) as ProcessStatus;
+          if (role === 'session') expect(adapters).toEqual(everyServerTwice);
+        },
+        { timeout: 30_000 },
+      );
     }
   });
 
@@ -53,7 +70,10 @@ describe('clients without a session at programs of two backend workers', () => {
   }
 
   async function call(caller: Caller, server: string, tool: string, more: object = {}): Promise<string> {
-    const reply = await caller.request('tools/call', { name: `${server}__${tool}`, arguments: { marker: caller.newMarker(), ...more } });
+    const reply = await caller.request('tools/call', {
+      name: `${server}__${tool}`,
+      arguments: { marker: caller.newMarker(), ...more },
+    });
     return Caller.textOf(reply) === '' ? JSON.stringify(reply) : Caller.textOf(reply);
   }
 
@@ -75,7 +95,8 @@ describe('clients without a session at programs of two backend workers', () => {
   it('updates come from the program that the user calls', async () => {
     const caller = await open('http');
     const uri = 'keeper-told://note/mine';
-    const isNotice = ({ method, params }: { readonly method?: string; readonly params?: object }): boolean => method === 'notifications/resources/updated' && JSON.stringify(params).includes(uri);
+    const isNotice = ({ method, params }: { readonly method?: string; readonly params?: object }): boolean =>
+      method === 'notifications/resources/updated' && JSON.stringify(params).includes(uri);
     void caller.once('subscriptions/listen', { notifications: { resourceSubscriptions: [uri] } }, caller.newId());
     await caller.pushed.untilSome(({ method }) => method === 'notifications/subscriptions/acknowledged');
     for (const told of [1, 2]) {
@@ -89,7 +110,9 @@ describe('clients without a session at programs of two backend workers', () => {
     expect(await call(mine, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(mine.secret);
     expect([await count(mine, 'rooted'), await count(mine, 'rooted')]).toEqual([1, 2]);
     expect(await call(others, 'rooted', 'ask', { what: 'roots', via: 'own' })).toContain(others.secret);
-    expect([await count(others, 'rooted'), await count(mine, 'rooted'), await count(others, 'rooted')]).toEqual([1, 3, 2]);
+    expect([await count(others, 'rooted'), await count(mine, 'rooted'), await count(others, 'rooted')]).toEqual([
+      1, 3, 2,
+    ]);
     expect([mine.foreign(), others.foreign()]).toEqual([[], []]);
   });
 
@@ -118,10 +141,14 @@ describe('clients without a session at programs of two backend workers', () => {
 
   it('calls that ask at the same time are each answered by the client that made them', async () => {
     const clients = await Promise.all(many.map((index) => open('ws', urls[index % 2])));
-    const answered = await Promise.all(clients.flatMap((caller) => ['form', 'sampling', 'roots'].map(async (what) => {
-      const said = await call(caller, 'pages', 'ask', { what, via: 'own' });
-      return said.includes(caller.secret) && !said.includes('refused') ? 'its own' : said;
-    })));
+    const answered = await Promise.all(
+      clients.flatMap((caller) =>
+        ['form', 'sampling', 'roots'].map(async (what) => {
+          const said = await call(caller, 'pages', 'ask', { what, via: 'own' });
+          return said.includes(caller.secret) && !said.includes('refused') ? 'its own' : said;
+        }),
+      ),
+    );
     expect(new Set(answered)).toEqual(new Set(['its own']));
     expect(clients.flatMap((caller) => caller.foreign())).toEqual([]);
   });

@@ -34,7 +34,11 @@ async function partsOf(role: string): Promise<RunningProcess[]> {
 }
 
 async function untilKnown(count: number): Promise<void> {
-  for (const process of await partsOf('session')) await vi.waitFor(async () => expect((await statusOf(process)).adapters).toEqual({ counter: count, newer: count }), { timeout: 30_000, interval: 100 });
+  for (const process of await partsOf('session'))
+    await vi.waitFor(async () => expect((await statusOf(process)).adapters).toEqual({ counter: count, newer: count }), {
+      timeout: 30_000,
+      interval: 100,
+    });
 }
 
 async function count(client: RawClient, server: string): Promise<number> {
@@ -59,9 +63,19 @@ async function end(process: RunningProcess): Promise<void> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-known-'));
   keys = await Keys.make('ann', 'bob');
-  const keeper = (name: string, revision: string): object => ({ command: 'node', args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')] });
-  gateway = await startGateway('nats', { auth: keys.auth, mcpServers: { counter: keeper('counter', '2025-11-25'), newer: keeper('newer', '2026-07-28') } });
-  const [, , edge] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session'), gateway.startEdge()]);
+  const keeper = (name: string, revision: string): object => ({
+    command: 'node',
+    args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')],
+  });
+  gateway = await startGateway('nats', {
+    auth: keys.auth,
+    mcpServers: { counter: keeper('counter', '2025-11-25'), newer: keeper('newer', '2026-07-28') },
+  });
+  const [, , edge] = await Promise.all([
+    gateway.startPart('backend'),
+    gateway.startPart('session'),
+    gateway.startEdge(),
+  ]);
   urls = [gateway.url, edge];
   await untilKnown(2);
 });
@@ -73,8 +87,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-it('all sessions of one caller reach the caller\'s program, through any edge and worker, and no other caller does', async () => {
-  for (const [index, url] of [...urls, ...urls].entries()) for (const subject of ['ann', 'bob']) await open(`${subject} ${index}`, subject, url);
+it("all sessions of one caller reach the caller's program, through any edge and worker, and no other caller does", async () => {
+  for (const [index, url] of [...urls, ...urls].entries())
+    for (const subject of ['ann', 'bob']) await open(`${subject} ${index}`, subject, url);
   for (const server of ['counter', 'newer']) {
     const counts: Record<string, number[]> = { ann: [], bob: [] };
     for (const [name, client] of sessions) counts[name.split(' ')[0] as string]?.push(await count(client, server));
@@ -83,7 +98,7 @@ it('all sessions of one caller reach the caller\'s program, through any edge and
 });
 
 it('a session worker that takes over sends calls to the same program', async () => {
-  const [first] = await partsOf('session') as [RunningProcess];
+  const [first] = (await partsOf('session')) as [RunningProcess];
   await end(first);
   const counts: number[] = [];
   for (const index of [0, 1, 2, 3]) counts.push(await count(sessions.get(`ann ${index}`) as RawClient, 'counter'));
@@ -92,13 +107,15 @@ it('a session worker that takes over sends calls to the same program', async () 
 });
 
 it('a backend worker that takes over starts a new program for each caller', async () => {
-  const [one, other] = await partsOf('backend') as [RunningProcess, RunningProcess];
+  const [one, other] = (await partsOf('backend')) as [RunningProcess, RunningProcess];
   await gateway.startPart('backend');
   await untilKnown(3);
   await end(one);
   await end(other);
   await untilKnown(1);
   const counts: Record<string, number[]> = { ann: [], bob: [] };
-  for (const index of [0, 1, 2]) for (const subject of ['ann', 'bob']) counts[subject]?.push(await count(sessions.get(`${subject} ${index}`) as RawClient, 'counter'));
+  for (const index of [0, 1, 2])
+    for (const subject of ['ann', 'bob'])
+      counts[subject]?.push(await count(sessions.get(`${subject} ${index}`) as RawClient, 'counter'));
   expect(counts).toEqual({ ann: [1, 2, 3], bob: [1, 2, 3] });
 });

@@ -20,8 +20,13 @@ describe('tasks of programs of two backend workers', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'omnibus-affinity-'));
-    const keeper = (name: string, revision: string): object => ({ command: 'node', args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')] });
-    gateway = await startGateway('nats', { mcpServers: { older: keeper('older', '2025-11-25'), newer: keeper('newer', '2026-07-28') } });
+    const keeper = (name: string, revision: string): object => ({
+      command: 'node',
+      args: [fixturePath('keeper-stdio'), revision, name, join(folder, 'notes')],
+    });
+    gateway = await startGateway('nats', {
+      mcpServers: { older: keeper('older', '2025-11-25'), newer: keeper('newer', '2026-07-28') },
+    });
     [second] = await Promise.all([gateway.startPart('backend'), gateway.startPart('session')]);
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('older__task') && names.includes('newer__job'));
@@ -37,7 +42,8 @@ describe('tasks of programs of two backend workers', () => {
     const { task, taskId } = last.result ?? {};
     return String(isObject(task) ? task['taskId'] : taskId);
   };
-  const create = (client: RawClient, marker: string): Promise<Answer> => client.request('tools/call', { name: 'older__task', arguments: { marker }, task: { ttl: 60_000 } });
+  const create = (client: RawClient, marker: string): Promise<Answer> =>
+    client.request('tools/call', { name: 'older__task', arguments: { marker }, task: { ttl: 60_000 } });
   const resultOf = (answer: Answer): JsonObject | undefined => answer.last.result;
 
   it('a session whose first calls come at the same time reaches each of its tasks, and lists all of them', async () => {
@@ -47,9 +53,13 @@ describe('tasks of programs of two backend workers', () => {
       for (const [index, answer] of created.entries()) {
         const taskId = taskOf(answer);
         expect(resultOf(await client.request('tasks/get', { taskId }))).toMatchObject({ taskId });
-        expect(JSON.stringify(resultOf(await client.request('tasks/result', { taskId })))).toContain(`task of m-${round}-${index}`);
+        expect(JSON.stringify(resultOf(await client.request('tasks/result', { taskId })))).toContain(
+          `task of m-${round}-${index}`,
+        );
       }
-      const { tasks: listed } = resultOf(await client.request('tasks/list')) as { readonly tasks: readonly JsonObject[] };
+      const { tasks: listed } = resultOf(await client.request('tasks/list')) as {
+        readonly tasks: readonly JsonObject[];
+      };
       expect(new Set(listed.map(({ taskId }) => taskId))).toEqual(new Set(created.map(taskOf)));
     }
   });
@@ -68,35 +78,51 @@ describe('tasks of programs of two backend workers', () => {
     using client = new ModernClient(gateway.url, tasks);
     for (const index of many) {
       const newer = taskOf(await client.call('newer__job', { arguments: { marker: `m-newer-${index}` } }));
-      const asked = resultOf(await client.request('tasks/get', { taskId: newer })) as { readonly inputRequests: JsonObject };
+      const asked = resultOf(await client.request('tasks/get', { taskId: newer })) as {
+        readonly inputRequests: JsonObject;
+      };
       expect(Object.keys(asked.inputRequests)).toEqual(['wanted']);
-      await client.request('tasks/update', { taskId: newer, inputResponses: { wanted: { action: 'accept', content: { answer: `m-newer-${index}` } } } });
-      expect(JSON.stringify(resultOf(await client.request('tasks/get', { taskId: newer })))).toContain(`job of m-newer-${index}`);
+      await client.request('tasks/update', {
+        taskId: newer,
+        inputResponses: { wanted: { action: 'accept', content: { answer: `m-newer-${index}` } } },
+      });
+      expect(JSON.stringify(resultOf(await client.request('tasks/get', { taskId: newer })))).toContain(
+        `job of m-newer-${index}`,
+      );
     }
   });
 
   it('a task whose program has ended is lost, and a task with the same id in the restarted program is not mistaken for it', async () => {
     using session = await RawClient.open(gateway.url);
     const old = taskOf(await create(session, 'm-ended-1'));
-    const notes = (await readFile(join(folder, 'notes'), 'utf8')).split('\n').filter((line) => line.includes('"older/')).map((line) => JSON.parse(line) as { readonly connection: string });
-    for (const connection of new Set(notes.map((note) => note.connection))) process.kill(Number(connection.split('/')[1]));
+    const notes = (await readFile(join(folder, 'notes'), 'utf8'))
+      .split('\n')
+      .filter((line) => line.includes('"older/'))
+      .map((line) => JSON.parse(line) as { readonly connection: string });
+    for (const connection of new Set(notes.map((note) => note.connection)))
+      process.kill(Number(connection.split('/')[1]));
     // Ids of this server are sequential, so soon there is another task with the id of the old one.
     await expect.poll(async () => (await create(session, 'm-again-1')).last.error?.data?.['reason']).toBeUndefined();
     await Promise.all(many.map((index) => create(session, `m-again-${index + 2}`)));
     for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) {
-      expect((await session.request(method, { taskId: old })).last.error).toMatchObject({ data: { reason: 'task.lost', server: 'older' } });
+      expect((await session.request(method, { taskId: old })).last.error).toMatchObject({
+        data: { reason: 'task.lost', server: 'older' },
+      });
     }
   });
 
   it('a request for a task whose worker is gone is answered that it is lost, and never with another task of the same id', async () => {
     using client = new ModernClient(gateway.url, tasks);
-    const ids = await Promise.all(many.map(async (index) => taskOf(await client.call('newer__job', { arguments: { marker: `m-lost-${index}` } }))));
+    const ids = await Promise.all(
+      many.map(async (index) => taskOf(await client.call('newer__job', { arguments: { marker: `m-lost-${index}` } }))),
+    );
     using session = await RawClient.open(gateway.url);
     const own = await Promise.all(many.map(async (index) => taskOf(await create(session, `m-own-${index}`))));
     await gateway.startPart('backend');
     await Promise.all([end(gateway.backend, 'SIGKILL'), end(second, 'SIGTERM')]);
     for (const [index, taskId] of [...ids, ...own].entries()) {
-      const ask = (): Promise<Answer> => (index < ids.length ? client.request('tasks/get', { taskId }) : session.request('tasks/get', { taskId }));
+      const ask = (): Promise<Answer> =>
+        index < ids.length ? client.request('tasks/get', { taskId }) : session.request('tasks/get', { taskId });
       await expect.poll(async () => (await ask()).last.error?.data?.['reason']).toBe('task.lost');
     }
   });

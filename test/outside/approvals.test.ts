@@ -21,8 +21,20 @@ const secret = 'a secret of sixteen and more';
 const newest = '2025-11-25';
 const yes = { action: 'accept', content: { approve: true } };
 const rules = [
-  { id: 'small', who: 'group:support', ask: ['bank/refund'], args: { amount: { max: 100 } }, because: 'money is gone then' },
-  { id: 'large', who: 'group:support', ask: ['bank/refund'], args: { amount: { min: 101 } }, approvers: ['group:finance'] },
+  {
+    id: 'small',
+    who: 'group:support',
+    ask: ['bank/refund'],
+    args: { amount: { max: 100 } },
+    because: 'money is gone then',
+  },
+  {
+    id: 'large',
+    who: 'group:support',
+    ask: ['bank/refund'],
+    args: { amount: { min: 101 } },
+    approvers: ['group:finance'],
+  },
 ];
 const reasonOf = ({ last }: Answer): unknown => (last.result === undefined ? last.error?.data?.['reason'] : 'answered');
 
@@ -42,20 +54,37 @@ describe.each(shapes)('%s', (shape) => {
   const told = new Heard<Told>();
   let failures = 1;
 
-  const omnibus = async (as: string, ...args: readonly string[]): Promise<{ readonly status: number; readonly output: string }> => {
-    const running = startProcess('node', [omnibusProgram, ...args, '--admin', admin], { OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '' });
+  const omnibus = async (
+    as: string,
+    ...args: readonly string[]
+  ): Promise<{ readonly status: number; readonly output: string }> => {
+    const running = startProcess('node', [omnibusProgram, ...args, '--admin', admin], {
+      OMNIBUS_TOKEN: keys.headersOf(as)['authorization']?.slice('Bearer '.length) ?? '',
+    });
     const status = await new Promise<number>((resolve) => {
       running.child.once('close', (code) => resolve(code ?? -1));
     });
     return { status, output: running.output() };
   };
   const asked = async (as: string, body?: JsonObject): Promise<{ readonly status: number; readonly text: string }> => {
-    const response = await fetch(`http://${admin}/approvals`, { headers: keys.headersOf(as), ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) });
+    const response = await fetch(`http://${admin}/approvals`, {
+      headers: keys.headersOf(as),
+      ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+    });
     return { status: response.status, text: await response.text() };
   };
   const withForms = async (who: string, revision: string): Promise<RawClient> => {
     const client = new RawClient(gateway.url, keys.headersOf(who));
-    const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities: { elicitation: {} }, clientInfo: { name: 'raw', version: '1' } } });
+    const opened = await client.post({
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: {
+        protocolVersion: revision,
+        capabilities: { elicitation: {} },
+        clientInfo: { name: 'raw', version: '1' },
+      },
+    });
     client.session = opened.session ?? undefined;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return client;
@@ -83,8 +112,15 @@ describe.each(shapes)('%s', (shape) => {
       webhook.listen(0, '127.0.0.1', resolve);
     });
     gateway = await startGateway(shape, {
-      auth: { ...keys.auth, admin: { roles: { approver: ['group:finance'], operator: ['key:ops'] } } }, mcpServers: { bank: { url: bank.url } },
-      access: { rules, approvals: { clients: true, webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret } } },
+      auth: { ...keys.auth, admin: { roles: { approver: ['group:finance'], operator: ['key:ops'] } } },
+      mcpServers: { bank: { url: bank.url } },
+      access: {
+        rules,
+        approvals: {
+          clients: true,
+          webhook: { url: `http://127.0.0.1:${(webhook.address() as AddressInfo).port}/told`, secret },
+        },
+      },
       audit: { sinks: [{ kind: 'file', folder: join(folder, 'audit') }] },
     });
     // The approver asks another process than the one that holds the call.
@@ -106,10 +142,13 @@ describe.each(shapes)('%s', (shape) => {
     using client = await withForms('ann', newest);
     const before = calls();
     const messages: Message[] = [];
-    await client.stream({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'refund', arguments: { amount: 20 } } }, async (message) => {
-      messages.push(message);
-      if (message.method === 'elicitation/create') await client.post({ jsonrpc: '2.0', id: message.id, result: yes });
-    });
+    await client.stream(
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'refund', arguments: { amount: 20 } } },
+      async (message) => {
+        messages.push(message);
+        if (message.method === 'elicitation/create') await client.post({ jsonrpc: '2.0', id: message.id, result: yes });
+      },
+    );
     expect(messages.map(({ method }) => method)).toEqual(['elicitation/create', undefined]);
     expect(messages[0]?.params?.['message']).toContain('arguments: {"amount":20}');
     expect(messages[1]).toHaveProperty('result');
@@ -121,19 +160,35 @@ describe.each(shapes)('%s', (shape) => {
     const before = calls();
     const { requests, requestState } = required(await client.call('refund', { arguments: { amount: 30 } }));
     const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, yes]));
-    expect(reasonOf(await client.call('refund', { arguments: { amount: 90 }, requestState, inputResponses }))).toBe('state.invalid');
+    expect(reasonOf(await client.call('refund', { arguments: { amount: 90 }, requestState, inputResponses }))).toBe(
+      'state.invalid',
+    );
     expect(calls()).toBe(before);
-    expect(reasonOf(await client.call('refund', { arguments: { amount: 30 }, requestState, inputResponses }))).toBe('answered');
+    expect(reasonOf(await client.call('refund', { arguments: { amount: 30 }, requestState, inputResponses }))).toBe(
+      'answered',
+    );
     expect(calls()).toBe(before + 1);
     const again = required(await client.call('refund', { arguments: { amount: 30 } }));
-    expect(reasonOf(await client.call('refund', { arguments: { amount: 30 }, requestState: again.requestState, inputResponses: Object.fromEntries(Object.keys(again.requests).map((key) => [key, { action: 'decline' }])) }))).toBe('approval.refused');
+    expect(
+      reasonOf(
+        await client.call('refund', {
+          arguments: { amount: 30 },
+          requestState: again.requestState,
+          inputResponses: Object.fromEntries(Object.keys(again.requests).map((key) => [key, { action: 'decline' }])),
+        }),
+      ),
+    ).toBe('approval.refused');
     expect(calls()).toBe(before + 1);
   });
 
   it('tells a client without form elicitation that nobody can be asked', async () => {
     using older = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using newer = new ModernClient(gateway.url, {}, keys.headersOf('ann'));
-    for (const answer of [await older.callTool('refund', { amount: 1 }), await newer.call('refund', { arguments: { amount: 1 } })]) expect(reasonOf(answer)).toBe('approval.impossible');
+    for (const answer of [
+      await older.callTool('refund', { amount: 1 }),
+      await newer.call('refund', { arguments: { amount: 1 } }),
+    ])
+      expect(reasonOf(answer)).toBe('approval.impossible');
   });
 
   it('holds a large refund until an approver, who was notified, approves it at another process', async () => {
@@ -141,126 +196,275 @@ describe.each(shapes)('%s', (shape) => {
     using newer = new ModernClient(gateway.url, {}, keys.headersOf('both'));
     const before = calls();
     const waiting = async (count: number): Promise<readonly JsonObject[]> => {
-      const read = async (): Promise<readonly JsonObject[]> => (JSON.parse((await asked('fin')).text) as readonly JsonObject[]).filter(({ state }) => state === 'waiting');
+      const read = async (): Promise<readonly JsonObject[]> =>
+        (JSON.parse((await asked('fin')).text) as readonly JsonObject[]).filter(({ state }) => state === 'waiting');
       await expect.poll(read).toHaveLength(count);
       return read();
     };
-    const [first, second] = [older.callTool('refund', { amount: 5_000 }), newer.call('refund', { arguments: { amount: 6_000 } })];
+    const [first, second] = [
+      older.callTool('refund', { amount: 5_000 }),
+      newer.call('refund', { arguments: { amount: 6_000 } }),
+    ];
     const found = await waiting(2);
-    const of = (args: string): { readonly id: string; readonly digest: string } => found.find((each) => each['arguments'] === args) as never;
+    const of = (args: string): { readonly id: string; readonly digest: string } =>
+      found.find((each) => each['arguments'] === args) as never;
     const [hers, his] = [of('{"amount":5000}'), of('{"amount":6000}')];
     const approved = (call: typeof hers): JsonObject => ({ id: call.id, digest: call.digest, approve: true });
     // Neither a caller with the role who is not listed, nor the caller of the call, nor one without the role may approve.
-    expect(await asked('ops', approved(hers))).toMatchObject({ status: 422, text: expect.stringContaining('this is for group:finance') as string });
-    expect(await asked('both', approved(his))).toMatchObject({ status: 422, text: expect.stringContaining('nobody approves calls of his own') as string });
-    expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({ status: 422, text: expect.stringContaining('not the call that was shown') as string });
+    expect(await asked('ops', approved(hers))).toMatchObject({
+      status: 422,
+      text: expect.stringContaining('this is for group:finance') as string,
+    });
+    expect(await asked('both', approved(his))).toMatchObject({
+      status: 422,
+      text: expect.stringContaining('nobody approves calls of his own') as string,
+    });
+    expect(await asked('fin', { ...approved(hers), digest: his.digest })).toMatchObject({
+      status: 422,
+      text: expect.stringContaining('not the call that was shown') as string,
+    });
     expect(await asked('ann')).toMatchObject({ status: 403 });
     expect(calls()).toBe(before);
-    expect(await omnibus('fin', 'approvals', 'approve', hers.id, '--yes')).toMatchObject({ status: 0, output: expect.stringContaining(`${hers.id} is approved`) as string });
+    expect(await omnibus('fin', 'approvals', 'approve', hers.id, '--yes')).toMatchObject({
+      status: 0,
+      output: expect.stringContaining(`${hers.id} is approved`) as string,
+    });
     expect(reasonOf(await first)).toBe('answered');
-    expect(await omnibus('fin', 'approvals', 'deny', his.id, '--reason', 'ask again tomorrow')).toMatchObject({ status: 0 });
-    expect((await second).last.error).toMatchObject({ message: expect.stringContaining('ask again tomorrow') as string, data: { reason: 'approval.refused', rule: 'large' } });
+    expect(await omnibus('fin', 'approvals', 'deny', his.id, '--reason', 'ask again tomorrow')).toMatchObject({
+      status: 0,
+    });
+    expect((await second).last.error).toMatchObject({
+      message: expect.stringContaining('ask again tomorrow') as string,
+      data: { reason: 'approval.refused', rule: 'large' },
+    });
     expect(calls()).toBe(before + 1);
-    expect(await asked('fin', approved(hers))).toMatchObject({ status: 422, text: expect.stringContaining('does not wait any more') as string });
+    expect(await asked('fin', approved(hers))).toMatchObject({
+      status: 422,
+      text: expect.stringContaining('does not wait any more') as string,
+    });
 
     await told.until(4);
     const [one] = told.values;
     const [, at, hmac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(one?.signature ?? '') ?? [];
     expect(hmac).toBe(createHmac('sha256', secret).update(`${at}.${one?.body}`).digest('hex'));
-    expect(told.values.map(({ body }) => String((JSON.parse(body) as JsonObject)['state'])).toSorted()).toEqual(['approved', 'refused', 'waiting', 'waiting']);
+    expect(told.values.map(({ body }) => String((JSON.parse(body) as JsonObject)['state'])).toSorted()).toEqual([
+      'approved',
+      'refused',
+      'waiting',
+      'waiting',
+    ]);
   });
 
   it('shows and decides calls over the API of every process with the sealing key, for those who may, and tells the others why not', async () => {
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using his = new ModernClient(gateway.url, {}, keys.headersOf('both'));
     const ports = shape === 'nats' ? [gateway.edge, gateway.processes[1] as typeof gateway.edge] : [gateway.edge];
-    const [first, last] = [await gateway.admin(ports[0] as typeof gateway.edge), await gateway.admin(ports.at(-1) as typeof gateway.edge)];
-    const api = async <Body>(as: string, path: string, body?: object, port = first): Promise<{ readonly status: number; readonly said: Body }> => {
-      const response = await fetch(`http://${port}/api/v1${path}`, { headers: { ...keys.headersOf(as), ...(body === undefined ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1', 'idempotency-key': Buffer.from(path + JSON.stringify(body)).toString('base64url').slice(-150) }) }, ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }) });
-      return { status: response.status, said: await response.json() as Body };
+    const [first, last] = [
+      await gateway.admin(ports[0] as typeof gateway.edge),
+      await gateway.admin(ports.at(-1) as typeof gateway.edge),
+    ];
+    const api = async <Body>(
+      as: string,
+      path: string,
+      body?: object,
+      port = first,
+    ): Promise<{ readonly status: number; readonly said: Body }> => {
+      const response = await fetch(`http://${port}/api/v1${path}`, {
+        headers: {
+          ...keys.headersOf(as),
+          ...(body === undefined
+            ? {}
+            : {
+                'content-type': 'application/json',
+                'x-omnibus-console': '1',
+                'idempotency-key': Buffer.from(path + JSON.stringify(body))
+                  .toString('base64url')
+                  .slice(-150),
+              }),
+        },
+        ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      });
+      return { status: response.status, said: (await response.json()) as Body };
     };
     const before = calls();
-    const [refund, own] = [hers.callTool('refund', { amount: 7_000 }), his.call('refund', { arguments: { amount: 8_000 } })];
+    const [refund, own] = [
+      hers.callTool('refund', { amount: 7_000 }),
+      his.call('refund', { arguments: { amount: 8_000 } }),
+    ];
     await expect.poll(async () => (await api<Approvals>('fin', '/approvals')).said.waiting).toBe(2);
     const { said } = await api<Approvals>('fin', '/approvals?state=waiting', undefined, last);
     expect(approvals.parse(said)).toEqual(said);
-    const of = (list: Approvals, args: string): Approval => list.approvals.find((each) => each.arguments === args) as Approval;
+    const of = (list: Approvals, args: string): Approval =>
+      list.approvals.find((each) => each.arguments === args) as Approval;
     const [call, mine] = [of(said, '{"amount":7000}'), of(said, '{"amount":8000}')];
-    expect(call).toMatchObject({ server: 'bank', tool: 'refund', rule: 'large', state: 'waiting', mayDecide: true, approvers: ['group:finance'], who: ['omnibus:keys|ann'] });
-    expect(of((await api<Approvals>('both', '/approvals')).said, '{"amount":8000}')).toMatchObject({ mayDecide: false, obstacle: 'nobody approves calls of his own' });
-    expect(of((await api<Approvals>('ops', '/approvals')).said, '{"amount":7000}')).toMatchObject({ mayDecide: false, obstacle: 'this is for group:finance' });
+    expect(call).toMatchObject({
+      server: 'bank',
+      tool: 'refund',
+      rule: 'large',
+      state: 'waiting',
+      mayDecide: true,
+      approvers: ['group:finance'],
+      who: ['omnibus:keys|ann'],
+    });
+    expect(of((await api<Approvals>('both', '/approvals')).said, '{"amount":8000}')).toMatchObject({
+      mayDecide: false,
+      obstacle: 'nobody approves calls of his own',
+    });
+    expect(of((await api<Approvals>('ops', '/approvals')).said, '{"amount":7000}')).toMatchObject({
+      mayDecide: false,
+      obstacle: 'this is for group:finance',
+    });
     expect(await api('ann', '/approvals')).toMatchObject({ status: 403, said: { reason: 'forbidden' } });
-    expect((await fetch(`http://${first}/api/v1/watch?topics=approvals`, { headers: keys.headersOf('ann') })).status).toBe(403);
+    expect(
+      (await fetch(`http://${first}/api/v1/watch?topics=approvals`, { headers: keys.headersOf('ann') })).status,
+    ).toBe(403);
     const stop = new AbortController();
-    const stream = await fetch(`http://${first}/api/v1/watch?topics=approvals`, { headers: keys.headersOf('ops'), signal: stop.signal });
+    const stream = await fetch(`http://${first}/api/v1/watch?topics=approvals`, {
+      headers: keys.headersOf('ops'),
+      signal: stop.signal,
+    });
     const told = new Heard<Approvals>();
     const reading = (async () => {
       let rest = '';
-      for await (const piece of (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>) as unknown as AsyncIterable<string>) {
+      for await (const piece of (stream.body as ReadableStream<Uint8Array>).pipeThrough(
+        new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>,
+      ) as unknown as AsyncIterable<string>) {
         const events = `${rest}${piece}`.split('\n\n');
         rest = events.pop() ?? '';
-        for (const event of events) if (event.startsWith('event: approvals\ndata: ')) told.add(JSON.parse(event.slice('event: approvals\ndata: '.length)) as Approvals);
+        for (const event of events)
+          if (event.startsWith('event: approvals\ndata: '))
+            told.add(JSON.parse(event.slice('event: approvals\ndata: '.length)) as Approvals);
       }
     })().catch(() => undefined);
-    expect(of(await told.untilSome(({ waiting }) => waiting === 2), '{"amount":7000}')).toMatchObject({ mayDecide: false, obstacle: 'this is for group:finance' });
+    expect(of(await told.untilSome(({ waiting }) => waiting === 2), '{"amount":7000}')).toMatchObject({
+      mayDecide: false,
+      obstacle: 'this is for group:finance',
+    });
     const approve = { digest: call.digest, approve: true };
-    expect(await api('fin', `/approvals/${call.id}`, { ...approve, approve: 'yes' })).toMatchObject({ status: 400, said: { reason: 'invalid', problem: expect.stringContaining('approve') as string } });
-    expect(await api('both', `/approvals/${mine.id}`, { digest: mine.digest, approve: true })).toMatchObject({ status: 403, said: { reason: 'forbidden', problem: expect.stringContaining('of his own') as string } });
-    expect(await api('fin', `/approvals/${call.id}`, { ...approve, digest: mine.digest })).toMatchObject({ status: 409, said: { reason: 'conflict', problem: expect.stringContaining('not the call that was shown') as string } });
+    expect(await api('fin', `/approvals/${call.id}`, { ...approve, approve: 'yes' })).toMatchObject({
+      status: 400,
+      said: { reason: 'invalid', problem: expect.stringContaining('approve') as string },
+    });
+    expect(await api('both', `/approvals/${mine.id}`, { digest: mine.digest, approve: true })).toMatchObject({
+      status: 403,
+      said: { reason: 'forbidden', problem: expect.stringContaining('of his own') as string },
+    });
+    expect(await api('fin', `/approvals/${call.id}`, { ...approve, digest: mine.digest })).toMatchObject({
+      status: 409,
+      said: { reason: 'conflict', problem: expect.stringContaining('not the call that was shown') as string },
+    });
     expect(await api('fin', '/approvals/none', approve)).toMatchObject({ status: 409 });
     expect(calls()).toBe(before);
     const done = await api<object>('fin', `/approvals/${call.id}`, approve);
     expect(done).toEqual({ status: 200, said: { id: call.id, state: 'approved', by: 'omnibus:keys|fin' } });
     expect(await api('fin', `/approvals/${call.id}`, approve)).toEqual(done); // The same act with the same key.
     expect(reasonOf(await refund)).toBe('answered');
-    expect(of(await told.untilSome(({ waiting }) => waiting === 1), '{"amount":8000}')).toMatchObject({ state: 'waiting' });
+    expect(of(await told.untilSome(({ waiting }) => waiting === 1), '{"amount":8000}')).toMatchObject({
+      state: 'waiting',
+    });
     stop.abort();
     await reading;
-    expect(await api('fin', `/approvals/${mine.id}`, { digest: mine.digest, approve: false, reason: 'not today' }, last)).toMatchObject({ status: 200, said: { state: 'refused' } });
+    expect(
+      await api('fin', `/approvals/${mine.id}`, { digest: mine.digest, approve: false, reason: 'not today' }, last),
+    ).toMatchObject({ status: 200, said: { state: 'refused' } });
     expect((await own).last.error).toMatchObject({ message: expect.stringContaining('not today') as string });
     expect(calls()).toBe(before + 1);
-    await expect.poll(async () => (await api<{ readonly approval: Approval }>('fin', `/approvals/${call.id}`)).said.approval).toMatchObject({ state: 'used', by: 'omnibus:keys|fin', mayDecide: false });
+    await expect
+      .poll(async () => (await api<{ readonly approval: Approval }>('fin', `/approvals/${call.id}`)).said.approval)
+      .toMatchObject({ state: 'used', by: 'omnibus:keys|fin', mayDecide: false });
     expect((await omnibus('fin', 'approvals', 'list', '--all')).output).toMatch(new RegExp(`${mine.id} +refused`));
     if (shape === 'nats') {
       // A backend worker has no sealing key, so it can vouch for nobody; and what nobody vouches for does not count.
-      const third = new ModernClient(gateway.url, {}, keys.headersOf('ann')).call('refund', { arguments: { amount: 9_000 } });
+      const third = new ModernClient(gateway.url, {}, keys.headersOf('ann')).call('refund', {
+        arguments: { amount: 9_000 },
+      });
       await expect.poll(async () => (await api<Approvals>('fin', '/approvals')).said.waiting).toBe(1);
       const backend = await gateway.admin(gateway.backend);
       const [waiting] = (await api<Approvals>('fin', '/approvals', undefined, backend)).said.approvals;
-      expect(waiting).toMatchObject({ mayDecide: false, obstacle: expect.stringContaining('no sealing key') as string });
-      expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: true }, backend)).toMatchObject({ status: 409, said: { advice: expect.stringContaining('console of an edge') as string } });
+      expect(waiting).toMatchObject({
+        mayDecide: false,
+        obstacle: expect.stringContaining('no sealing key') as string,
+      });
+      expect(
+        await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: true }, backend),
+      ).toMatchObject({ status: 409, said: { advice: expect.stringContaining('console of an edge') as string } });
       const { processes } = (await api<Processes>('ops', '/processes')).said;
-      const said = JSON.stringify({ id: waiting?.id, digest: waiting?.digest, approve: true, by: 'eve', at: Date.now(), facts: { issuer: 'omnibus:keys', subject: 'fin', principal: 'p_of_fin', groups: ['finance'], actors: [], scopes: [] } });
-      const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'eve', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 }, () => undefined);
-      const answers = new Heard<JsonObject>();
-      const asking = processes.filter(({ role }) => role === 'session').map(({ process }) => bus.request(subjects.adminAsk, { about: 'approval-decide', args: { to: process, said, signature: 'x'.repeat(43) } }, {
-        reply: ({ body }) => {
-          if (body !== undefined) answers.add(body);
+      const said = JSON.stringify({
+        id: waiting?.id,
+        digest: waiting?.digest,
+        approve: true,
+        by: 'eve',
+        at: Date.now(),
+        facts: {
+          issuer: 'omnibus:keys',
+          subject: 'fin',
+          principal: 'p_of_fin',
+          groups: ['finance'],
+          actors: [],
+          scopes: [],
         },
-        failed: () => undefined,
-      }));
+      });
+      const bus = await openNatsBus(
+        { servers: gateway.bus as string, clientName: 'eve', inboxPrefix: inboxOf('edge'), connectTimeoutMs: 5_000 },
+        () => undefined,
+      );
+      const answers = new Heard<JsonObject>();
+      const asking = processes
+        .filter(({ role }) => role === 'session')
+        .map(({ process }) =>
+          bus.request(
+            subjects.adminAsk,
+            { about: 'approval-decide', args: { to: process, said, signature: 'x'.repeat(43) } },
+            {
+              reply: ({ body }) => {
+                if (body !== undefined) answers.add(body);
+              },
+              failed: () => undefined,
+            },
+          ),
+        );
       await answers.until(2);
       expect(answers.values).toMatchObject([{ kind: 'unsigned' }, { kind: 'unsigned' }]);
       for (const each of asking) each.close();
       await bus.drain();
-      expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: false })).toMatchObject({ status: 200 });
+      expect(await api('fin', `/approvals/${waiting?.id}`, { digest: waiting?.digest, approve: false })).toMatchObject({
+        status: 200,
+      });
       expect(reasonOf(await third)).toBe('approval.refused');
     }
   });
 
   it('records every approval and refusal', async () => {
-    await expect.poll(async () => {
-      const files = await readdir(join(folder, 'audit'));
-      const lines = (await Promise.all(files.map((file) => readFile(join(folder, 'audit', file), 'utf8')))).flatMap((text) => text.trim().split('\n')).map((line) => JSON.parse(line) as JsonObject);
-      const names = lines.map((line) => String(line['event.name'])).filter((name) => /^(approval|admin\.approvals\.(approve|refuse))/.test(name));
-      return Object.fromEntries([...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]));
-      // Also those that had no effect: about a call that was decided, another one than was shown, and one that is not there; and over NATS at a process that takes none.
-    }).toEqual({ 'admin.approvals.approve': shape === 'nats' ? 10 : 9, 'admin.approvals.refuse': shape === 'nats' ? 3 : 2, 'approval.approved': 4, 'approval.asked': shape === 'nats' ? 8 : 7, 'approval.impossible': 2, 'approval.refused': shape === 'nats' ? 4 : 3, 'approval.used': 4 });
+    await expect
+      .poll(async () => {
+        const files = await readdir(join(folder, 'audit'));
+        const lines = (await Promise.all(files.map((file) => readFile(join(folder, 'audit', file), 'utf8'))))
+          .flatMap((text) => text.trim().split('\n'))
+          .map((line) => JSON.parse(line) as JsonObject);
+        const names = lines
+          .map((line) => String(line['event.name']))
+          .filter((name) => /^(approval|admin\.approvals\.(approve|refuse))/.test(name));
+        return Object.fromEntries(
+          [...new Set(names)].toSorted().map((name) => [name, names.filter((each) => each === name).length]),
+        );
+        // Also those that had no effect: about a call that was decided, another one than was shown, and one that is not there; and over NATS at a process that takes none.
+      })
+      .toEqual({
+        'admin.approvals.approve': shape === 'nats' ? 10 : 9,
+        'admin.approvals.refuse': shape === 'nats' ? 3 : 2,
+        'approval.approved': 4,
+        'approval.asked': shape === 'nats' ? 8 : 7,
+        'approval.impossible': 2,
+        'approval.refused': shape === 'nats' ? 4 : 3,
+        'approval.used': 4,
+      });
   });
 
   it('asks an approver in every client that is connected, whichever process holds its session, and takes the first decision', async () => {
     using caller = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
-    const clients = await Promise.all([newest, '2025-06-18', newest, '2025-06-18'].map((revision) => withForms('fin', revision)));
+    const clients = await Promise.all(
+      [newest, '2025-06-18', newest, '2025-06-18'].map((revision) => withForms('fin', revision)),
+    );
     const heard = await Promise.all(clients.map((client) => client.standing()));
     using hers = await withForms('ann', newest);
     const toHer = await hers.standing();
@@ -271,7 +475,12 @@ describe.each(shapes)('%s', (shape) => {
     const forms = heard.map(({ values }) => values.find(isForm) as Message);
     for (const { params } of forms) expect(params?.['message']).toContain('arguments: {"amount":7000}');
     expect(calls()).toBe(before);
-    const answer = (index: number, content: JsonObject): Promise<Answer> => (clients[index] as RawClient).post({ jsonrpc: '2.0', id: forms[index]?.id, result: { action: 'accept', content } });
+    const answer = (index: number, content: JsonObject): Promise<Answer> =>
+      (clients[index] as RawClient).post({
+        jsonrpc: '2.0',
+        id: forms[index]?.id,
+        result: { action: 'accept', content },
+      });
     clients[0]?.[Symbol.dispose](); // It goes away, and leaves the call to the others.
     expect(await answer(1, { decision: 'leave' })).toMatchObject({ status: 202 });
     expect(await answer(2, { decision: 'approve' })).toMatchObject({ status: 202 });

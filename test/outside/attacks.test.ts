@@ -33,11 +33,21 @@ describe.each(shapes)('%s', (shape) => {
 
   const hers = (): Readonly<Record<string, string>> => keys.headersOf('ann');
   const his = (): Readonly<Record<string, string>> => keys.headersOf('bob');
-  const callOf = (id: string, name: string, args: JsonObject): JsonObject => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } });
+  const callOf = (id: string, name: string, args: JsonObject): JsonObject => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: args },
+  });
 
   async function openAskable(headers: Readonly<Record<string, string>>): Promise<RawClient> {
     const client = new RawClient(gateway.url, headers);
-    const { session } = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: tasks, clientInfo: { name: 'raw', version: '1' } } });
+    const { session } = await client.post({
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: tasks, clientInfo: { name: 'raw', version: '1' } },
+    });
     client.session = session ?? undefined;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return client;
@@ -52,9 +62,15 @@ describe.each(shapes)('%s', (shape) => {
 
   beforeAll(async () => {
     keys = await Keys.make('ann', 'bob');
-    hosts = await Promise.all([KeeperHost.start('web', '2025-11-25', () => undefined), KeeperHost.start('newer', '2026-07-28', () => undefined)]);
+    hosts = await Promise.all([
+      KeeperHost.start('web', '2025-11-25', () => undefined),
+      KeeperHost.start('newer', '2026-07-28', () => undefined),
+    ]);
     const [web, newer] = hosts as [KeeperHost, KeeperHost];
-    gateway = await startGateway(shape, { auth: { ...keys.auth, proxy: { addresses: ['10.0.0.1'], userHeader: 'x-forwarded-user' } }, mcpServers: { web: { url: web.url('http') }, newer: { url: newer.url('http') } } });
+    gateway = await startGateway(shape, {
+      auth: { ...keys.auth, proxy: { addresses: ['10.0.0.1'], userHeader: 'x-forwarded-user' } },
+      mcpServers: { web: { url: web.url('http') }, newer: { url: newer.url('http') } },
+    });
     [ann, bob] = [await openAskable(hers()), await openAskable(his())];
     modern = new ModernClient(gateway.url, tasks);
     await ann.untilTools((names) => names.includes('web__ask') && names.includes('newer__ask'));
@@ -70,26 +86,50 @@ describe.each(shapes)('%s', (shape) => {
   const attacks: Readonly<Record<string, () => Promise<void>>> = {
     async 'the id of her session, and of the last event of her stream'() {
       const marker = newMarker();
-      const stream = await EventReader.open(gateway.url, ann.session as string, { body: callOf('waits', 'web__ask', { marker, what: 'form' }), credentials: hers() });
+      const stream = await EventReader.open(gateway.url, ann.session as string, {
+        body: callOf('waits', 'web__ask', { marker, what: 'form' }),
+        credentials: hers(),
+      });
       const { message } = await stream.events.untilSome((event) => event.message?.method === 'elicitation/create');
       const lastEventId = stream.lastId;
-      for (const [session, more] of [[ann.session, { lastEventId }], [ann.session, {}]] as const) expect((await EventReader.open(gateway.url, session as string, { ...more, credentials: his() })).status).toBe(404);
+      for (const [session, more] of [
+        [ann.session, { lastEventId }],
+        [ann.session, {}],
+      ] as const)
+        expect((await EventReader.open(gateway.url, session as string, { ...more, credentials: his() })).status).toBe(
+          404,
+        );
       const stolen = await EventReader.open(gateway.url, bob.session as string, { lastEventId, credentials: his() });
       await bob.request('ping');
       stolen.break();
       await stolen.ended;
       expect(JSON.stringify(stolen.messages)).not.toContain('mk-');
       await ann.post({ jsonrpc: '2.0', id: message?.id, result: accepted(marker) });
-      await stream.events.untilSome((event) => event.message?.id === 'waits' && JSON.stringify(event.message.result).includes(marker));
+      await stream.events.untilSome(
+        (event) => event.message?.id === 'waits' && JSON.stringify(event.message.result).includes(marker),
+      );
     },
 
     async 'the inbox of her stream of HTTP+SSE'() {
       const connection = new AbortController();
-      const response = await fetch(gateway.url.replace('/mcp', '/sse'), { headers: { accept: 'text/event-stream', ...hers() }, signal: connection.signal });
+      const response = await fetch(gateway.url.replace('/mcp', '/sse'), {
+        headers: { accept: 'text/event-stream', ...hers() },
+        signal: connection.signal,
+      });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-      const [, path] = /data: (\S+)/.exec(new TextDecoder().decode((await reader.read()).value)) as unknown as [string, string];
+      const [, path] = /data: (\S+)/.exec(new TextDecoder().decode((await reader.read()).value)) as unknown as [
+        string,
+        string,
+      ];
       const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
-      const post = async (headers: Readonly<Record<string, string>>): Promise<number> => (await fetch(new URL(path, gateway.url), { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: ping })).status;
+      const post = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+        (
+          await fetch(new URL(path, gateway.url), {
+            method: 'POST',
+            headers: { 'content-type': 'application/json', ...headers },
+            body: ping,
+          })
+        ).status;
       expect([await post(his()), await post({}), await post(hers())]).toEqual([404, 401, 202]);
       connection.abort();
     },
@@ -97,13 +137,20 @@ describe.each(shapes)('%s', (shape) => {
     async 'the ids of her tasks, and her cursor among them'() {
       const ids: string[] = [];
       for (const marker of [newMarker(), newMarker(), newMarker()]) {
-        const { last } = await ann.request('tools/call', { name: 'web__task', arguments: { marker }, task: { ttl: 60_000 } });
+        const { last } = await ann.request('tools/call', {
+          name: 'web__task',
+          arguments: { marker },
+          task: { ttl: 60_000 },
+        });
         ids.push((last.result?.['task'] as { readonly taskId: string }).taskId);
       }
-      const { last: { result } } = await ann.request('tasks/list');
+      const {
+        last: { result },
+      } = await ann.request('tasks/list');
       expect(JSON.stringify(result)).toContain(ids[0]);
       expectNothing(await bob.request('tasks/list', { cursor: String(result?.['nextCursor']) }));
-      for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel']) expectNothing(await bob.request(method, { taskId: ids[0] as string }));
+      for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel'])
+        expectNothing(await bob.request(method, { taskId: ids[0] as string }));
       expect((await bob.request('tasks/list')).body).not.toContain('mk-00000000000000aa');
       expect((await ann.request('tasks/result', { taskId: ids[0] as string })).body).toContain('mk-00000000000000aa');
     },
@@ -117,7 +164,9 @@ describe.each(shapes)('%s', (shape) => {
       const answer = { taskId, inputResponses: { [key]: accepted(marker) } };
       expectNothing(await modern.request('tasks/get', { taskId }, his()));
       expectNothing(await modern.request('tasks/update', answer, his()));
-      expect((await modern.request('tasks/get', { taskId }, hers())).last.result).toMatchObject({ status: 'input_required' });
+      expect((await modern.request('tasks/get', { taskId }, hers())).last.result).toMatchObject({
+        status: 'input_required',
+      });
       await modern.request('tasks/update', answer, hers());
       expect((await modern.request('tasks/get', { taskId }, hers())).body).toContain(`job of ${marker}`);
     },
@@ -127,7 +176,11 @@ describe.each(shapes)('%s', (shape) => {
         const marker = newMarker();
         const params = { name, arguments: { marker, what: 'form' } };
         const { requests, requestState } = required(await modern.request('tools/call', params, hers()));
-        const next = { ...params, requestState, inputResponses: Object.fromEntries(Object.keys(requests).map((key) => [key, accepted(marker)])) };
+        const next = {
+          ...params,
+          requestState,
+          inputResponses: Object.fromEntries(Object.keys(requests).map((key) => [key, accepted(marker)])),
+        };
         expectNothing(await modern.request('tools/call', next, his()));
         expect((await modern.request('tools/call', next, hers())).body).toContain(`${marker} was answered`);
       }
@@ -135,7 +188,10 @@ describe.each(shapes)('%s', (shape) => {
 
     async 'the ids of what she was asked, and of her request'() {
       const marker = newMarker();
-      const stream = await EventReader.open(gateway.url, ann.session as string, { body: callOf('hers', 'web__ask', { marker, what: 'form' }), credentials: hers() });
+      const stream = await EventReader.open(gateway.url, ann.session as string, {
+        body: callOf('hers', 'web__ask', { marker, what: 'form' }),
+        credentials: hers(),
+      });
       const { message } = await stream.events.untilSome((event) => event.message?.method === 'elicitation/create');
       await bob.post({ jsonrpc: '2.0', id: message?.id, result: accepted('mk-00000000000000bb-1') });
       await bob.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'hers' } });
@@ -147,8 +203,15 @@ describe.each(shapes)('%s', (shape) => {
     },
 
     async 'the word of a proxy that is none, or her name in any header'() {
-      for (const headers of [{ 'x-forwarded-user': 'ann' }, { 'x-forwarded-user': 'ann', 'x-forwarded-for': '10.0.0.1', 'forwarded': 'for=10.0.0.1' }, { 'x-real-ip': '10.0.0.1', 'x-forwarded-user': 'ann' }] as const) {
-        expect((await new RawClient(gateway.url, headers as Readonly<Record<string, string>>).initialize('2025-11-25')).status).toBe(401);
+      for (const headers of [
+        { 'x-forwarded-user': 'ann' },
+        { 'x-forwarded-user': 'ann', 'x-forwarded-for': '10.0.0.1', forwarded: 'for=10.0.0.1' },
+        { 'x-real-ip': '10.0.0.1', 'x-forwarded-user': 'ann' },
+      ] as const) {
+        expect(
+          (await new RawClient(gateway.url, headers as Readonly<Record<string, string>>).initialize('2025-11-25'))
+            .status,
+        ).toBe(401);
       }
       const stolen = new RawClient(gateway.url, { ...his(), 'x-forwarded-user': 'ann' });
       stolen.session = ann.session;
@@ -156,12 +219,19 @@ describe.each(shapes)('%s', (shape) => {
     },
 
     async 'a page that rebinds its name to the gateway, with her key'() {
-      const status = (path: string, headers: Readonly<Record<string, string>>): Promise<number> => new Promise((resolve, reject) => {
-        request(new URL(path, gateway.url), { method: 'POST', headers: { 'content-type': 'application/json', ...hers(), ...headers } }, (response) => {
-          response.resume();
-          resolve(response.statusCode ?? 0);
-        }).on('error', reject).end('{"jsonrpc":"2.0","id":1,"method":"ping"}');
-      });
+      const status = (path: string, headers: Readonly<Record<string, string>>): Promise<number> =>
+        new Promise((resolve, reject) => {
+          request(
+            new URL(path, gateway.url),
+            { method: 'POST', headers: { 'content-type': 'application/json', ...hers(), ...headers } },
+            (response) => {
+              response.resume();
+              resolve(response.statusCode ?? 0);
+            },
+          )
+            .on('error', reject)
+            .end('{"jsonrpc":"2.0","id":1,"method":"ping"}');
+        });
       for (const path of ['/mcp', '/mcp/web', '/messages?sessionId=x']) {
         expect(await status(path, { host: 'evil.example' }), path).toBe(403);
         expect(await status(path, { origin: 'https://evil.example' }), path).toBe(403);

@@ -27,14 +27,19 @@ afterEach(async () => {
 });
 
 /** The gateway, with an audit in `folder`. */
-const started = (audit: object): Promise<GatewayUnderTest> => startGateway('embedded', { mcpServers: { up: { url: upstream.url, hints: 'believe' } }, audit: { sinks: [{ kind: 'file', folder }], ...audit } });
+const started = (audit: object): Promise<GatewayUnderTest> =>
+  startGateway('embedded', {
+    mcpServers: { up: { url: upstream.url, hints: 'believe' } },
+    audit: { sinks: [{ kind: 'file', folder }], ...audit },
+  });
 const files = async (): Promise<string[]> => (await readdir(folder)).map((file) => join(folder, file));
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 const executed = (): number => upstream.calls.values.filter(({ name }) => name === 'write').length;
 
 /** From now on no file of the process may grow; its records have begun before. */
 async function fill(gateway: GatewayUnderTest): Promise<void> {
-  const largest = async (): Promise<number> => Math.max(0, ...await Promise.all((await files()).map(async (file) => (await stat(file)).size)));
+  const largest = async (): Promise<number> =>
+    Math.max(0, ...(await Promise.all((await files()).map(async (file) => (await stat(file)).size))));
   await expect.poll(largest).toBeGreaterThan(0);
   limit(gateway, String(await largest()));
 }
@@ -46,7 +51,11 @@ function limit({ edge: { pid } }: GatewayUnderTest, bytes: string): void {
 
 async function entries(): Promise<readonly Entry[]> {
   const texts = await Promise.all((await files()).map((file) => readFile(file, 'utf8')));
-  return texts.join('').trimEnd().split('\n').map((line) => JSON.parse(line) as Entry);
+  return texts
+    .join('')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Entry);
 }
 
 async function verified(): Promise<{ readonly status: number; readonly said: string }> {
@@ -64,12 +73,18 @@ it('calls go on, what the ring has no place for is counted, logged and named as 
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('write'));
     await fill(gateway);
-    for (let count = 0; count < calls; count += 50) for (const { last } of await Promise.all(Array.from({ length: 50 }, () => client.callTool('write')))) expect(last.result).toBeDefined();
+    for (let count = 0; count < calls; count += 50)
+      for (const { last } of await Promise.all(Array.from({ length: 50 }, () => client.callTool('write'))))
+        expect(last.result).toBeDefined();
     await gateway.edge.line(/EFBIG.*a sink of the audit takes no records; they wait/);
     // The last events become records within a quarter of a second.
-    await expect.poll(async () => (await metricsOf(gateway.edge)).get('omnibus_audit_dropped_total{sink="all"}')).toBeGreaterThanOrEqual(calls - 100);
+    await expect
+      .poll(async () => (await metricsOf(gateway.edge)).get('omnibus_audit_dropped_total{sink="all"}'))
+      .toBeGreaterThanOrEqual(calls - 100);
     const during = await metricsOf(gateway.edge);
-    expect([during.get('omnibus_audit_failing{sink="file"}'), during.get('omnibus_audit_behind{sink="file"}')]).toEqual([1, 100]);
+    expect([during.get('omnibus_audit_failing{sink="file"}'), during.get('omnibus_audit_behind{sink="file"}')]).toEqual(
+      [1, 100],
+    );
     limit(gateway, 'unlimited');
     await gateway.edge.line(/the sink of the audit takes records again/);
     expect((await client.callTool('write')).last.result).toBeDefined();
@@ -77,12 +92,19 @@ it('calls go on, what the ring has no place for is counted, logged and named as 
   }
   const written = await entries();
   // There are several gaps where the sink took a record before the disk was full.
-  const gaps = written.filter((entry) => entry['event.name'] === 'audit.gap').map((entry) => Number(entry['omnibus.records']));
+  const gaps = written
+    .filter((entry) => entry['event.name'] === 'audit.gap')
+    .map((entry) => Number(entry['omnibus.records']));
   const missing = gaps.reduce((sum, records) => sum + records, 0);
   expect(executed()).toBe(calls + 1);
-  expect(written.filter((entry) => entry['event.name'] === 'mcp.call' && entry['omnibus.tool'] === 'write').length + missing).toBeGreaterThanOrEqual(calls + 1);
+  expect(
+    written.filter((entry) => entry['event.name'] === 'mcp.call' && entry['omnibus.tool'] === 'write').length + missing,
+  ).toBeGreaterThanOrEqual(calls + 1);
   const { status, said } = await verified();
-  expect([status, ...Array.from(said.matchAll(/: (\d+) records of .* were not kept/g), ([, records]) => Number(records))]).toEqual([7, ...gaps]);
+  expect([
+    status,
+    ...Array.from(said.matchAll(/: (\d+) records of .* were not kept/g), ([, records]) => Number(records)),
+  ]).toEqual([7, ...gaps]);
 });
 
 it('with strict, what is not read-only is refused and not executed as long as nothing can be recorded, and nothing is missing afterwards', async () => {
@@ -92,7 +114,9 @@ it('with strict, what is not read-only is refused and not executed as long as no
     await client.untilTools((names) => names.includes('write'));
     expect((await client.callTool('write')).last.result).toBeDefined();
     await fill(gateway);
-    expect((await Promise.all(Array.from({ length: 20 }, () => client.callTool('write')))).map(reasonOf)).toEqual(Array.from({ length: 20 }, () => 'audit.unavailable'));
+    expect((await Promise.all(Array.from({ length: 20 }, () => client.callTool('write')))).map(reasonOf)).toEqual(
+      Array.from({ length: 20 }, () => 'audit.unavailable'),
+    );
     expect((await client.callTool('look')).last.result).toBeDefined();
     expect(executed()).toBe(1);
     expect((await metricsOf(gateway.edge)).get('omnibus_audit_refusals_total')).toBe(20);
@@ -114,11 +138,16 @@ it('a process that ends while its disk is full says how many records are lost wi
     await client.untilTools((names) => names.includes('write'));
     await fill(gateway);
     for (let count = 0; count < 5; count += 1) expect((await client.callTool('write')).last.result).toBeDefined();
-    const lost = gateway.edge.line(/"sink":"file","records":(\d+),.*the process ends, and a sink of the audit has not stored all records/);
+    const lost = gateway.edge.line(
+      /"sink":"file","records":(\d+),.*the process ends, and a sink of the audit has not stored all records/,
+    );
     await end(gateway.edge, 'SIGTERM');
-    expect(Number((await lost as unknown as RegExpExecArray)[1])).toBeGreaterThanOrEqual(5);
+    expect(Number(((await lost) as unknown as RegExpExecArray)[1])).toBeGreaterThanOrEqual(5);
   }
-  expect(await verified()).toMatchObject({ status: 7, said: expect.stringMatching(/OPEN.*never said that it ends/) as string });
+  expect(await verified()).toMatchObject({
+    status: 7,
+    said: expect.stringMatching(/OPEN.*never said that it ends/) as string,
+  });
 });
 
 it('a process whose disk does not answer any more ends all the same, and its records are on the disks that do', async () => {

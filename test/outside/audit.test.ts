@@ -35,18 +35,29 @@ async function omnibus(...args: string[]): Promise<{ readonly status: number; re
 
 async function recordsIn(records: string): Promise<readonly Entry[]> {
   const texts = await Promise.all((await readdir(records)).map((file) => readFile(join(records, file), 'utf8')));
-  return texts.join('').split('\n').filter((line) => line.endsWith('}')).map((line) => JSON.parse(line) as Entry);
+  return texts
+    .join('')
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Entry);
 }
 
-const callsIn = (entries: readonly Entry[], target: string): readonly Entry[] => entries.filter((entry) => entry['event.name'] === 'mcp.call' && (entry['omnibus.tool'] ?? entry['gen_ai.tool.name']) === target);
+const callsIn = (entries: readonly Entry[], target: string): readonly Entry[] =>
+  entries.filter(
+    (entry) => entry['event.name'] === 'mcp.call' && (entry['omnibus.tool'] ?? entry['gen_ai.tool.name']) === target,
+  );
 const outcomes = (entries: readonly Entry[]): unknown[] => entries.map((entry) => entry['omnibus.outcome']);
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-audit-'));
   upstream = await Upstream.start({
-    tools: [tool('write'), { ...tool('look'), annotations: { readOnlyHint: true } }, tool('slow'), tool('bad')], resources: [{ uri: 'up://one', name: 'one' }],
-    onCall: (call) => (call.name === 'slow' ? upstream.looked.add(call) : call.answer(call.name === 'bad' ? { ...text('no'), isError: true } : text(call.name))),
+    tools: [tool('write'), { ...tool('look'), annotations: { readOnlyHint: true } }, tool('slow'), tool('bad')],
+    resources: [{ uri: 'up://one', name: 'one' }],
+    onCall: (call) =>
+      call.name === 'slow'
+        ? upstream.looked.add(call)
+        : call.answer(call.name === 'bad' ? { ...text('no'), isError: true } : text(call.name)),
   });
 });
 
@@ -66,14 +77,17 @@ describe('in one process', () => {
       await using gateway = await startGateway('embedded', {
         mcpServers: { up: { url: upstream.url } },
         audit: {
-          sinks: [{ kind: 'file', folder: records }], checkpoints: { keyFile: join(folder, 'key.pem'), file: elsewhere },
+          sinks: [{ kind: 'file', folder: records }],
+          checkpoints: { keyFile: join(folder, 'key.pem'), file: elsewhere },
           record: [{ tool: 'up/write', arguments: { keep: ['/to'], redact: ['/secret'] } }],
         },
       });
       for (const revision of [undefined, ...legacyRevisions]) {
-        const client = revision === undefined ? new ModernClient(gateway.url) : await RawClient.open(gateway.url, revision);
+        const client =
+          revision === undefined ? new ModernClient(gateway.url) : await RawClient.open(gateway.url, revision);
         using _closing = client;
-        const call = (name: string): Promise<Answer> => client.request('tools/call', { name, arguments: { to: 'ann', secret: 'hunter2' } });
+        const call = (name: string): Promise<Answer> =>
+          client.request('tools/call', { name, arguments: { to: 'ann', secret: 'hunter2' } });
         await client.request('tools/list', {});
         expect((await call('write')).last.result).toMatchObject(text('write'));
         expect((await call('look')).last.result).toMatchObject(text('look'));
@@ -90,28 +104,77 @@ describe('in one process', () => {
     expect(outcomes(callsIn(entries, 'look'))).toEqual(Array.from({ length: revisions }, () => 'ok'));
     expect(outcomes(callsIn(entries, 'bad'))).toEqual(Array.from({ length: revisions }, () => 'tool_error'));
     expect(new Set(entries.map((entry) => entry['mcp.protocol.version'])).size).toBe(revisions + 1);
-    for (const [name, count] of [['mcp.refused', revisions], ['mcp.list', revisions], ['mcp.read', revisions], ['admin.reload', 1]] as const) expect([name, entries.filter((entry) => entry['event.name'] === name).length]).toEqual([name, count]);
-    expect(callsIn(entries, 'write')[0]).toMatchObject({ 'omnibus.arguments': { to: 'ann' }, 'omnibus.server': 'up', 'omnibus.principal': 'anonymous' });
+    for (const [name, count] of [
+      ['mcp.refused', revisions],
+      ['mcp.list', revisions],
+      ['mcp.read', revisions],
+      ['admin.reload', 1],
+    ] as const)
+      expect([name, entries.filter((entry) => entry['event.name'] === name).length]).toEqual([name, count]);
+    expect(callsIn(entries, 'write')[0]).toMatchObject({
+      'omnibus.arguments': { to: 'ann' },
+      'omnibus.server': 'up',
+      'omnibus.principal': 'anonymous',
+    });
     const files = (await readdir(records)).map((file) => join(records, file));
     expect(await readFile(files[0] as string, 'utf8')).not.toContain('hunter2');
 
-    const verify = (): ReturnType<typeof omnibus> => omnibus('audit', 'verify', records, '--checkpoints', elsewhere, '--key', join(folder, 'public.pem'));
-    expect(await verify()).toEqual({ status: 0, said: expect.stringMatching(/of 1 writers, 1 checkpoints: all as they were written/) as string });
-    const found = await omnibus('audit', 'search', records, '--tool', 'bad', '--outcome', 'tool_error', '--since', '1h', '--json');
+    const verify = (): ReturnType<typeof omnibus> =>
+      omnibus('audit', 'verify', records, '--checkpoints', elsewhere, '--key', join(folder, 'public.pem'));
+    expect(await verify()).toEqual({
+      status: 0,
+      said: expect.stringMatching(/of 1 writers, 1 checkpoints: all as they were written/) as string,
+    });
+    const found = await omnibus(
+      'audit',
+      'search',
+      records,
+      '--tool',
+      'bad',
+      '--outcome',
+      'tool_error',
+      '--since',
+      '1h',
+      '--json',
+    );
     expect(found.said.trim().split('\n').length).toBe(revisions);
     const written = await readFile(files[0] as string, 'utf8');
     await writeFile(files[0] as string, written.replace('"omnibus.outcome":"tool_error"', '"omnibus.outcome":"ok"'));
-    expect(await verify()).toMatchObject({ status: 8, said: expect.stringContaining('is not as it was written') as string });
+    expect(await verify()).toMatchObject({
+      status: 8,
+      said: expect.stringContaining('is not as it was written') as string,
+    });
     await writeFile(files[0] as string, `${written.trimEnd().split('\n').slice(0, -2).join('\n')}\n`);
-    expect(await verify()).toMatchObject({ status: 8, said: expect.stringMatching(/ends with record \d+, and it had \d+/) as string });
+    expect(await verify()).toMatchObject({
+      status: 8,
+      said: expect.stringMatching(/ends with record \d+, and it had \d+/) as string,
+    });
     // What the configuration names, its checkpoints included, where nothing else is named.
     const config = join(folder, 'omnibus.yaml');
-    await writeFile(config, 'mcpServers: {}\naudit: { sinks: [{ kind: file, folder: one }], checkpoints: { keyFile: key.pem, file: checkpoints.jsonl } }\n');
+    await writeFile(
+      config,
+      'mcpServers: {}\naudit: { sinks: [{ kind: file, folder: one }], checkpoints: { keyFile: key.pem, file: checkpoints.jsonl } }\n',
+    );
     expect(spawnSync('node', [main, 'audit', 'verify'], { cwd: folder }).status).toBe(8);
     expect((await omnibus('audit', 'verify', records, '--checkpoints', elsewhere)).status).toBe(64); // Nobody would check their signatures.
-    expect((await omnibus('audit', 'verify', records, '--checkpoints', join(folder, 'none'), '--key', join(folder, 'public.pem'))).status).toBe(5);
+    expect(
+      (
+        await omnibus(
+          'audit',
+          'verify',
+          records,
+          '--checkpoints',
+          join(folder, 'none'),
+          '--key',
+          join(folder, 'public.pem'),
+        )
+      ).status,
+    ).toBe(5);
     await writeFile(files[0] as string, `${written}${written}`);
-    expect(await verify()).toEqual({ status: 0, said: expect.stringContaining(`${entries.length} records of 1 writers`) as string });
+    expect(await verify()).toEqual({
+      status: 0,
+      said: expect.stringContaining(`${entries.length} records of 1 writers`) as string,
+    });
   });
 });
 
@@ -135,7 +198,10 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
   const records = (): string => join(folder, `nats-${String(isStrict)}`);
 
   beforeAll(async () => {
-    gateway = await startGateway('nats', { mcpServers: { up: { url: upstream.url } }, audit: { strict: isStrict, sinks: [{ kind: 'file', folder: records() }] } });
+    gateway = await startGateway('nats', {
+      mcpServers: { up: { url: upstream.url } },
+      audit: { strict: isStrict, sinks: [{ kind: 'file', folder: records() }] },
+    });
   });
 
   afterAll(() => gateway[Symbol.asyncDispose]());
@@ -149,9 +215,16 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
     await upstream.looked.until(first + 1);
     // Calls that are answered before the worker is killed are counted; so are those whose answer says that the outcome is unknown.
     for (let burst = 0; burst < 4; burst += 1) {
-      await Promise.all(Array.from({ length: 150 }, () => client.callTool('write').then((answer) => {
-        if (answer.last.result !== undefined) answered += 1;
-      }, () => undefined)));
+      await Promise.all(
+        Array.from({ length: 150 }, () =>
+          client.callTool('write').then(
+            (answer) => {
+              if (answer.last.result !== undefined) answered += 1;
+            },
+            () => undefined,
+          ),
+        ),
+      );
     }
     const session = gateway.processes[1] ?? expect.fail('there is no session worker');
     await end(session, 'SIGKILL');
@@ -164,8 +237,11 @@ describe.each([false, true])('over NATS, strict: %s', (isStrict) => {
     const done = callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'ok').length;
     expect(answered - done).toBeGreaterThanOrEqual(0);
     expect(answered - done).toBeLessThanOrEqual(400);
-    expect(outcomes(callsIn(entries, 'slow'))).toEqual(isStrict ? expect.arrayContaining(['started', 'unknown']) as unknown[] : ['unknown']);
-    if (isStrict) expect(callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'started').length).toBe(answered);
+    expect(outcomes(callsIn(entries, 'slow'))).toEqual(
+      isStrict ? (expect.arrayContaining(['started', 'unknown']) as unknown[]) : ['unknown'],
+    );
+    if (isStrict)
+      expect(callsIn(entries, 'write').filter((entry) => entry['omnibus.outcome'] === 'started').length).toBe(answered);
     const { status: verified, said } = await omnibus('audit', 'verify', records());
     expect(verified).toBe(7);
     expect(said).toMatch(/OPEN {2}.*session-.* never said that it ends/);

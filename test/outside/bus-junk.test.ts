@@ -9,8 +9,22 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 /** Payloads that are not JSON, not objects, or valid except for a member that is missing or has another type. */
 function junkFor(sample: object): string[] {
-  const broken = Object.keys(sample).flatMap((member) => [{ ...sample, [member]: undefined }, { ...sample, [member]: 7 }, { ...sample, [member]: { kind: 'nonsense' } }, { ...sample, [member]: [null] }]);
-  return ['', 'no JSON', 'null', '[]', '{}', '['.repeat(20_000), '{"a":'.repeat(20_000), ...broken.map((each) => JSON.stringify(each))];
+  const broken = Object.keys(sample).flatMap((member) => [
+    { ...sample, [member]: undefined },
+    { ...sample, [member]: 7 },
+    { ...sample, [member]: { kind: 'nonsense' } },
+    { ...sample, [member]: [null] },
+  ]);
+  return [
+    '',
+    'no JSON',
+    'null',
+    '[]',
+    '{}',
+    '['.repeat(20_000),
+    '{"a":'.repeat(20_000),
+    ...broken.map((each) => JSON.stringify(each)),
+  ];
 }
 
 it('thousands of junk messages and records end no process, and no client notices', async () => {
@@ -41,23 +55,35 @@ it('thousands of junk messages and records end no process, and no client notices
     }
   }
   for (const [bucket, values] of await outsider.buckets()) {
-    for (const key of [...values.keys(), 'up', 'up=some-worker', 'some-key']) if (bucket === 'omnibus-catalog' || key === 'some-key') for (const junk of ['no JSON', '{}', '{"value":{"server":"up"}}', '{"generation":"x","parts":7}']) await outsider.put(bucket, key, junk);
+    for (const key of [...values.keys(), 'up', 'up=some-worker', 'some-key'])
+      if (bucket === 'omnibus-catalog' || key === 'some-key')
+        for (const junk of ['no JSON', '{}', '{"value":{"server":"up"}}', '{"generation":"x","parts":7}'])
+          await outsider.put(bucket, key, junk);
   }
   await outsider.flush();
   expect(sent).toBeGreaterThan(1_000);
   // A session whose record is invalid counts as missing.
   await outsider.put('omnibus-sessions', 'some-key', '{"value":{"caller":null}}');
-  for (let count = 0; count < 20; count += 1) expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });
+  for (let count = 0; count < 20; count += 1)
+    expect((await client.callTool('echo')).last.result).toMatchObject({ content: [{ text: 'echoed' }] });
   using other = await RawClient.open(gateway.url);
   await other.untilTools((names) => names.length === 1);
   for (const running of new Set(gateway.processes)) {
     expect(running.child.exitCode).toBeNull();
     const values = await metricsOf(running);
-    const unreadable = [...values].filter(([name]) => name.startsWith('omnibus_bus_unreadable_total')).reduce((sum, [, value]) => sum + value, 0);
+    const unreadable = [...values]
+      .filter(([name]) => name.startsWith('omnibus_bus_unreadable_total'))
+      .reduce((sum, [, value]) => sum + value, 0);
     expect(unreadable).toBeGreaterThan(0);
-    for (const part of ['handler', 'observer', 'deadline', 'rejection', 'exception']) expect(values.get(`omnibus_faults_total{part="${part}"}`), part).toBe(0);
+    for (const part of ['handler', 'observer', 'deadline', 'rejection', 'exception'])
+      expect(values.get(`omnibus_faults_total{part="${part}"}`), part).toBe(0);
     // They are reported, but not with a line for each.
     expect(running.output().split('\n').length).toBeLessThan(unreadable + 100);
-    expect(running.output().split('\n').filter((line) => line.includes('could not be read')).length).toBeLessThan(60);
+    expect(
+      running
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('could not be read')).length,
+    ).toBeLessThan(60);
   }
 });

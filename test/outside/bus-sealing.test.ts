@@ -20,10 +20,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function serve(security: object, env: Readonly<Record<string, string>>, ...more: string[]): Promise<RunningProcess> {
+async function serve(
+  security: object,
+  env: Readonly<Record<string, string>>,
+  ...more: string[]
+): Promise<RunningProcess> {
   const file = join(folder, 'omnibus.json');
   await writeFile(file, JSON.stringify({ log: { format: 'json' }, mcpServers: {}, security }));
-  return startProcess('node', [omnibusProgram, 'serve', '-c', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', ...more], env);
+  return startProcess(
+    'node',
+    [omnibusProgram, 'serve', '-c', file, '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0', ...more],
+    env,
+  );
 }
 
 it.each([
@@ -55,7 +63,14 @@ it('a sealing key comes from a file beside the configuration', async () => {
   await writeFile(join(folder, 'sealing-key'), `${randomBytes(32).toString('base64')}\n`);
   await using running = await serve({ sealingKeyFile: 'sealing-key' }, {}, '--bus', nats.url, '--role', 'session');
   await running.line(/"msg":"ready"/);
-  await using told = await serve({}, { OMNIBUS_SEALING_KEY_FILE: join(folder, 'sealing-key') }, '--bus', nats.url, '--role', 'session');
+  await using told = await serve(
+    {},
+    { OMNIBUS_SEALING_KEY_FILE: join(folder, 'sealing-key') },
+    '--bus',
+    nats.url,
+    '--role',
+    'session',
+  );
   await told.line(/"msg":"ready"/);
 });
 
@@ -73,5 +88,7 @@ it('nothing that NATS stores contains the key', async () => {
   expect(stored.has('omnibus-secrets')).toBe(false);
   expect([...stored.keys()]).toContain('omnibus-sessions');
   const key = Buffer.from(sealing.OMNIBUS_SEALING_KEY, 'base64');
-  for (const values of stored.values()) for (const value of values.values()) for (const form of ['base64', 'base64url', 'hex'] as const) expect(value).not.toContain(key.toString(form));
+  for (const values of stored.values())
+    for (const value of values.values())
+      for (const form of ['base64', 'base64url', 'hex'] as const) expect(value).not.toContain(key.toString(form));
 });

@@ -19,7 +19,7 @@ async function needy(client: ModernClient): Promise<{ readonly taskId: string; r
   }
 }
 
-it.each(shapes)('a client cannot answer the question of another client\'s task with its updates, %s', async (shape) => {
+it.each(shapes)("a client cannot answer the question of another client's task with its updates, %s", async (shape) => {
   await using server = await EraServer.start('2025-11-25');
   await using gateway = await startGateway(shape, { mcpServers: { up: { url: server.url } } });
   using probe = await RawClient.open(gateway.url);
@@ -28,10 +28,18 @@ it.each(shapes)('a client cannot answer the question of another client\'s task w
   using attacker = new ModernClient(gateway.url, capabilities);
   const [mine, others] = [await needy(owner), await needy(attacker)];
   const worker = /^session-[\w-]+/.exec(mine.key)?.[0] ?? 'session';
-  const guesses = Object.fromEntries([mine.key, ...Array.from({ length: 20 }, (_, count) => `${worker}.${count}`)].map((key) => [key, { roots: [{ uri: 'file:///of/the/attacker' }] }]));
+  const guesses = Object.fromEntries(
+    [mine.key, ...Array.from({ length: 20 }, (_, count) => `${worker}.${count}`)].map((key) => [
+      key,
+      { roots: [{ uri: 'file:///of/the/attacker' }] },
+    ]),
+  );
   const { last } = await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: guesses });
   expect(last.result?.['resultType']).toBe('complete');
-  await owner.request('tasks/update', { taskId: mine.taskId, inputResponses: { [mine.key]: { roots: [{ uri: 'file:///of/the/owner' }] } } });
+  await owner.request('tasks/update', {
+    taskId: mine.taskId,
+    inputResponses: { [mine.key]: { roots: [{ uri: 'file:///of/the/owner' }] } },
+  });
   const [first] = await server.answers.until(1);
   expect(JSON.stringify(first)).toContain('of/the/owner');
   await attacker.request('tasks/update', { taskId: others.taskId, inputResponses: { [others.key]: { roots: [] } } });
@@ -41,13 +49,19 @@ it.each(shapes)('a client cannot answer the question of another client\'s task w
 
 it('a client that leaves the questions of its calls unanswered takes no capacity from others', async () => {
   await using server = await EraServer.start('2025-11-25');
-  await using gateway = await startGateway('embedded', { mcpServers: { up: { url: server.url } }, limits: { maxInFlightPerSession: 3, maxParkedPerClient: 100 } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { up: { url: server.url } },
+    limits: { maxInFlightPerSession: 3, maxParkedPerClient: 100 },
+  });
   using probe = await RawClient.open(gateway.url);
   await probe.untilTools((names) => names.includes('form'));
   using parks = new ModernClient(gateway.url);
-  for (let count = 0; count < 6; count += 1) required(await parks.request('tools/call', { name: 'form', arguments: { say: `question ${count}` } }));
+  for (let count = 0; count < 6; count += 1)
+    required(await parks.request('tools/call', { name: 'form', arguments: { say: `question ${count}` } }));
   using other = new ModernClient(gateway.url);
-  expect((await other.request('tools/call', { name: 'echo', arguments: { say: 'hello' } })).last.result).toMatchObject({ content: [{ type: 'text', text: 'hello' }] });
+  expect((await other.request('tools/call', { name: 'echo', arguments: { say: 'hello' } })).last.result).toMatchObject({
+    content: [{ type: 'text', text: 'hello' }],
+  });
 });
 
 it('a backend that is paused for three seconds keeps its calls', async () => {
@@ -62,6 +76,9 @@ it('a backend that is paused for three seconds keeps its calls', async () => {
   await session?.line(/backend workers are gone/);
   gateway.backend.kill('SIGCONT');
   const [key = ''] = Object.keys(requests);
-  const { last } = await modern.call('form', { requestState, inputResponses: { [key]: { action: 'accept', content: { answer: 'after the pause' } } } });
+  const { last } = await modern.call('form', {
+    requestState,
+    inputResponses: { [key]: { action: 'accept', content: { answer: 'after the pause' } } },
+  });
   expect(JSON.stringify(last.result)).toContain('after the pause');
 });

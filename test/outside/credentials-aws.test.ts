@@ -28,48 +28,85 @@ function signatureOf({ method, url = '', headers }: IncomingMessage, body: strin
   const day = date.slice(0, 8);
   const names = ['host', 'x-amz-date'];
   const [place = '', query = ''] = url.split('?');
-  const request = [method, place.split('/').map(encodeURIComponent).join('/'), query, ...names.map((name) => `${name}:${String(headers[name])}`), '', names.join(';'), sha256(body)].join('\n');
+  const request = [
+    method,
+    place.split('/').map(encodeURIComponent).join('/'),
+    query,
+    ...names.map((name) => `${name}:${String(headers[name])}`),
+    '',
+    names.join(';'),
+    sha256(body),
+  ].join('\n');
   const key = ['eu-central-1', 'bedrock-agentcore', 'aws4_request'].reduce(mac, mac(`AWS4${good.secret}`, day));
   return `AWS4-HMAC-SHA256 Credential=${good.id}/${day}/${scope}, SignedHeaders=${names.join(';')}, Signature=${mac(key, ['AWS4-HMAC-SHA256', date, `${day}/${scope}`, sha256(request)].join('\n')).toString('hex')}`;
 }
 
-const server = createServer((request, response) => void (async () => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  const body = Buffer.concat(chunks).toString();
-  const json = (status: number, value: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-  if (request.url !== path || request.headers.authorization !== signatureOf(request, body)) {
-    refused.push(String(request.headers.authorization));
-    response.setHeader('x-amzn-errortype', 'UnrecognizedClientException:http://internal.amazon.com/coral/com.amazon.coral.service/');
-    json(403, { message: 'The security token included in the request is invalid.' });
-    return;
-  }
-  if (request.method !== 'POST') {
-    response.writeHead(405).end();
-    return;
-  }
-  const { id, method } = JSON.parse(body) as { readonly id?: number; readonly method: string };
-  const answers: Readonly<Record<string, object>> = {
-    'initialize': { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'files', version: '1' } },
-    'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object' } }] },
-    'tools/call': { content: [{ type: 'text', text: `read for ${good.id}` }] },
-  };
-  if (id === undefined) response.writeHead(202).end();
-  else if (answers[method] === undefined) json(200, { jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } });
-  else json(200, { jsonrpc: '2.0', id, result: answers[method] });
-})());
+const server = createServer(
+  (request, response) =>
+    void (async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const body = Buffer.concat(chunks).toString();
+      const json = (status: number, value: object): void =>
+        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+      if (request.url !== path || request.headers.authorization !== signatureOf(request, body)) {
+        refused.push(String(request.headers.authorization));
+        response.setHeader(
+          'x-amzn-errortype',
+          'UnrecognizedClientException:http://internal.amazon.com/coral/com.amazon.coral.service/',
+        );
+        json(403, { message: 'The security token included in the request is invalid.' });
+        return;
+      }
+      if (request.method !== 'POST') {
+        response.writeHead(405).end();
+        return;
+      }
+      const { id, method } = JSON.parse(body) as { readonly id?: number; readonly method: string };
+      const answers: Readonly<Record<string, object>> = {
+        initialize: {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'files', version: '1' },
+        },
+        'tools/list': { tools: [{ name: 'read', inputSchema: { type: 'object' } }] },
+        'tools/call': { content: [{ type: 'text', text: `read for ${good.id}` }] },
+      };
+      if (id === undefined) response.writeHead(202).end();
+      else if (answers[method] === undefined)
+        json(200, { jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown' } });
+      else json(200, { jsonrpc: '2.0', id, result: answers[method] });
+    })(),
+);
 
-const share = (): Promise<void> => writeFile(join(folder, 'credentials'), `[workload]\naws_access_key_id = ${good.id}\naws_secret_access_key = ${good.secret}\n`);
+const share = (): Promise<void> =>
+  writeFile(
+    join(folder, 'credentials'),
+    `[workload]\naws_access_key_id = ${good.id}\naws_secret_access_key = ${good.secret}\n`,
+  );
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-aws-'));
   await share();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  gateway = await startGateway('nats', {
-    mcpServers: { files: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, credentials: { kind: 'aws', service: 'bedrock-agentcore', region: 'eu-central-1', profile: 'workload' } } },
-    log: { level: 'trace', format: 'json' },
-  }, { AWS_SHARED_CREDENTIALS_FILE: join(folder, 'credentials'), AWS_CONFIG_FILE: '/dev/null', AWS_EC2_METADATA_DISABLED: 'true' });
+  gateway = await startGateway(
+    'nats',
+    {
+      mcpServers: {
+        files: {
+          url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+          credentials: { kind: 'aws', service: 'bedrock-agentcore', region: 'eu-central-1', profile: 'workload' },
+        },
+      },
+      log: { level: 'trace', format: 'json' },
+    },
+    {
+      AWS_SHARED_CREDENTIALS_FILE: join(folder, 'credentials'),
+      AWS_CONFIG_FILE: '/dev/null',
+      AWS_EC2_METADATA_DISABLED: 'true',
+    },
+  );
 });
 afterAll(async () => {
   await gateway[Symbol.asyncDispose]();

@@ -36,7 +36,10 @@ beforeAll(async () => {
   stack.defer(() => void receiver.close());
   openers = mkdtempSync(join(tmpdir(), 'omnibus-openers-'));
   stack.defer(() => rmSync(openers, { recursive: true }));
-  writeFileSync(join(openers, 'xdg-open'), `#!${process.execPath}\nfetch('http://127.0.0.1:${(receiver.address() as AddressInfo).port}/' + encodeURIComponent(process.argv[2]) + (process.env.SECRET_OF_A_SERVER ?? ''));\n`);
+  writeFileSync(
+    join(openers, 'xdg-open'),
+    `#!${process.execPath}\nfetch('http://127.0.0.1:${(receiver.address() as AddressInfo).port}/' + encodeURIComponent(process.argv[2]) + (process.env.SECRET_OF_A_SERVER ?? ''));\n`,
+  );
   chmodSync(join(openers, 'xdg-open'), 0o755);
   folder = mkdtempSync(join(tmpdir(), 'omnibus-laptop-'));
   mkdirSync(join(folder, 'run'), { mode: 0o700 });
@@ -57,9 +60,25 @@ interface Started {
 }
 
 /** Starts `omnibus stdio` as a desktop client does. @param before words of a command that starts it. */
-async function start(config: string, words: readonly string[], before: readonly string[] = [process.execPath]): Promise<Started> {
+async function start(
+  config: string,
+  words: readonly string[],
+  before: readonly string[] = [process.execPath],
+): Promise<Started> {
   const [command = '', ...args] = [...before, omnibusProgram, 'stdio', '--config', config, ...words];
-  const transport = new StdioClientTransport({ command, args, stderr: 'pipe', env: { PATH: `${openers}:${process.env['PATH'] ?? ''}`, HOME: folder, XDG_DATA_HOME: folder, XDG_RUNTIME_DIR: join(folder, 'run'), DISPLAY: ':0', SECRET_OF_A_SERVER: 'secret' } });
+  const transport = new StdioClientTransport({
+    command,
+    args,
+    stderr: 'pipe',
+    env: {
+      PATH: `${openers}:${process.env['PATH'] ?? ''}`,
+      HOME: folder,
+      XDG_DATA_HOME: folder,
+      XDG_RUNTIME_DIR: join(folder, 'run'),
+      DISPLAY: ':0',
+      SECRET_OF_A_SERVER: 'secret',
+    },
+  });
   let stderr = '';
   transport.stderr?.on('data', (part: Buffer) => {
     stderr += part.toString();
@@ -68,20 +87,34 @@ async function start(config: string, words: readonly string[], before: readonly 
   await client.connect(transport);
   onTestFinished(() => client.close());
   return {
-    client, stderr: () => stderr,
+    client,
+    stderr: () => stderr,
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-    said: async (name, args = {}) => ((await client.callTool({ name, arguments: { ...args } })).content as readonly { readonly text: string }[])[0]?.text ?? '',
+    said: async (name, args = {}) =>
+      ((await client.callTool({ name, arguments: { ...args } })).content as readonly { readonly text: string }[])[0]
+        ?.text ?? '',
   };
 }
 
-const config = (more: object = {}): Promise<string> => writeConfig({
-  prefix: 'always', vault: { file: join(folder, 'vault.json') }, ...more,
-  mcpServers: Object.fromEntries(['first', 'second'].map((name, index) => [name, { url: servers[index]?.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } }])),
-});
+const config = (more: object = {}): Promise<string> =>
+  writeConfig({
+    prefix: 'always',
+    vault: { file: join(folder, 'vault.json') },
+    ...more,
+    mcpServers: Object.fromEntries(
+      ['first', 'second'].map((name, index) => [
+        name,
+        { url: servers[index]?.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } },
+      ]),
+    ),
+  });
 
 it('the browser opens at the pages of servers that want a sign-in, one after the other, and the next start needs none', async () => {
   // The same file says how callers of a network are known; here there is one user.
-  const file = await config({ publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer: 'https://login.example.com' }] } });
+  const file = await config({
+    publicUrl: 'https://mcp.example.com',
+    auth: { issuers: [{ issuer: 'https://login.example.com' }] },
+  });
   const omnibus = await start(file, ['--browser']);
   expect((await omnibus.tools()).toSorted()).toEqual(['first__connect', 'second__connect']);
   const first = await nextPage(1);
@@ -112,7 +145,16 @@ it('where no browser is opened, the address is printed, and it works', async () 
 
 it('a gateway of one user that serves HTTP opens the page when a call needs it, unless the client can open it', async () => {
   const before = opened.length;
-  await using gateway = await startGateway('embedded', { vault: { file: join(folder, 'served.json') }, mcpServers: { first: { url: servers[0].url, credentials: { kind: 'oauth' } } } }, { PATH: `${openers}:${process.env['PATH'] ?? ''}` }, undefined, ['--browser']);
+  await using gateway = await startGateway(
+    'embedded',
+    {
+      vault: { file: join(folder, 'served.json') },
+      mcpServers: { first: { url: servers[0].url, credentials: { kind: 'oauth' } } },
+    },
+    { PATH: `${openers}:${process.env['PATH'] ?? ''}` },
+    undefined,
+    ['--browser'],
+  );
   using able = new ModernClient(gateway.url, { elicitation: { url: {} } });
   expect(JSON.stringify(required(await able.call('connect')).requests)).toContain('/connect/');
   using client = await RawClient.open(gateway.url, '2025-11-25');
@@ -122,21 +164,34 @@ it('a gateway of one user that serves HTTP opens the page when a call needs it, 
 });
 
 /** Programs of Debian's packages gnome-keyring and libsecret-tools. */
-const hasSecretService = ['secret-tool', 'gnome-keyring-daemon', 'dbus-run-session'].every((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0);
+const hasSecretService = ['secret-tool', 'gnome-keyring-daemon', 'dbus-run-session'].every(
+  (program) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0,
+);
 
-it.runIf(hasSecretService)('on a desktop with a Secret Service the key of the vault is there, and no file of the gateway opens the vault', async () => {
-  const session = ['dbus-run-session', '--', 'sh', '-c', 'printf password | gnome-keyring-daemon --unlock --components=secrets >&2 && exec "$0" "$@"', process.execPath];
-  const file = await config({ vault: { file: join(folder, 'kept.json') } });
-  const omnibus = await start(file, ['--no-browser'], session);
-  const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await omnibus.said('first__connect'))?.[0] ?? '';
-  expect((await signInAt(address, servers[0].signsInAs('ann'))).text).toContain('You are signed in');
-  await expect.poll(omnibus.tools).toContain('first__only_ann');
-  await omnibus.client.close();
-  expect(readFileSync(join(folder, 'kept.key'), 'utf8')).toMatch(/^keychain:vault-[0-9a-f]{12}\n$/);
-  const again = await start(file, ['--no-browser'], session);
-  await expect.poll(again.tools).toContain('first__only_ann');
-  await again.client.close();
-  // Without the keychain another key is used, and the user is asked to sign in anew, with the reason.
-  const without = await start(file, ['--no-browser']);
-  expect(await without.said('first__connect')).toContain('a key of the gateway is missing');
-});
+it.runIf(hasSecretService)(
+  'on a desktop with a Secret Service the key of the vault is there, and no file of the gateway opens the vault',
+  async () => {
+    const session = [
+      'dbus-run-session',
+      '--',
+      'sh',
+      '-c',
+      'printf password | gnome-keyring-daemon --unlock --components=secrets >&2 && exec "$0" "$@"',
+      process.execPath,
+    ];
+    const file = await config({ vault: { file: join(folder, 'kept.json') } });
+    const omnibus = await start(file, ['--no-browser'], session);
+    const address =
+      /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(await omnibus.said('first__connect'))?.[0] ?? '';
+    expect((await signInAt(address, servers[0].signsInAs('ann'))).text).toContain('You are signed in');
+    await expect.poll(omnibus.tools).toContain('first__only_ann');
+    await omnibus.client.close();
+    expect(readFileSync(join(folder, 'kept.key'), 'utf8')).toMatch(/^keychain:vault-[0-9a-f]{12}\n$/);
+    const again = await start(file, ['--no-browser'], session);
+    await expect.poll(again.tools).toContain('first__only_ann');
+    await again.client.close();
+    // Without the keychain another key is used, and the user is asked to sign in anew, with the reason.
+    const without = await start(file, ['--no-browser']);
+    expect(await without.said('first__connect')).toContain('a key of the gateway is missing');
+  },
+);

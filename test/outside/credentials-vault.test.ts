@@ -18,7 +18,8 @@ const users = ['ann', 'ben'] as const;
 type User = (typeof users)[number];
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
-const textOf = ({ last }: Answer): string => (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(last);
+const textOf = ({ last }: Answer): string =>
+  (last.result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(last);
 
 interface Status {
   readonly current: string;
@@ -26,12 +27,15 @@ interface Status {
   readonly lost: readonly { readonly server: string; readonly principal: string; readonly key: string }[];
 }
 
-async function omnibus<Said = Record<string, unknown>>(...words: readonly string[]): Promise<{ readonly code: unknown; readonly said: Said; readonly text: string }> {
+async function omnibus<Said = Record<string, unknown>>(
+  ...words: readonly string[]
+): Promise<{ readonly code: unknown; readonly said: Said; readonly text: string }> {
   const run = startProcess('node', [omnibusProgram, ...words]);
-  const [code] = await once(run.child, 'close') as readonly unknown[];
+  const [code] = (await once(run.child, 'close')) as readonly unknown[];
   const text = run.output();
   const said: unknown = words.includes('--json') && code === 0 ? JSON.parse(text) : {};
-  if (words.includes('--json') && code === 0) expect(jsonShapes[words.slice(0, 2).join(' ')]?.safeParse(said).error).toBeUndefined();
+  if (words.includes('--json') && code === 0)
+    expect(jsonShapes[words.slice(0, 2).join(' ')]?.safeParse(said).error).toBeUndefined();
   return { code, text, said: said as Said };
 }
 
@@ -53,8 +57,12 @@ describe('several processes,', () => {
     stack.defer(() => rm(folder, { recursive: true }));
     for (const [index, name] of ['a', 'b', 'c'].entries()) await writeFile(join(folder, name), `${keyOf(index + 1)}\n`);
     const config = (...names: readonly string[]): object => ({
-      publicUrl: front.url, auth: keys.auth, vault: { keys: names.map((name) => `${name}:\${file:${join(folder, name)}}`) },
-      mcpServers: { personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } } },
+      publicUrl: front.url,
+      auth: keys.auth,
+      vault: { keys: names.map((name) => `${name}:\${file:${join(folder, name)}}`) },
+      mcpServers: {
+        personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth' } },
+      },
     });
     gateway = stack.use(await startGateway('nats', config('a')));
     front.edges = [gateway.url];
@@ -71,22 +79,31 @@ describe('several processes,', () => {
 
   async function connect(user: User, client: RawClient): Promise<void> {
     await client.untilTools((names) => names.includes('connect'));
-    const address = /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(textOf(await client.callTool('connect')))?.[0] ?? '';
+    const address =
+      /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(textOf(await client.callTool('connect')))?.[0] ?? '';
     const code = /Your code: ([A-Z0-9-]{9})/.exec((await signInAt(address, server.signsInAs(user))).text)?.[1] ?? '';
     expect(textOf(await client.callTool('connect', { code }))).toContain('You are signed in');
   }
 
-  const call = async (user: User, mark: string): Promise<string> => textOf(await (clients.get(user) as RawClient).callTool('whose', { mark }));
+  const call = async (user: User, mark: string): Promise<string> =>
+    textOf(await (clients.get(user) as RawClient).callTool('whose', { mark }));
   const asked = async (path: string): Promise<unknown> => (await fetch(`http://${admin}/${path}`)).json();
   const status = (): Promise<Status> => asked('vault') as Promise<Status>;
-  const connections = async (): Promise<readonly { readonly principal: string; readonly owner?: string }[]> => (await asked('connections') as { readonly connections: readonly { readonly principal: string }[] }).connections;
+  const connections = async (): Promise<readonly { readonly principal: string; readonly owner?: string }[]> =>
+    ((await asked('connections')) as { readonly connections: readonly { readonly principal: string }[] }).connections;
 
   it('a key that not every process has is turned to by none of them, and then by all, without a start and without anybody signing in', async () => {
     const early = await omnibus('vault', 'rotate', '--key', 'b', '--admin', admin);
     expect([early.code, early.text]).toEqual([1, expect.stringContaining('has no key "b"')]);
     await configure('b', 'a');
-    await expect.poll(async () => (await asked('vault') as { readonly processes: readonly object[] }).processes).toEqual([expect.objectContaining({ keys: ['b', 'a'] }), expect.objectContaining({ keys: ['b', 'a'] })]);
-    expect((await omnibus('vault', 'rotate', '--admin', admin, '--json')).said).toMatchObject({ key: 'b', lost: 0, isGoingOn: false });
+    await expect
+      .poll(async () => ((await asked('vault')) as { readonly processes: readonly object[] }).processes)
+      .toEqual([expect.objectContaining({ keys: ['b', 'a'] }), expect.objectContaining({ keys: ['b', 'a'] })]);
+    expect((await omnibus('vault', 'rotate', '--admin', admin, '--json')).said).toMatchObject({
+      key: 'b',
+      lost: 0,
+      isGoingOn: false,
+    });
     expect(await status()).toMatchObject({ current: 'b', keys: [{ id: 'b' }, { id: 'a', entries: 0 }], lost: [] });
     await configure('b');
     await expect.poll(async () => (await status()).keys.map(({ id }) => id)).toEqual(['b']);
@@ -99,13 +116,28 @@ describe('several processes,', () => {
     server.expire('ben');
     await configure('c');
     await expect.poll(async () => (await status()).lost).toHaveLength(2);
-    expect((await status()).lost).toContainEqual({ server: 'personal', principal: expect.stringMatching(/^p_/) as string, key: 'b', issuer: server.origin });
-    expect((await omnibus('vault', 'status', '--admin', admin)).text).toMatch(/2 connections of users cannot be decrypted[^]*With that key in vault\.keys they are there again[^]*personal +p_[\w-]+ +b /);
-    await expect.poll(() => call('ann', 'two')).toContain('cannot be decrypted here any more, because a key of the gateway is missing');
-    expect(await connections()).toEqual([expect.objectContaining({ server: 'personal', state: 'unreadable' }), expect.objectContaining({ server: 'personal', state: 'unreadable' })]);
-    const read = async (path: string): Promise<string> => (await fetch(`http://${await gateway.admin(gateway.backend)}/${path}`)).text();
+    expect((await status()).lost).toContainEqual({
+      server: 'personal',
+      principal: expect.stringMatching(/^p_/) as string,
+      key: 'b',
+      issuer: server.origin,
+    });
+    expect((await omnibus('vault', 'status', '--admin', admin)).text).toMatch(
+      /2 connections of users cannot be decrypted[^]*With that key in vault\.keys they are there again[^]*personal +p_[\w-]+ +b /,
+    );
+    await expect
+      .poll(() => call('ann', 'two'))
+      .toContain('cannot be decrypted here any more, because a key of the gateway is missing');
+    expect(await connections()).toEqual([
+      expect.objectContaining({ server: 'personal', state: 'unreadable' }),
+      expect.objectContaining({ server: 'personal', state: 'unreadable' }),
+    ]);
+    const read = async (path: string): Promise<string> =>
+      (await fetch(`http://${await gateway.admin(gateway.backend)}/${path}`)).text();
     expect(await read('metrics')).toContain('omnibus_vault_unreadable_connections{server="personal"} 2');
-    expect((JSON.parse(await read('status')) as { readonly servers: readonly object[] }).servers).toContainEqual(expect.objectContaining({ server: 'personal', unreadable: 2 }));
+    expect((JSON.parse(await read('status')) as { readonly servers: readonly object[] }).servers).toContainEqual(
+      expect.objectContaining({ server: 'personal', unreadable: 2 }),
+    );
   });
 
   it('with the key again nobody has to sign in, and whoever has done so meanwhile goes on with that', async () => {
@@ -121,7 +153,15 @@ describe('several processes,', () => {
     await configure('a');
     await expect.poll(async () => (await status()).lost).toHaveLength(2);
     const [first] = (await status()).lost;
-    const removed = await omnibus('connections', 'revoke', 'personal', '--principal', first?.principal ?? '', '--admin', admin);
+    const removed = await omnibus(
+      'connections',
+      'revoke',
+      'personal',
+      '--principal',
+      first?.principal ?? '',
+      '--admin',
+      admin,
+    );
     expect([removed.code, removed.text]).toEqual([0, expect.stringContaining('its issuer was not asked')]);
     expect((await status()).lost).toHaveLength(1);
     await configure('a', 'b', 'c');
@@ -136,7 +176,17 @@ describe('several processes,', () => {
       else await connect(user, clients.get(user) as RawClient);
     }
     const before = server.revoked.length;
-    const removed = await omnibus('connections', 'remove', '--user', 'ben', '--issuer', 'omnibus:keys', '--admin', admin, '--json');
+    const removed = await omnibus(
+      'connections',
+      'remove',
+      '--user',
+      'ben',
+      '--issuer',
+      'omnibus:keys',
+      '--admin',
+      admin,
+      '--json',
+    );
     expect([removed.code, removed.said]).toEqual([0, { user: 'ben', count: 1, notRevoked: 0 }]);
     expect(server.revoked).toHaveLength(before + 1);
     expect(await call('ben', 'four')).toContain('wants its user to sign in');
@@ -167,7 +217,17 @@ describe('several processes,', () => {
   }
 
   async function lose(): Promise<void> {
-    const bus = await openNatsBus({ servers: gateway.bus as string, clientName: 'test', login: {}, inboxPrefix: '_INBOX', connectTimeoutMs: 5_000, waiting: () => undefined }, () => undefined);
+    const bus = await openNatsBus(
+      {
+        servers: gateway.bus as string,
+        clientName: 'test',
+        login: {},
+        inboxPrefix: '_INBOX',
+        connectTimeoutMs: 5_000,
+        waiting: () => undefined,
+      },
+      () => undefined,
+    );
     const bucket = await bus.keyValue<string>(vaultBuckets.connections);
     const found: string[] = [];
     (await bucket.watch(({ key }) => found.push(key))).close();
@@ -181,7 +241,10 @@ it('a gateway that makes its keys itself makes the next one too, while it runs a
   const server = stack.use(await PersonalServer.start());
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-vault-'));
   stack.defer(() => rm(folder, { recursive: true }));
-  const config = { vault: { file: join(folder, 'vault.json') }, mcpServers: { personal: { url: server.url, credentials: { kind: 'oauth' } } } };
+  const config = {
+    vault: { file: join(folder, 'vault.json') },
+    mcpServers: { personal: { url: server.url, credentials: { kind: 'oauth' } } },
+  };
   const keyFile = (): Promise<string> => readFile(join(folder, 'vault.key'), 'utf8');
   const called = async (gateway: GatewayUnderTest, mark: string, tool = 'whose'): Promise<Answer> => {
     using client = await RawClient.open(gateway.url);
@@ -190,10 +253,15 @@ it('a gateway that makes its keys itself makes the next one too, while it runs a
   };
   {
     await using gateway = await startGateway('embedded', config);
-    await signInAt(/http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(textOf(await called(gateway, 'none', 'connect')))?.[0] ?? '', server.signsInAs('una'));
+    await signInAt(
+      /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(textOf(await called(gateway, 'none', 'connect')))?.[0] ?? '',
+      server.signsInAs('una'),
+    );
     await expect.poll(async () => textOf(await called(gateway, 'one'))).toBe('una one');
     const before = await keyFile();
-    expect((await omnibus('vault', 'rotate', '--admin', await gateway.admin(gateway.edge), '--json')).said).toMatchObject({ renewed: expect.any(Number) as number, lost: 0 });
+    expect(
+      (await omnibus('vault', 'rotate', '--admin', await gateway.admin(gateway.edge), '--json')).said,
+    ).toMatchObject({ renewed: expect.any(Number) as number, lost: 0 });
     expect(await keyFile()).toMatch(/^own-\d{4}-\d\d-\d\d-[0-9a-f]{6}:\S+\n$/);
     expect(await keyFile()).not.toBe(before);
     expect(textOf(await called(gateway, 'two'))).toBe('una two');

@@ -13,28 +13,67 @@ import { ModernClient, required } from '../support/modern-client.ts';
 import { PersonalServer } from '../support/personal-server.ts';
 import { RawClient, type Message } from '../support/raw-client.ts';
 
-const addressIn = (said: unknown): string => /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(JSON.stringify(said))?.[0] ?? '';
+const addressIn = (said: unknown): string =>
+  /http:\/\/127\.0\.0\.1:\d+\/connect\/[\w-]{22}/.exec(JSON.stringify(said))?.[0] ?? '';
 const codeIn = (page: { readonly text: string }): string => /Your code: ([A-Z0-9-]{9})/.exec(page.text)?.[1] ?? '';
-const textOf = ({ result, error }: Message): string => (result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(error);
+const textOf = ({ result, error }: Message): string =>
+  (result?.['content'] as readonly { readonly text: string }[] | undefined)?.[0]?.text ?? JSON.stringify(error);
 
 /** Calls a tool, with the messages before its answer as they come. */
-function calling(client: RawClient, id: string, name: string, mark: string): { readonly first: () => Promise<Message>; readonly some: Heard<Message>['untilSome']; readonly answer: () => Promise<string>; readonly done: Promise<unknown> } {
+function calling(
+  client: RawClient,
+  id: string,
+  name: string,
+  mark: string,
+): {
+  readonly first: () => Promise<Message>;
+  readonly some: Heard<Message>['untilSome'];
+  readonly answer: () => Promise<string>;
+  readonly done: Promise<unknown>;
+} {
   const heard = new Heard<Message>();
-  const done = client.stream({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: name === 'connect' ? {} : { mark }, _meta: { progressToken: id } } }, async (message) => heard.add(message));
+  const done = client.stream(
+    {
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name, arguments: name === 'connect' ? {} : { mark }, _meta: { progressToken: id } },
+    },
+    async (message) => heard.add(message),
+  );
   done.catch(() => undefined); // The test is over.
   const some = (fits: (message: Message) => boolean): Promise<Message> => heard.untilSome(fits);
-  return { done, some, first: () => some(() => true), answer: async () => textOf(await some((message) => message.id === id)) };
+  return {
+    done,
+    some,
+    first: () => some(() => true),
+    answer: async () => textOf(await some((message) => message.id === id)),
+  };
 }
 
-async function open(shape: (typeof shapes)[number], stack: AsyncDisposableStack, auth: { readonly keys?: Keys }): Promise<{ readonly server: PersonalServer; readonly gateway: GatewayUnderTest }> {
+async function open(
+  shape: (typeof shapes)[number],
+  stack: AsyncDisposableStack,
+  auth: { readonly keys?: Keys },
+): Promise<{ readonly server: PersonalServer; readonly gateway: GatewayUnderTest }> {
   const server = stack.use(await PersonalServer.start());
   const front = stack.use(await Balancer.start());
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-waits-'));
   stack.defer(() => rm(folder, { recursive: true }));
-  const gateway = stack.use(await startGateway(shape, {
-    publicUrl: front.url, ...(auth.keys === undefined ? {} : { auth: auth.keys.auth }), vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
-    mcpServers: { personal: { url: server.url, restart: { minDelay: '50ms', maxDelay: '200ms' }, credentials: { kind: 'oauth', beforeSignIn: 'wait' } } },
-  }));
+  const gateway = stack.use(
+    await startGateway(shape, {
+      publicUrl: front.url,
+      ...(auth.keys === undefined ? {} : { auth: auth.keys.auth }),
+      vault: { file: join(folder, 'vault.json'), keys: [`a:${Buffer.alloc(32, 7).toString('base64')}`] },
+      mcpServers: {
+        personal: {
+          url: server.url,
+          restart: { minDelay: '50ms', maxDelay: '200ms' },
+          credentials: { kind: 'oauth', beforeSignIn: 'wait' },
+        },
+      },
+    }),
+  );
   front.edges = [gateway.url];
   // The browser comes to either backend worker, whichever the call waits at.
   if (shape === 'nats') await (await gateway.startPart('backend')).line(/"msg":"ready"/);
@@ -57,7 +96,11 @@ describe.each(shapes)('%s,', (shape) => {
     server.revoke('ann');
     const [made, cancelled] = [calling(client, 'c2', 'whose', 'made'), calling(client, 'c3', 'whose', 'cancelled')];
     const [address] = [addressIn(await made.first()), await cancelled.first()];
-    await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c3', reason: 'not any more' } });
+    await client.post({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 'c3', reason: 'not any more' },
+    });
     await cancelled.done;
     await signInAt(address, server.signsInAs('ann'));
     expect(await made.answer()).toBe('ann made');
@@ -70,35 +113,68 @@ describe.each(shapes)('%s,', (shape) => {
     const { server, gateway } = await open(shape, stack, { keys });
     const asked = async (user: string): Promise<RawClient> => {
       const client = stack.use(new RawClient(gateway.url, keys.headersOf(user)));
-      const answer = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: { form: {}, url: {} } }, clientInfo: { name: 'asked', version: '1' } } });
+      const answer = await client.post({
+        jsonrpc: '2.0',
+        id: 'init',
+        method: 'initialize',
+        params: {
+          protocolVersion: '2025-11-25',
+          capabilities: { elicitation: { form: {}, url: {} } },
+          clientInfo: { name: 'asked', version: '1' },
+        },
+      });
       client.session = answer.session ?? undefined;
       await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
       await client.untilTools((names) => names.includes('connect'));
       return client;
     };
     const [ann, ben] = [await asked('ann'), await asked('ben')];
-    const respond = (client: RawClient, { id }: Message, result: JsonObject): Promise<unknown> => client.post({ jsonrpc: '2.0', id: id as string, result });
+    const respond = (client: RawClient, { id }: Message, result: JsonObject): Promise<unknown> =>
+      client.post({ jsonrpc: '2.0', id: id as string, result });
     const [ofAnn, ofBen] = [calling(ann, 'a', 'connect', ''), calling(ben, 'b', 'connect', '')];
-    const [toOpen, bens] = await Promise.all([ofAnn, ofBen].map((call) => call.some(({ params }) => params?.['mode'] === 'url')));
+    const [toOpen, bens] = await Promise.all(
+      [ofAnn, ofBen].map((call) => call.some(({ params }) => params?.['mode'] === 'url')),
+    );
     await respond(ann, toOpen as Message, { action: 'accept' });
     const page = await signInAt(addressIn(toOpen), server.signsInAs('ann'));
     const form = await ofAnn.some(({ params }) => params?.['mode'] === 'form');
     await respond(ann, form, { action: 'accept', content: { code: codeIn(page) } });
     expect(await ofAnn.answer()).toBe('You are signed in to "personal".');
     // A client without a session brings the answers in requests of their own, the last of which gets the answer of the call.
-    const modern = stack.use(new ModernClient(gateway.url, { elicitation: { form: {}, url: {} } }, keys.headersOf('ann')));
+    const modern = stack.use(
+      new ModernClient(gateway.url, { elicitation: { form: {}, url: {} } }, keys.headersOf('ann')),
+    );
     await ann.untilTools((names) => names.includes('whose'));
     expect(textOf((await modern.call('whose')).last)).toBe('ann -');
     server.revoke('ann');
     const mark = { arguments: { mark: 'modern' } };
     const first = required(await modern.call('whose', mark));
-    const [[opened, { params }]] = Object.entries(first.requests) as unknown as [[string, { readonly params: JsonObject }]];
-    const waits = modern.call('whose', { ...mark, requestState: first.requestState, inputResponses: { [opened]: { action: 'accept' } } });
+    const [[opened, { params }]] = Object.entries(first.requests) as unknown as [
+      [string, { readonly params: JsonObject }],
+    ];
+    const waits = modern.call('whose', {
+      ...mark,
+      requestState: first.requestState,
+      inputResponses: { [opened]: { action: 'accept' } },
+    });
     const code = codeIn(await signInAt(addressIn(params), server.signsInAs('ann')));
     const second = required(await waits);
     const [entered = ''] = Object.keys(second.requests);
-    expect(textOf((await modern.call('whose', { ...mark, requestState: second.requestState, inputResponses: { [entered]: { action: 'accept', content: { code } } } })).last)).toBe('ann modern');
-    expect([...server.executed]).toEqual([['-', 1], ['modern', 1]]);
+    expect(
+      textOf(
+        (
+          await modern.call('whose', {
+            ...mark,
+            requestState: second.requestState,
+            inputResponses: { [entered]: { action: 'accept', content: { code } } },
+          })
+        ).last,
+      ),
+    ).toBe('ann modern');
+    expect([...server.executed]).toEqual([
+      ['-', 1],
+      ['modern', 1],
+    ]);
     // What Ann has connected ends no wait of Ben, who does not open the address.
     await respond(ben, bens as Message, { action: 'decline' });
     expect(await ofBen.answer()).toContain('the address was not opened');

@@ -53,40 +53,75 @@ class WantingServer implements AsyncDisposable {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
-    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void =>
+      void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
     const { origin } = this;
     const url = new URL(request.url ?? '/', origin);
     switch (url.pathname) {
-      case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'] });
+      case '/meta':
+        return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'] });
       case '/.well-known/oauth-authorization-server':
-        return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true });
-      case '/register': return json(201, { client_id: 'registered', client_secret: secret('client'), ...(JSON.parse(body) as object) });
+        return json(200, {
+          issuer: origin,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          registration_endpoint: `${origin}/register`,
+          code_challenge_methods_supported: ['S256'],
+          authorization_response_iss_parameter_supported: true,
+        });
+      case '/register':
+        return json(201, { client_id: 'registered', client_secret: secret('client'), ...(JSON.parse(body) as object) });
       case '/authorize': {
         const to = new URL(url.searchParams.get('redirect_uri') ?? '');
-        for (const [name, value] of [['code', secret('code')], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
+        for (const [name, value] of [
+          ['code', secret('code')],
+          ['state', url.searchParams.get('state') ?? ''],
+          ['iss', origin],
+        ] as const)
+          to.searchParams.set(name, value);
         return void response.writeHead(302, { location: to.href }).end();
       }
       case '/token': {
         const form = new URLSearchParams(body);
-        if (form.get('grant_type') === 'refresh_token' && form.get('refresh_token') !== this.#refresh) return json(400, { error: 'invalid_grant' });
+        if (form.get('grant_type') === 'refresh_token' && form.get('refresh_token') !== this.#refresh)
+          return json(400, { error: 'invalid_grant' });
         [this.#access, this.#refresh] = [secret('access'), secret('refresh')];
-        return json(200, { access_token: this.#access, refresh_token: this.#refresh, token_type: 'Bearer', expires_in: 3_600 });
+        return json(200, {
+          access_token: this.#access,
+          refresh_token: this.#refresh,
+          token_type: 'Bearer',
+          expires_in: 3_600,
+        });
       }
-      case '/mcp': break;
-      default: return json(404, {});
+      case '/mcp':
+        break;
+      default:
+        return json(404, {});
     }
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    if (request.headers.authorization !== `Bearer ${this.#access}`) return json(401, { error: 'invalid_token' }, { 'www-authenticate': `Bearer resource_metadata="${origin}/meta"` });
-    const { id, method, params } = JSON.parse(body) as { readonly id?: number; readonly method: string; readonly params?: { readonly protocolVersion?: string } };
+    if (request.headers.authorization !== `Bearer ${this.#access}`)
+      return json(401, { error: 'invalid_token' }, { 'www-authenticate': `Bearer resource_metadata="${origin}/meta"` });
+    const { id, method, params } = JSON.parse(body) as {
+      readonly id?: number;
+      readonly method: string;
+      readonly params?: { readonly protocolVersion?: string };
+    };
     if (id === undefined) return void response.writeHead(202).end();
     const answer = (result: object): void => json(200, { jsonrpc: '2.0', id, result });
     switch (method) {
-      case 'initialize': return answer({ protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'wanting', version: '1' } });
-      case 'tools/list': return answer({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
+      case 'initialize':
+        return answer({
+          protocolVersion: params?.protocolVersion,
+          capabilities: { tools: {} },
+          serverInfo: { name: 'wanting', version: '1' },
+        });
+      case 'tools/list':
+        return answer({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
       case 'tools/call':
         this.uses += 1;
         return answer({ content: [{ type: 'text', text: `done ${this.uses}` }] });
-      default: return json(200, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'no such method' } });
+      default:
+        return json(200, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'no such method' } });
     }
   }
 
@@ -108,7 +143,19 @@ beforeAll(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-vault-'));
   stack.defer(() => rm(folder, { recursive: true }));
   vault = join(folder, 'vault.json');
-  gateway = stack.use(await startGateway('embedded', { log: { format: 'json', level: 'debug' }, vault: { file: vault }, mcpServers: { wanting: { url: `${server.origin}/mcp`, restart: { minDelay: '50ms', maxDelay: '100ms' }, credentials: { kind: 'oauth' } } } }));
+  gateway = stack.use(
+    await startGateway('embedded', {
+      log: { format: 'json', level: 'debug' },
+      vault: { file: vault },
+      mcpServers: {
+        wanting: {
+          url: `${server.origin}/mcp`,
+          restart: { minDelay: '50ms', maxDelay: '100ms' },
+          credentials: { kind: 'oauth' },
+        },
+      },
+    }),
+  );
   client = stack.use(await RawClient.open(gateway.url));
 });
 afterAll(() => stack.disposeAsync());
@@ -130,7 +177,7 @@ it('a client that calls a tool which it has kept from before is told where to si
   expect(server.uses).toBe(0);
 });
 
-it('the issuer\'s answer is refused from a browser other than the one that began the sign-in', async () => {
+it("the issuer's answer is refused from a browser other than the one that began the sign-in", async () => {
   const address = await addressFor('connect');
   let callback = '';
   // The first browser stops before it is redirected back.
@@ -143,9 +190,12 @@ it('the issuer\'s answer is refused from a browser other than the one that began
   expect(await page.text()).toContain('begun in another browser');
 });
 
-it('a user who has signed in can use the server\'s tools, and the address of the sign-in is invalid', async () => {
+it("a user who has signed in can use the server's tools, and the address of the sign-in is invalid", async () => {
   const address = await addressFor('connect');
-  expect(await signInAt(address)).toMatchObject({ status: 200, text: expect.stringContaining('You are signed in') as string });
+  expect(await signInAt(address)).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('You are signed in') as string,
+  });
   expect(await client.untilTools((names) => !names.includes('connect'))).toEqual(['act']);
   expect((await client.callTool('act')).last.result?.['content']).toEqual([{ type: 'text', text: 'done 1' }]);
   expect((await signInAt(address)).status).toBe(404);
@@ -160,12 +210,18 @@ it('a user who has revoked all tokens at the server is told where to sign in aga
   server.revoke();
   const address = await addressFor('act');
   expect((await signInAt(address)).status).toBe(200);
-  await expect.poll(async () => (await client.callTool('act')).last.result?.['content']).toEqual([{ type: 'text', text: 'done 3' }]);
+  await expect
+    .poll(async () => (await client.callTool('act')).last.result?.['content'])
+    .toEqual([{ type: 'text', text: 'done 3' }]);
 });
 
 it('no secret is in logs, status or metrics, or in plain text on the disk', async () => {
   const admin = await gateway.admin(gateway.backend);
-  const [status, metrics, disk] = await Promise.all([fetch(`http://${admin}/status`).then((said) => said.text()), fetch(`http://${admin}/metrics`).then((said) => said.text()), readFile(vault, 'utf8')]);
+  const [status, metrics, disk] = await Promise.all([
+    fetch(`http://${admin}/status`).then((said) => said.text()),
+    fetch(`http://${admin}/metrics`).then((said) => said.text()),
+    readFile(vault, 'utf8'),
+  ]);
   const written = [gateway.backend.output(), status, metrics, disk].join('\n');
   expect(secrets.length).toBeGreaterThan(6);
   expect(secrets.filter((each) => written.includes(each))).toEqual([]);

@@ -14,16 +14,31 @@ import { text, tool, Upstream } from '../support/upstream.ts';
 
 const megabyte = 1024 * 1024;
 const json = ['content-type: application/json', 'accept: application/json, text/event-stream'];
-const initializeAs = (address: string): readonly string[] => ['POST /mcp HTTP/1.1', ...json, `x-forwarded-for: ${address}`];
-const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
-const reasonOf = (body: string): unknown => (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
+const initializeAs = (address: string): readonly string[] => [
+  'POST /mcp HTTP/1.1',
+  ...json,
+  `x-forwarded-for: ${address}`,
+];
+const initialize = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'init',
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+});
+const reasonOf = (body: string): unknown =>
+  (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
 
 let stack: AsyncDisposableStack;
 let upstream: Upstream;
 
 beforeEach(async () => {
   stack = new AsyncDisposableStack();
-  upstream = stack.use(await Upstream.start({ tools: [tool('echo'), tool('large')], onCall: (call) => call.answer(call.name === 'large' ? text('x'.repeat(60 * megabyte)) : text('echoed')) }));
+  upstream = stack.use(
+    await Upstream.start({
+      tools: [tool('echo'), tool('large')],
+      onCall: (call) => call.answer(call.name === 'large' ? text('x'.repeat(60 * megabyte)) : text('echoed')),
+    }),
+  );
 });
 
 afterEach(() => stack.disposeAsync());
@@ -44,12 +59,17 @@ async function sockets(url: string, count: number): Promise<Socket[]> {
   return opened;
 }
 
-const metric = async (gateway: GatewayUnderTest, name: string): Promise<number> => (await metricsOf(gateway.edge)).get(name) as number;
+const metric = async (gateway: GatewayUnderTest, name: string): Promise<number> =>
+  (await metricsOf(gateway.edge)).get(name) as number;
 
 describe('sessions', () => {
   it('are opened by one address no faster than its rate, beyond which it gets 429 with Retry-After; other addresses and open sessions are not affected', async () => {
-    const { gateway, client } = await start({ limits: { sessionBurst: 20, sessionsPerSecond: 1 }, security: { trustedProxies: ['127.0.0.0/8'] } });
-    const open = (address: string): ReturnType<typeof exchange> => exchange(gateway.url, requestText(gateway.url, initializeAs(address), initialize));
+    const { gateway, client } = await start({
+      limits: { sessionBurst: 20, sessionsPerSecond: 1 },
+      security: { trustedProxies: ['127.0.0.0/8'] },
+    });
+    const open = (address: string): ReturnType<typeof exchange> =>
+      exchange(gateway.url, requestText(gateway.url, initializeAs(address), initialize));
     const answers = await Promise.all(Array.from({ length: 60 }, () => open('198.51.100.7')));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(20);
@@ -66,7 +86,11 @@ describe('sessions', () => {
 
   it('of many clients behind one address can be opened at the same time', async () => {
     const { gateway } = await start({});
-    const clients = await Promise.all(Array.from({ length: 500 }, () => exchange(gateway.url, requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json], initialize))));
+    const clients = await Promise.all(
+      Array.from({ length: 500 }, () =>
+        exchange(gateway.url, requestText(gateway.url, ['POST /mcp HTTP/1.1', ...json], initialize)),
+      ),
+    );
     expect(clients.every(({ status }) => status === 200)).toBe(true);
   });
 
@@ -121,15 +145,23 @@ describe('sessions', () => {
 });
 
 describe('bodies that are not finished', () => {
-  const half = (url: string, bytes: number): Buffer => Buffer.concat([Buffer.from(requestText(url, ['POST /mcp HTTP/1.1', ...json, `content-length: ${8 * megabyte}`])), Buffer.alloc(bytes, 0x20)]);
+  const half = (url: string, bytes: number): Buffer =>
+    Buffer.concat([
+      Buffer.from(requestText(url, ['POST /mcp HTTP/1.1', ...json, `content-length: ${8 * megabyte}`])),
+      Buffer.alloc(bytes, 0x20),
+    ]);
 
   it('use no more memory than their common bound; small bodies are read meanwhile', async () => {
-    const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 32 * megabyte } });
+    const { gateway, client } = await start({
+      limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 32 * megabyte },
+    });
     const [before] = (await memoryOf([gateway.edge])) as [number];
     const opened = await sockets(gateway.url, 30);
     const answers = Promise.all(opened.map((socket) => readAnswer(socket)));
     for (const socket of opened) socket.write(half(gateway.url, 7 * megabyte));
-    await expect.poll(() => metric(gateway, 'omnibus_refusals_total{reason="gateway.busy"}'), { timeout: 20_000 }).toBeGreaterThan(20);
+    await expect
+      .poll(() => metric(gateway, 'omnibus_refusals_total{reason="gateway.busy"}'), { timeout: 20_000 })
+      .toBeGreaterThan(20);
     expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(64 * megabyte);
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
     const [after] = (await memoryOf([gateway.edge])) as [number];
@@ -148,23 +180,30 @@ describe('bodies that are not finished', () => {
     const answers = Promise.all([readAnswer(headers), readAnswer(body)]);
     headers.write('POST /mcp HTTP/1.1\r\nhost: localhost\r\nx-slow');
     body.write(half(gateway.url, 10));
-    for (const { status, body: text_ } of await answers) expect([status, reasonOf(text_)]).toEqual([408, 'http.timeout']);
+    for (const { status, body: text_ } of await answers)
+      expect([status, reasonOf(text_)]).toEqual([408, 'http.timeout']);
     expect((await client.callTool('echo')).status).toBe(200);
   });
 
   it('of WebSockets count toward the same bound, in one frame or in many', async () => {
-    const { gateway, client } = await start({ limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 16 * megabyte } });
-    const opened = await Promise.all(Array.from({ length: 8 }, async () => {
-      const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
-      socket.on('error', () => undefined);
-      await once(socket, 'open');
-      return socket;
-    }));
+    const { gateway, client } = await start({
+      limits: { maxPendingBodyBytes: 64 * megabyte, maxPendingBodyBytesPerAddress: 16 * megabyte },
+    });
+    const opened = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
+        socket.on('error', () => undefined);
+        await once(socket, 'open');
+        return socket;
+      }),
+    );
     stack.defer(() => {
       for (const socket of opened) socket.terminate();
     });
     const closed = opened.map((socket) => once(socket, 'close'));
-    for (const socket of opened) for (let piece = 0; piece < 5; piece += 1) socket.send(Buffer.alloc(megabyte, 0x20), { fin: false, binary: false });
+    for (const socket of opened)
+      for (let piece = 0; piece < 5; piece += 1)
+        socket.send(Buffer.alloc(megabyte, 0x20), { fin: false, binary: false });
     await Promise.race(closed);
     await expect.poll(() => metric(gateway, 'omnibus_client_body_bytes')).toBeGreaterThan(5 * megabyte);
     expect(await metric(gateway, 'omnibus_client_body_bytes')).toBeLessThanOrEqual(18 * megabyte);
@@ -173,26 +212,52 @@ describe('bodies that are not finished', () => {
 });
 
 describe('answers that nobody reads', () => {
-  it('as JSON use no more memory than their common bound, and clients that read get their answers', { timeout: 60_000 }, async () => {
-    const { gateway, client } = await start({ limits: { maxUnreadBytesPerAddress: 130 * megabyte } });
-    const opened = await sockets(gateway.url, 8);
-    const call = JSON.stringify({ jsonrpc: '2.0', id: 'large', method: 'tools/call', params: { name: 'large' } });
-    for (const socket of opened) {
-      socket.pause();
-      socket.write(requestText(gateway.url, ['POST /mcp HTTP/1.1', 'content-type: application/json', 'accept: application/json', `mcp-session-id: ${client.session}`], call));
-    }
-    await vi.waitFor(async () => expect(await metric(gateway, 'omnibus_slow_readers_closed_total')).toBeGreaterThanOrEqual(6), { timeout: 50_000, interval: 500 });
-    expect(await metric(gateway, 'omnibus_client_unread_bytes')).toBeLessThanOrEqual(130 * megabyte);
-    const read = await client.post(JSON.parse(call), { accept: 'application/json' });
-    expect(read.body.length).toBeGreaterThan(60 * megabyte);
-    expect((await client.callTool('echo')).status).toBe(200);
-  });
+  it(
+    'as JSON use no more memory than their common bound, and clients that read get their answers',
+    { timeout: 60_000 },
+    async () => {
+      const { gateway, client } = await start({ limits: { maxUnreadBytesPerAddress: 130 * megabyte } });
+      const opened = await sockets(gateway.url, 8);
+      const call = JSON.stringify({ jsonrpc: '2.0', id: 'large', method: 'tools/call', params: { name: 'large' } });
+      for (const socket of opened) {
+        socket.pause();
+        socket.write(
+          requestText(
+            gateway.url,
+            [
+              'POST /mcp HTTP/1.1',
+              'content-type: application/json',
+              'accept: application/json',
+              `mcp-session-id: ${client.session}`,
+            ],
+            call,
+          ),
+        );
+      }
+      await vi.waitFor(
+        async () => expect(await metric(gateway, 'omnibus_slow_readers_closed_total')).toBeGreaterThanOrEqual(6),
+        { timeout: 50_000, interval: 500 },
+      );
+      expect(await metric(gateway, 'omnibus_client_unread_bytes')).toBeLessThanOrEqual(130 * megabyte);
+      const read = await client.post(JSON.parse(call), { accept: 'application/json' });
+      expect(read.body.length).toBeGreaterThan(60 * megabyte);
+      expect((await client.callTool('echo')).status).toBe(200);
+    },
+  );
 
   it('are bounded on a WebSocket, including pongs that are not read', async () => {
     const { gateway, client } = await start({ limits: { maxBufferedBytes: 100_000 } });
     const [socket] = (await sockets(gateway.url, 1)) as [Socket];
     const answered = readAnswer(socket);
-    socket.write(requestText(gateway.url, ['GET /ws HTTP/1.1', 'connection: Upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==']));
+    socket.write(
+      requestText(gateway.url, [
+        'GET /ws HTTP/1.1',
+        'connection: Upgrade',
+        'upgrade: websocket',
+        'sec-websocket-version: 13',
+        'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+      ]),
+    );
     await once(socket, 'data');
     socket.pause();
     void answered;
@@ -211,10 +276,13 @@ describe('connections', () => {
   it('are bounded in total and per address, and the admin port answers although all of them are in use', async () => {
     const { gateway, client } = await start({ limits: { maxConnections: 50, maxConnectionsPerAddress: 40 } });
     const opened = await sockets(gateway.url, 60);
-    await expect.poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}')).toBeGreaterThan(15);
+    await expect
+      .poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="address"}'))
+      .toBeGreaterThan(15);
     expect(await metric(gateway, 'omnibus_client_connections')).toBeLessThanOrEqual(40);
     const admin = await gateway.admin(gateway.edge);
-    for (const path of ['healthz', 'readyz', 'metrics']) expect((await fetch(`http://${admin}/${path}`)).status).toBe(200);
+    for (const path of ['healthz', 'readyz', 'metrics'])
+      expect((await fetch(`http://${admin}/${path}`)).status).toBe(200);
     for (const socket of opened) socket.destroy();
     await expect.poll(() => metric(gateway, 'omnibus_client_connections')).toBeLessThan(10);
     expect((await client.callTool('echo')).status).toBe(200);
@@ -223,7 +291,9 @@ describe('connections', () => {
   it('beyond the bound in total are refused although their address has room', async () => {
     const { gateway } = await start({ limits: { maxConnections: 20 } });
     await sockets(gateway.url, 40);
-    await expect.poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}')).toBeGreaterThan(10);
+    await expect
+      .poll(() => metric(gateway, 'omnibus_client_connections_refused_total{bound="all"}'))
+      .toBeGreaterThan(10);
     expect((await fetch(`http://${await gateway.admin(gateway.edge)}/healthz`)).status).toBe(200);
   });
 });

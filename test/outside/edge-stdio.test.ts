@@ -8,17 +8,36 @@ import { writeConfig, startGateway, type GatewayUnderTest } from '../support/gat
 import { fixturePath, omnibusProgram } from '../support/processes.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
-const initialize = JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
-const call = JSON.stringify({ jsonrpc: '2.0', id: 'call', method: 'tools/call', params: { name: 'slow', _meta: { progressToken: 1 } } });
+const initialize = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'init',
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+});
+const call = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 'call',
+  method: 'tools/call',
+  params: { name: 'slow', _meta: { progressToken: 1 } },
+});
 
 let upstream: Upstream;
 let gateway: GatewayUnderTest;
 let config: string;
 
 beforeAll(async () => {
-  upstream = await Upstream.start({ tools: [tool('slow')], onCall: (each: Call) => (each.name === 'slow' ? undefined : each.answer(text('answered'))) });
+  upstream = await Upstream.start({
+    tools: [tool('slow')],
+    onCall: (each: Call) => (each.name === 'slow' ? undefined : each.answer(text('answered'))),
+  });
   gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
-  config = await writeConfig({ prefix: 'never', mcpServers: { up: { url: upstream.url }, child: { command: process.execPath, args: [fixturePath('stdio-server')] } } });
+  config = await writeConfig({
+    prefix: 'never',
+    mcpServers: {
+      up: { url: upstream.url },
+      child: { command: process.execPath, args: [fixturePath('stdio-server')] },
+    },
+  });
 });
 
 afterAll(async () => {
@@ -27,7 +46,10 @@ afterAll(async () => {
 });
 
 describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s', (mode) => {
-  const start = (): ChildProcess => spawn(process.execPath, [omnibusProgram, 'stdio', mode, mode === '--config' ? config : gateway.url], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const start = (): ChildProcess =>
+    spawn(process.execPath, [omnibusProgram, 'stdio', mode, mode === '--config' ? config : gateway.url], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
   const ended = async (omnibus: ChildProcess): Promise<void> => {
     if (omnibus.exitCode === null && omnibus.signalCode === null) await once(omnibus, 'exit');
   };
@@ -78,7 +100,11 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
 });
 
 function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter((each) => each !== '').map(Number);
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .trim()
+    .split(' ')
+    .filter((each) => each !== '')
+    .map(Number);
 }
 
 /** A process that has ended, but was not collected by its parent, does not count as alive. */

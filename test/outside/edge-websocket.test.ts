@@ -8,8 +8,14 @@ import { metricsOf } from '../support/metrics.ts';
 import { dial, exchange, requestText } from '../support/raw-http.ts';
 
 const limits = { maxBodyBytes: 100_000, maxHeaderBytes: 16_384 };
-const upgrade = ['connection: Upgrade', 'upgrade: websocket', 'sec-websocket-version: 13', 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=='];
-const reasonOf = (body: string): unknown => (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
+const upgrade = [
+  'connection: Upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
+  'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+];
+const reasonOf = (body: string): unknown =>
+  (JSON.parse(body) as { error: { data: { reason: unknown } } }).error.data.reason;
 
 let gateway: GatewayUnderTest;
 let stack: AsyncDisposableStack;
@@ -23,20 +29,36 @@ beforeEach(() => {
 });
 afterEach(() => stack.disposeAsync());
 
-const refused = async (reason: string): Promise<number> => (await metricsOf(gateway.edge)).get(`omnibus_refusals_total{reason="${reason}"}`) ?? 0;
+const refused = async (reason: string): Promise<number> =>
+  (await metricsOf(gateway.edge)).get(`omnibus_refusals_total{reason="${reason}"}`) ?? 0;
 
 describe('an upgrade', () => {
   it.each<readonly [string, readonly string[], number, string]>([
     ['with a second Host', ['GET /ws HTTP/1.1', 'host: localhost', ...upgrade], 400, 'http.invalid'],
-    ['of an absolute target of a foreign host', ['GET http://evil.example.com/ws HTTP/1.1', ...upgrade], 403, 'host.forbidden'],
-    ['of a foreign Origin', ['GET /ws HTTP/1.1', 'origin: http://evil.example.com', ...upgrade], 403, 'origin.forbidden'],
+    [
+      'of an absolute target of a foreign host',
+      ['GET http://evil.example.com/ws HTTP/1.1', ...upgrade],
+      403,
+      'host.forbidden',
+    ],
+    [
+      'of a foreign Origin',
+      ['GET /ws HTTP/1.1', 'origin: http://evil.example.com', ...upgrade],
+      403,
+      'origin.forbidden',
+    ],
     ['of an Origin that is null', ['GET /ws HTTP/1.1', 'origin: null', ...upgrade], 403, 'origin.forbidden'],
     ['of an endpoint nobody serves', ['GET /ws/nobody HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
     ['of a path that climbs', ['GET /ws/../ws HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
     ['of an encoded path', ['GET /%77s HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
     ['of a doubled slash', ['GET //ws HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
     ['of the endpoint of HTTP', ['GET /mcp HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
-    ['with more headers than there may be bytes of them', ['GET /ws HTTP/1.1', `x-much: ${'x'.repeat(20_000)}`, ...upgrade], 431, 'http.headers_too_large'],
+    [
+      'with more headers than there may be bytes of them',
+      ['GET /ws HTTP/1.1', `x-much: ${'x'.repeat(20_000)}`, ...upgrade],
+      431,
+      'http.headers_too_large',
+    ],
     ['with a control character in a header', ['GET /ws HTTP/1.1', 'x-odd: a\u0000b', ...upgrade], 400, 'http.invalid'],
     ['that is not asked for by GET', ['DELETE /ws HTTP/1.1', ...upgrade], 404, 'http.path_unknown'],
   ])('%s is answered by a status and a reason of the table', async (_what, lines, status, reason) => {
@@ -46,7 +68,11 @@ describe('an upgrade', () => {
 
   it.each<readonly [string, readonly string[], number]>([
     ['without a key', ['GET /ws HTTP/1.1', ...upgrade.slice(0, 3)], 400],
-    ['of another version', ['GET /ws HTTP/1.1', ...upgrade.filter((line) => !line.includes('version')), 'sec-websocket-version: 7'], 426],
+    [
+      'of another version',
+      ['GET /ws HTTP/1.1', ...upgrade.filter((line) => !line.includes('version')), 'sec-websocket-version: 7'],
+      426,
+    ],
     ['of two keys', ['GET /ws HTTP/1.1', ...upgrade, 'sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA=='], 400],
   ])('%s is no WebSocket', async (_what, lines, status) => {
     const { status: answered } = await exchange(gateway.url, requestText(gateway.url, lines));
@@ -73,7 +99,18 @@ async function opened(): Promise<{ readonly socket: Socket; readonly closed: Pro
 /** A frame with a mask of zeros, as clients send it. @param opcode with the bit of the last frame of a message. */
 function frame(opcode: number, payload: Buffer, isMasked = true): Buffer {
   const mask = isMasked ? 0x80 : 0;
-  const head = payload.length < 126 ? Buffer.from([opcode, mask | payload.length]) : Buffer.from([opcode, mask | 127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((bits) => (payload.length >>> bits) & 0xff)]);
+  const head =
+    payload.length < 126
+      ? Buffer.from([opcode, mask | payload.length])
+      : Buffer.from([
+          opcode,
+          mask | 127,
+          0,
+          0,
+          0,
+          0,
+          ...[24, 16, 8, 0].map((bits) => (payload.length >>> bits) & 0xff),
+        ]);
   return Buffer.concat([head, isMasked ? Buffer.alloc(4) : Buffer.alloc(0), payload]);
 }
 
@@ -106,7 +143,10 @@ describe('a frame', () => {
     expect(await refused('http.timeout')).toBe(before + 1);
     const many = await opened();
     many.socket.write(whole);
-    const more = setInterval(() => many.socket.write(Buffer.concat([frame(0x00, Buffer.from(' ')), frame(0x89, Buffer.from('ping'))])), 50);
+    const more = setInterval(
+      () => many.socket.write(Buffer.concat([frame(0x00, Buffer.from(' ')), frame(0x89, Buffer.from('ping'))])),
+      50,
+    );
     stack.defer(() => clearInterval(more));
     await many.closed;
     expect(await refused('http.timeout')).toBe(before + 2);
@@ -131,10 +171,16 @@ it('refusals on a WebSocket are counted as over HTTP', async () => {
   const socket = new WebSocket(gateway.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   stack.defer(() => socket.terminate());
   await once(socket, 'open');
-  for (const text of ['{', '{"jsonrpc":"2.0","id":1,"method":"tools/list"}', '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}']) {
+  for (const text of [
+    '{',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}',
+  ]) {
     const answered = once(socket, 'message');
     socket.send(text);
     await answered;
   }
-  expect(await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map(refused))).toEqual(counts.map((count) => count + 1));
+  expect(await Promise.all(['message.not_json', 'session.missing', 'envelope.invalid'].map(refused))).toEqual(
+    counts.map((count) => count + 1),
+  );
 });

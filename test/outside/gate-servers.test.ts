@@ -9,11 +9,17 @@ const nested = (depth: number): unknown => JSON.parse(`${'{"a":'.repeat(depth)}1
 
 it('a server with an endlessly nested schema and a template of ten expansions delays no other', async () => {
   await using bad = await Upstream.start({
-    tools: [{ ...tool('deep'), inputSchema: nested(3_000) as JsonObject }], resources: [],
-    onRequest: ({ method }) => (method === 'resources/templates/list' ? { resourceTemplates: [{ name: 't', uriTemplate: `x${'{+a}'.repeat(10)}!{b}` }] } : undefined),
+    tools: [{ ...tool('deep'), inputSchema: nested(3_000) as JsonObject }],
+    resources: [],
+    onRequest: ({ method }) =>
+      method === 'resources/templates/list'
+        ? { resourceTemplates: [{ name: 't', uriTemplate: `x${'{+a}'.repeat(10)}!{b}` }] }
+        : undefined,
   });
   await using good = await Upstream.start();
-  await using gateway = await startGateway('embedded', { mcpServers: { bad: { url: bad.url, connectTimeout: '2s', restart: { minDelay: '20ms' } }, good: { url: good.url } } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { bad: { url: bad.url, connectTimeout: '2s', restart: { minDelay: '20ms' } }, good: { url: good.url } },
+  });
   const client = await RawClient.open(gateway.url);
   expect(await client.untilTools((names) => names.includes('good__echo'))).not.toContain('bad__deep');
   // A backtracking match would take minutes here and block all other requests.
@@ -23,12 +29,21 @@ it('a server with an endlessly nested schema and a template of ten expansions de
 
 it('a result of an unknown shape passes unchanged, and one that is too deep or no object is answered upstream.invalid', async () => {
   const odd: readonly JsonObject[] = [
-    {}, { content: 'text' }, { content: [null, 7, { type: 'new-in-2030' }, { type: 'resource', resource: 5 }, { type: 'resource_link', uri: 7 }] }, { content: {}, structuredContent: 'x', isError: 'yes' }, { contents: [], _meta: { a: 1 }, unknown: nested(50) },
+    {},
+    { content: 'text' },
+    {
+      content: [null, 7, { type: 'new-in-2030' }, { type: 'resource', resource: 5 }, { type: 'resource_link', uri: 7 }],
+    },
+    { content: {}, structuredContent: 'x', isError: 'yes' },
+    { contents: [], _meta: { a: 1 }, unknown: nested(50) },
   ];
   const results: unknown[] = [...odd, { deep: nested(2_000) }, 'text', ['list'], null];
   let turn = 0;
   await using upstream = await Upstream.start({ onCall: (call) => call.answer(results[turn] as JsonObject) });
-  await using gateway = await startGateway('embedded', { timeouts: { call: '2s' }, mcpServers: { up: { url: upstream.url } } });
+  await using gateway = await startGateway('embedded', {
+    timeouts: { call: '2s' },
+    mcpServers: { up: { url: upstream.url } },
+  });
   const client = await RawClient.open(gateway.url);
   await client.untilTools((names) => names.includes('echo'));
   for (; turn < results.length; turn += 1) {

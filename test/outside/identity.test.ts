@@ -52,10 +52,15 @@ it('the file of keys contains no key, and is readable by its owner only', async 
   const { output } = await keys('list');
   expect(output).toMatch(/^ID +SUBJECT +STATE/);
   expect(output).toMatch(/ann +good +all +all/);
-  expect((await keys('create', '--subject', 'bot', '--tool', 'up/e*', 'prompt:up/ask', '--endpoint', 'up')).status).toBe(0);
+  expect(
+    (await keys('create', '--subject', 'bot', '--tool', 'up/e*', 'prompt:up/ask', '--endpoint', 'up')).status,
+  ).toBe(0);
   expect((await keys('list')).output).toMatch(/bot +good +up +up\/e\*, prompt:up\/ask +-/);
   const refused = await keys('create', '--subject', 'bot', '--tool', '/echo');
-  expect([refused.status, refused.output]).toEqual([78, expect.stringMatching(/key \w+: tools: "\/echo": expected a server in front of "\/" and a name after it/)]);
+  expect([refused.status, refused.output]).toEqual([
+    78,
+    expect.stringMatching(/key \w+: tools: "\/echo": expected a server in front of "\/" and a name after it/),
+  ]);
 });
 
 it('a session of one caller does not exist for another, whatever the request', async () => {
@@ -70,7 +75,9 @@ it('a session of one caller does not exist for another, whatever the request', a
   expect(await stolen.delete()).toBe(404);
   const never = new RawClient(gateway.url, bob);
   never.session = 'A'.repeat(32);
-  expect((await never.request('tools/list')).body).toBe((await stolen.request('tools/list', {}, 2)).body.replace('"id":2', '"id":1'));
+  expect((await never.request('tools/list')).body).toBe(
+    (await stolen.request('tools/list', {}, 2)).body.replace('"id":2', '"id":1'),
+  );
   expect(await mine.toolNames()).toEqual(['echo']);
 });
 
@@ -91,8 +98,16 @@ it('no server receives the key of a caller', async () => {
 });
 
 it('a client of omnibus stdio --connect without a key is told what to give, and with one is served', async () => {
-  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
-  const start = async (more: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<string> => {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  };
+  const start = async (
+    more: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<string> => {
     await using joined = startProcess('node', [main, 'stdio', '--connect', gateway.url, ...more], environment, 'pipe');
     joined.child.stdin?.write(`${JSON.stringify(initialize)}\n`);
     const [line] = await joined.line(/^\{"jsonrpc".*"id":1.*$/);
@@ -101,7 +116,9 @@ it('a client of omnibus stdio --connect without a key is told what to give, and 
   expect(await start([])).toMatch(/serves known callers only.*--header/);
   expect(await start(['--header', `Authorization: ${ann['authorization'] as string}`])).toContain('"result"');
   // Arguments of a program can be seen by everybody on a machine; its environment cannot.
-  expect(await start([], { OMNIBUS_TOKEN: `${(ann['authorization'] as string).slice('Bearer '.length)}\n` })).toContain('"result"');
+  expect(await start([], { OMNIBUS_TOKEN: `${(ann['authorization'] as string).slice('Bearer '.length)}\n` })).toContain(
+    '"result"',
+  );
 });
 
 it('a revoked key ends the sessions it opened, and is refused from then on', async () => {
@@ -109,7 +126,9 @@ it('a revoked key ends the sessions it opened, and is refused from then on', asy
   const [, id = ''] = going.authorization.split('_');
   await expect.poll(async () => (await new RawClient(gateway.url, going).initialize('2025-11-25')).status).toBe(200);
   using client = await RawClient.open(gateway.url, '2025-11-25', going);
-  const stream = await fetch(gateway.url, { headers: { accept: 'text/event-stream', 'mcp-session-id': client.session as string, ...going } });
+  const stream = await fetch(gateway.url, {
+    headers: { accept: 'text/event-stream', 'mcp-session-id': client.session as string, ...going },
+  });
   expect(stream.status).toBe(200);
   expect(await keys('revoke', id)).toMatchObject({ status: 0 });
   await stream.text();
@@ -119,11 +138,17 @@ it('a revoked key ends the sessions it opened, and is refused from then on', asy
 });
 
 it('over NATS, no other client of NATS can forge the identity of a caller, with a session or without', async () => {
-  await using several = await startGateway('nats', { auth: { keys: { file } }, mcpServers: { up: { url: upstream.url } } });
+  await using several = await startGateway('nats', {
+    auth: { keys: { file } },
+    mcpServers: { up: { url: upstream.url } },
+  });
   const prefix = subjects.presence.name.replace(/presence$/, '');
   // Session workers may send answers to edges only.
   await using outsider = await Outsider.connect(several.bus as string, `${prefix}inbox.edge.outsider`);
-  const commands: { readonly key: string; readonly command: { readonly caller: { readonly principal: string; readonly proof: string } } }[] = [];
+  const commands: {
+    readonly key: string;
+    readonly command: { readonly caller: { readonly principal: string; readonly proof: string } };
+  }[] = [];
   const stop = outsider.subscribe(`${prefix}session.>`, (_subject, payload) => {
     const message = JSON.parse(payload) as (typeof commands)[number];
     if ('caller' in message.command) commands.push(message);
@@ -135,15 +160,36 @@ it('over NATS, no other client of NATS can forge the identity of a caller, with 
   await expect.poll(() => new Set(commands.map(({ command: { caller } }) => caller.principal)).size).toBe(2);
   stop();
   const [victim] = commands as [(typeof commands)[number]];
-  const other = commands.find(({ command: { caller } }) => caller.principal !== victim.command.caller.principal) as (typeof commands)[number];
+  const other = commands.find(
+    ({ command: { caller } }) => caller.principal !== victim.command.caller.principal,
+  ) as (typeof commands)[number];
   const { principal } = victim.command.caller;
-  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } };
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  };
   const context = { capabilities: {}, logLevel: undefined };
-  for (const caller of [{ principal, endpoint: '' }, { principal, endpoint: '', proof: other.command.caller.proof }, { principal: 'anonymous', endpoint: '' }]) {
+  for (const caller of [
+    { principal, endpoint: '' },
+    { principal, endpoint: '', proof: other.command.caller.proof },
+    { principal: 'anonymous', endpoint: '' },
+  ]) {
     for (const [subject, payload] of [
       [subjects.sessionOpen(undefined).name, { kind: 'open', caller, request: initialize }],
-      [subjects.modern(undefined).name, { kind: 'request', key: 'some-key', caller, request: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }, context }],
-    ] as const) expect((await outsider.request(subject, JSON.stringify(payload), 5_000)).text).toContain('caller.unproven');
+      [
+        subjects.modern(undefined).name,
+        {
+          kind: 'request',
+          key: 'some-key',
+          caller,
+          request: { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} },
+          context,
+        },
+      ],
+    ] as const)
+      expect((await outsider.request(subject, JSON.stringify(payload), 5_000)).text).toContain('caller.unproven');
   }
   const records = (await outsider.buckets()).get('omnibus-sessions') as ReadonlyMap<string, string>;
   expect(records.size).toBe(2);
@@ -153,7 +199,20 @@ it('over NATS, no other client of NATS can forge the identity of a caller, with 
 });
 
 it('over NATS, edges that authenticate callers need the sealing key', async () => {
-  const running = startProcess('node', [main, 'serve', '--config', await writeConfig({ auth: { keys: { file } } }), '--role', 'edge', '--bus', 'nats://127.0.0.1:1', '--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0']);
+  const running = startProcess('node', [
+    main,
+    'serve',
+    '--config',
+    await writeConfig({ auth: { keys: { file } } }),
+    '--role',
+    'edge',
+    '--bus',
+    'nats://127.0.0.1:1',
+    '--listen',
+    '127.0.0.1:0',
+    '--admin',
+    '127.0.0.1:0',
+  ]);
   const status = await new Promise((resolve) => {
     running.child.once('close', resolve);
   });
@@ -165,17 +224,26 @@ const serving = ['serve', '--listen', '0.0.0.0:0', '--admin', '127.0.0.1:0', '--
 
 it('a gateway without authentication that others can reach is not started, unless the configuration says so', async () => {
   const said = /"auth" is not configured.*"auth: none" lets everybody in on purpose/;
-  for (const args of [[...serving, await writeConfig({ mcpServers: {} })], ['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })]]) {
+  for (const args of [
+    [...serving, await writeConfig({ mcpServers: {} })],
+    ['check', await writeConfig({ listen: '0.0.0.0:7300', mcpServers: {} })],
+  ]) {
     const running = startProcess('node', [main, ...args]);
-    expect(await new Promise((resolve) => {
-      running.child.once('close', resolve);
-    })).toBe(78);
+    expect(
+      await new Promise((resolve) => {
+        running.child.once('close', resolve);
+      }),
+    ).toBe(78);
     expect(running.output()).toMatch(said);
   }
   await using open = startProcess('node', [main, ...serving, await writeConfig({ auth: 'none', mcpServers: {} })]);
   await open.line(/"msg":"everybody who reaches 0\.0\.0\.0:0 may use every server/);
   await open.line(/^ {2}warning {3}everybody who reaches/);
-  await using checked = startProcess('node', [main, 'check', await writeConfig({ listen: '0.0.0.0:7300', auth: 'none', mcpServers: {} })]);
+  await using checked = startProcess('node', [
+    main,
+    'check',
+    await writeConfig({ listen: '0.0.0.0:7300', auth: 'none', mcpServers: {} }),
+  ]);
   await checked.line(/warning: .*everybody who reaches 0\.0\.0\.0:7300/);
 });
 
@@ -187,7 +255,9 @@ it('if the environment names a file of keys, a first key is made once and shown 
     const [, port] = await running.line(/"endpoint":"http:\/\/0\.0\.0\.0:(\d+)\/mcp"/);
     const key = /^omk_\S+$/m.exec(running.output())?.[0];
     const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
-    expect((await new RawClient(`http://127.0.0.1:${port as string}/mcp`, headers).initialize('2025-11-25')).status).toBe(key === undefined ? 401 : 200);
+    expect(
+      (await new RawClient(`http://127.0.0.1:${port as string}/mcp`, headers).initialize('2025-11-25')).status,
+    ).toBe(key === undefined ? 401 : 200);
     return key ?? 'none';
   };
   expect(await start()).toMatch(/^omk_/);

@@ -19,38 +19,59 @@ let gateway: GatewayUnderTest;
 const workers: RunningProcess[] = [];
 const callers: RawClient[] = [];
 
-const sessionsAt = async (worker: RunningProcess): Promise<number> => (await metricsOf(worker)).get('omnibus_sessions_opened_total') ?? 0;
+const sessionsAt = async (worker: RunningProcess): Promise<number> =>
+  (await metricsOf(worker)).get('omnibus_sessions_opened_total') ?? 0;
 const limitOf = ({ last }: Answer): unknown => (isObject(last.error?.data) ? last.error.data['reason'] : undefined);
 const executed = (name: string): number => up.calls.values.filter((call) => call.name === name).length;
 
 /** Every caller calls until it is refused by a limit of this kind. @returns the refusals. */
 function untilRefused(name: string, reason: string, own: readonly RawClient[] = callers): Promise<readonly Answer[]> {
-  return Promise.all(own.map(async (caller) => {
-    for (;;) {
-      const answer = await caller.callTool(name);
-      if (limitOf(answer) === reason) return answer;
-    }
-  }));
+  return Promise.all(
+    own.map(async (caller) => {
+      for (;;) {
+        const answer = await caller.callTool(name);
+        if (limitOf(answer) === reason) return answer;
+      }
+    }),
+  );
 }
 
 beforeAll(async () => {
-  const task = (): JsonObject => ({ taskId: 'one', status: isOver ? 'completed' : 'working', createdAt: '2026-11-22T00:00:00Z', lastUpdatedAt: '2026-11-22T00:00:00Z', ttl: 600_000, pollInterval: 1_000 });
+  const task = (): JsonObject => ({
+    taskId: 'one',
+    status: isOver ? 'completed' : 'working',
+    createdAt: '2026-11-22T00:00:00Z',
+    lastUpdatedAt: '2026-11-22T00:00:00Z',
+    ttl: 600_000,
+    pollInterval: 1_000,
+  });
   up = await Upstream.start({
-    tools: [...['scarce', 'mortal', 'paced'].map(tool), { ...tool('long'), execution: { taskSupport: 'optional' } }], capabilities: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
-    onCall: (call) => call.answer(call.name === 'long' && !isOver ? { task: task() } : text(call.name)), onRequest: ({ method }) => (method === 'tasks/get' ? task() : undefined),
+    tools: [...['scarce', 'mortal', 'paced'].map(tool), { ...tool('long'), execution: { taskSupport: 'optional' } }],
+    capabilities: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+    onCall: (call) => call.answer(call.name === 'long' && !isOver ? { task: task() } : text(call.name)),
+    onRequest: ({ method }) => (method === 'tasks/get' ? task() : undefined),
   });
   gateway = await startGateway('nats', {
     mcpServers: { up: { url: up.url } },
     limits: {
       rules: [
-        { id: 'scarce', what: ['up/scarce'], per: 'everyone', quota: `${quota}/day` }, { id: 'mortal', what: ['up/mortal'], per: 'everyone', quota: `${mortal}/day` },
-        { id: 'paced', what: ['up/paced'], per: 'everyone', rate: `${perSecond}/s`, burst }, { id: 'long', what: ['up/long'], per: 'everyone', concurrency: 1 },
+        { id: 'scarce', what: ['up/scarce'], per: 'everyone', quota: `${quota}/day` },
+        { id: 'mortal', what: ['up/mortal'], per: 'everyone', quota: `${mortal}/day` },
+        { id: 'paced', what: ['up/paced'], per: 'everyone', rate: `${perSecond}/s`, burst },
+        { id: 'long', what: ['up/long'], per: 'everyone', concurrency: 1 },
       ],
     },
   });
-  workers.push(gateway.processes[1] as RunningProcess, await gateway.startPart('session'), await gateway.startPart('session'));
+  workers.push(
+    gateway.processes[1] as RunningProcess,
+    await gateway.startPart('session'),
+    await gateway.startPart('session'),
+  );
   // NATS chooses the worker of each session.
-  while (Math.min(...await Promise.all(workers.map(sessionsAt))) < perReplica) callers.push(...await Promise.all(Array.from({ length: replicas * perReplica }, () => RawClient.open(gateway.url))));
+  while (Math.min(...(await Promise.all(workers.map(sessionsAt)))) < perReplica)
+    callers.push(
+      ...(await Promise.all(Array.from({ length: replicas * perReplica }, () => RawClient.open(gateway.url)))),
+    );
   await (callers[0] as RawClient).untilTools((names) => names.includes('scarce'));
 });
 
@@ -64,18 +85,25 @@ it('a quota is used up by all of them together, and never exceeded', async () =>
   const refusals = await untilRefused('scarce', 'limit.quota');
   expect(executed('scarce')).toBe(quota);
   for (const { status, last } of refusals) expect([status, last.error?.data]).toMatchObject([200, { limit: 'scarce' }]);
-  expect((await Promise.all(callers.map((caller) => caller.callTool('scarce')))).map(limitOf)).toEqual(callers.map(() => 'limit.quota'));
+  expect((await Promise.all(callers.map((caller) => caller.callTool('scarce')))).map(limitOf)).toEqual(
+    callers.map(() => 'limit.quota'),
+  );
   expect(executed('scarce')).toBe(quota);
-  for (const worker of workers) expect((await metricsOf(worker)).get('omnibus_limits_refused_total{limit="scarce",kind="quota"}')).toBeGreaterThan(0);
+  for (const worker of workers)
+    expect((await metricsOf(worker)).get('omnibus_limits_refused_total{limit="scarce",kind="quota"}')).toBeGreaterThan(
+      0,
+    );
 });
 
 it('a rate is exceeded by one burst for each further worker at most, however long all of them are called', async () => {
   const began = performance.now();
   // Long enough that workers which knew nothing of each other would let through far more.
   const endsAt = began + 2_000;
-  await Promise.all(callers.map(async (caller) => {
-    while (performance.now() < endsAt) await caller.callTool('paced');
-  }));
+  await Promise.all(
+    callers.map(async (caller) => {
+      while (performance.now() < endsAt) await caller.callTool('paced');
+    }),
+  );
   const seconds = (performance.now() - began) / 1_000;
   expect(executed('paced')).toBeGreaterThanOrEqual(burst);
   expect(executed('paced')).toBeLessThanOrEqual(burst + perSecond * seconds + (replicas - 1) * burst);
@@ -83,7 +111,14 @@ it('a rate is exceeded by one burst for each further worker at most, however lon
 
 it('a task holds a place at all of them until its server says, when it is asked, that it has ended', async () => {
   const [first, others] = [callers[0] as RawClient, callers.slice(1)];
-  const begin = async (caller: RawClient): Promise<unknown> => limitOf(await caller.request('tools/call', { name: 'long', arguments: {}, ...(isOver ? {} : { task: { ttl: 600_000 } }) }));
+  const begin = async (caller: RawClient): Promise<unknown> =>
+    limitOf(
+      await caller.request('tools/call', {
+        name: 'long',
+        arguments: {},
+        ...(isOver ? {} : { task: { ttl: 600_000 } }),
+      }),
+    );
   expect(await begin(first)).toBeUndefined();
   // Workers that have not heard of it yet let one begin each.
   await expect.poll(async () => new Set(await Promise.all(others.map(begin)))).toEqual(new Set(['limit.concurrency']));

@@ -9,7 +9,13 @@ import { tool, Upstream } from '../support/upstream.ts';
 const rules = [
   { id: 'eng', who: ['group:eng', 'group:ops'], allow: ['open'] },
   { id: 'ops', who: 'group:ops', allow: ['shut'] },
-  { id: 'small', who: 'everyone', deny: ['open/refund'], args: { amount: { min: 101 } }, because: 'more is refunded by finance' },
+  {
+    id: 'small',
+    who: 'everyone',
+    deny: ['open/refund'],
+    args: { amount: { min: 101 } },
+    because: 'more is refunded by finance',
+  },
   { id: 'here', who: 'group:eng', deny: ['open/far'], network: ['127.0.0.0/8'], because: 'not from here' },
 ];
 const groups = { ann: ['eng'], bob: ['ops'] };
@@ -20,13 +26,21 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
   let open: Upstream;
   let shut: Upstream;
   let gateway: GatewayUnderTest;
-  const config = (given: readonly object[]): object => ({ auth: keys.auth, mcpServers: { open: { url: open.url }, shut: { url: shut.url } }, access: { rules: given } });
-  const names = async (answer: Promise<Answer>): Promise<readonly string[]> => ((await answer).last.result?.['tools'] as { readonly name: string }[]).map(({ name }) => name);
+  const config = (given: readonly object[]): object => ({
+    auth: keys.auth,
+    mcpServers: { open: { url: open.url }, shut: { url: shut.url } },
+    access: { rules: given },
+  });
+  const names = async (answer: Promise<Answer>): Promise<readonly string[]> =>
+    ((await answer).last.result?.['tools'] as { readonly name: string }[]).map(({ name }) => name);
   const modern = (who: keyof typeof groups): ModernClient => new ModernClient(gateway.url, {}, keys.headersOf(who));
 
   beforeAll(async () => {
     keys = await Keys.makeOf(groups);
-    [open, shut] = await Promise.all([Upstream.start({ tools: ['get', 'refund', 'far'].map(tool) }), Upstream.start({ tools: [tool('get')] })]);
+    [open, shut] = await Promise.all([
+      Upstream.start({ tools: ['get', 'refund', 'far'].map(tool) }),
+      Upstream.start({ tools: [tool('get')] }),
+    ]);
     gateway = await startGateway(shape, config(rules));
     using his = await RawClient.open(gateway.url, newest, keys.headersOf('bob'));
     await his.untilTools((seen) => seen.length === 4);
@@ -47,19 +61,30 @@ describe.each<Shape>(['embedded', 'nats'])('the gateway, %s', (shape) => {
     const before = shut.requests.length;
     for (const ask of [(name: string) => hers.callTool(name, {}, undefined, 7), (name: string) => alone.call(name)]) {
       const [hidden, missing] = [await ask('shut__get'), await ask('nope__get')];
-      expect([hidden.status, hidden.body.replace('shut', 'nope').replace(/"id":\d+/, '')]).toEqual([missing.status, missing.body.replace(/"id":\d+/, '')]);
+      expect([hidden.status, hidden.body.replace('shut', 'nope').replace(/"id":\d+/, '')]).toEqual([
+        missing.status,
+        missing.body.replace(/"id":\d+/, ''),
+      ]);
     }
     expect(shut.requests.length).toBe(before);
     expect((await his.callTool('shut__get')).last).toHaveProperty('result');
   });
 
-  it('names the rule when it refuses something visible because of arguments or the client\'s address', async () => {
+  it("names the rule when it refuses something visible because of arguments or the client's address", async () => {
     using hers = await RawClient.open(gateway.url, newest, keys.headersOf('ann'));
     using alone = modern('ann');
-    for (const ask of [(name: string, args: object) => hers.callTool(name, { ...args }), (name: string, args: object) => alone.call(name, { arguments: args })]) {
-      expect((await ask('open__refund', { amount: 101 })).last.error).toMatchObject({ message: 'this is not permitted (rule "small"): more is refunded by finance', data: { reason: 'policy.denied', rule: 'small' } });
+    for (const ask of [
+      (name: string, args: object) => hers.callTool(name, { ...args }),
+      (name: string, args: object) => alone.call(name, { arguments: args }),
+    ]) {
+      expect((await ask('open__refund', { amount: 101 })).last.error).toMatchObject({
+        message: 'this is not permitted (rule "small"): more is refunded by finance',
+        data: { reason: 'policy.denied', rule: 'small' },
+      });
       expect((await ask('open__refund', { amount: 100 })).last).toHaveProperty('result');
-      expect((await ask('open__far', {})).last.error).toMatchObject({ data: { rule: 'here', because: 'not from here' } });
+      expect((await ask('open__far', {})).last.error).toMatchObject({
+        data: { rule: 'here', because: 'not from here' },
+      });
     }
     using his = await RawClient.open(gateway.url, newest, keys.headersOf('bob'));
     expect((await his.callTool('open__far')).last).toHaveProperty('result');

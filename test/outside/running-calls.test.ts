@@ -21,12 +21,18 @@ describe.each(shapes)('%s', (shape) => {
   beforeAll(async () => {
     slow = await Upstream.start({ tools: ['wait', 'pay'].map(tool), onCall: () => undefined });
     gateway = await startGateway(shape, {
-      mcpServers: { slow: { url: slow.url }, second: { url: slow.url }, shop: { command: 'node', args: [fixturePath('shop-server')] } },
+      mcpServers: {
+        slow: { url: slow.url },
+        second: { url: slow.url },
+        shop: { command: 'node', args: [fixturePath('shop-server')] },
+      },
       access: { default: 'allow', rules: [{ id: 'money', who: 'everyone', ask: ['slow/pay'] }] },
     });
     admin = await gateway.admin(gateway.edge);
     client = await RawClient.open(gateway.url);
-    await client.untilTools((names) => ['slow__wait', 'second__wait', 'shop__book'].every((name) => names.includes(name)));
+    await client.untilTools((names) =>
+      ['slow__wait', 'second__wait', 'shop__book'].every((name) => names.includes(name)),
+    );
   });
   afterAll(async () => {
     calls.abort();
@@ -61,7 +67,9 @@ describe.each(shapes)('%s', (shape) => {
     const [call] = await slow.calls.until(1);
     const before = Date.now();
     await watch();
-    await expect.poll(() => seen('wait')).toMatchObject({ state: 'running', server: 'slow', tool: 'wait', method: 'tools/call' });
+    await expect
+      .poll(() => seen('wait'))
+      .toMatchObject({ state: 'running', server: 'slow', tool: 'wait', method: 'tools/call' });
     expect(seen('wait').at).toBeLessThanOrEqual(before);
     call?.progress(3, 10);
     await expect.poll(() => seen('wait').progress).toEqual({ done: 3, total: 10 });
@@ -76,12 +84,17 @@ describe.each(shapes)('%s', (shape) => {
     const asked = await modern.call('shop__book', { arguments: { guests: 2 } });
     const { requests, requestState } = required(asked);
     await expect.poll(() => seen('book')).toMatchObject({ state: 'asked', server: 'shop' });
-    const inputResponses = Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: { day: 'Friday' } }]));
-    expect((await modern.call('shop__book', { arguments: { guests: 2 }, inputResponses, requestState })).last.result).toMatchObject({ content: [{ text: 'booked for Friday' }] });
+    const inputResponses = Object.fromEntries(
+      Object.keys(requests).map((key) => [key, { action: 'accept', content: { day: 'Friday' } }]),
+    );
+    expect(
+      (await modern.call('shop__book', { arguments: { guests: 2 }, inputResponses, requestState })).last.result,
+    ).toMatchObject({ content: [{ text: 'booked for Friday' }] });
     await expect.poll(() => seen('book')).toMatchObject({ state: 'ended', outcome: 'result' });
     const tag = events.find((event) => event['tool'] === 'book')?.tag;
     const own = events.filter((event) => event.tag === tag).map(({ what }) => what);
-    for (const what of ['arrived', 'routed', 'asked', 'parked', 'client-answered', 'continued', 'settled']) expect(own).toContain(what);
+    for (const what of ['arrived', 'routed', 'asked', 'parked', 'client-answered', 'continued', 'settled'])
+      expect(own).toContain(what);
     expect(events.find(({ what }) => what === 'joined')).toMatchObject({ call: tag });
   });
 
@@ -89,7 +102,9 @@ describe.each(shapes)('%s', (shape) => {
     using modern = new ModernClient(gateway.url);
     const { requests, requestState } = required(await modern.call('slow__pay'));
     await expect.poll(() => seen('pay')).toMatchObject({ state: 'approval', server: 'slow' });
-    const inputResponses: JsonObject = Object.fromEntries(Object.keys(requests).map((key) => [key, { action: 'accept', content: { approve: true } }]));
+    const inputResponses: JsonObject = Object.fromEntries(
+      Object.keys(requests).map((key) => [key, { action: 'accept', content: { approve: true } }]),
+    );
     const sent = slow.calls.values.length;
     const paying = modern.call('slow__pay', { inputResponses, requestState });
     (await slow.calls.until(sent + 1)).at(-1)?.answer(text('paid'));
@@ -101,25 +116,52 @@ describe.each(shapes)('%s', (shape) => {
   it('a call is made again at the same and at another server; one that has no such tool is named, with those that have it', async () => {
     const { tag = '' } = seen('wait');
     const replay = async (server?: string): Promise<readonly [number, unknown]> => {
-      const response = await fetch(`http://${admin}${base}/calls/${tag}/replay${server === undefined ? '' : `?server=${server}`}`);
+      const response = await fetch(
+        `http://${admin}${base}/calls/${tag}/replay${server === undefined ? '' : `?server=${server}`}`,
+      );
       return [response.status, await response.json()];
     };
     expect(await replay()).toEqual([200, { name: 'slow__wait', endpoint: '', server: 'slow', tool: 'wait' }]);
-    expect(await replay('second')).toEqual([200, { name: 'second__wait', endpoint: '', server: 'second', tool: 'wait' }]);
-    expect(await replay('shop')).toEqual([404, { reason: 'unknown', problem: 'server "shop" offers no tool "wait"', advice: 'these do: slow, second' }]);
+    expect(await replay('second')).toEqual([
+      200,
+      { name: 'second__wait', endpoint: '', server: 'second', tool: 'wait' },
+    ]);
+    expect(await replay('shop')).toEqual([
+      404,
+      { reason: 'unknown', problem: 'server "shop" offers no tool "wait"', advice: 'these do: slow, second' },
+    ]);
     const sent = slow.calls.values.length;
     const words = ['calls', 'replay', tag.slice(0, 12), '--admin', admin, '--url', gateway.url, '--no-input'];
-    const [again, without, unknown] = [inPipe([...words, '--server', 'second', '--args', '{"a":1}']), inPipe(words), inPipe([...words, '--server', 'shop'])];
+    const [again, without, unknown] = [
+      inPipe([...words, '--server', 'second', '--args', '{"a":1}']),
+      inPipe(words),
+      inPipe([...words, '--server', 'shop']),
+    ];
     const call = (await slow.calls.until(sent + 1)).at(-1);
     expect(call?.args).toEqual({ a: 1 });
     call?.answer(text('made again'));
     expect(await again).toMatchObject({ status: 0, stdout: 'made again\n' });
-    expect(await without).toMatchObject({ status: 64, stderr: expect.stringContaining('the arguments of this call are not known') as string });
-    expect(await unknown).toMatchObject({ status: 5, stderr: expect.stringContaining('these do: slow, second') as string });
+    expect(await without).toMatchObject({
+      status: 64,
+      stderr: expect.stringContaining('the arguments of this call are not known') as string,
+    });
+    expect(await unknown).toMatchObject({
+      status: 5,
+      stderr: expect.stringContaining('these do: slow, second') as string,
+    });
   });
 
   it('the command line prints a line for each change of what a call does, where that is wanted', async () => {
-    await using following = startProcess('node', [omnibusProgram, 'calls', '--follow', '--running', '--tool', 'wait', '--admin', admin]);
+    await using following = startProcess('node', [
+      omnibusProgram,
+      'calls',
+      '--follow',
+      '--running',
+      '--tool',
+      'wait',
+      '--admin',
+      admin,
+    ]);
     const sent = slow.calls.values.length;
     const asked = client.request('tools/call', { name: 'slow__wait' });
     const call = (await slow.calls.until(sent + 1)).at(-1);

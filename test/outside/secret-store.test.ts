@@ -17,14 +17,26 @@ let one: Upstream;
 let two: Upstream;
 let plain: Upstream;
 
-const upstreamOf = ({ url }: Upstream, path?: string): object => ({ url, ...(path === undefined ? {} : { headers: { Authorization: `Bearer \${vault:${path}#key}` } }) });
+const upstreamOf = ({ url }: Upstream, path?: string): object => ({
+  url,
+  ...(path === undefined ? {} : { headers: { Authorization: `Bearer \${vault:${path}#key}` } }),
+});
 const configOf = (options: object, more: object = {}): object => ({
   log: { format: 'json', level: 'trace' },
-  secrets: { vault: { address: vault.address, appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' }, patience: '3s', ...options } },
+  secrets: {
+    vault: {
+      address: vault.address,
+      appRole: { roleId: vault.role.roleId, secretId: '${APP_SECRET}' },
+      patience: '3s',
+      ...options,
+    },
+  },
   mcpServers: { one: upstreamOf(one, 'secret/one'), two: upstreamOf(two, 'kv/two'), plain: upstreamOf(plain), ...more },
 });
 const check = async (): Promise<string> => {
-  const running = startProcess('node', [omnibusProgram, 'check', gateway.configFile], { APP_SECRET: vault.role.secretId });
+  const running = startProcess('node', [omnibusProgram, 'check', gateway.configFile], {
+    APP_SECRET: vault.role.secretId,
+  });
   await new Promise((resolve) => {
     running.child.once('close', resolve);
   });
@@ -34,10 +46,16 @@ const status = async (): Promise<string> => (await fetch(`http://${admin}/status
 
 beforeAll(async () => {
   vault = stack.use(await FakeVault.start());
-  [one, two, plain] = [stack.use(await Upstream.start()), stack.use(await Upstream.start()), stack.use(await Upstream.start())];
+  [one, two, plain] = [
+    stack.use(await Upstream.start()),
+    stack.use(await Upstream.start()),
+    stack.use(await Upstream.start()),
+  ];
   vault.put('one', { key: first });
   vault.putPlain('two', { key: other });
-  gateway = stack.use(await startGateway('embedded', configOf({ refresh: '100ms' }), { APP_SECRET: vault.role.secretId }));
+  gateway = stack.use(
+    await startGateway('embedded', configOf({ refresh: '100ms' }), { APP_SECRET: vault.role.secretId }),
+  );
   admin = await gateway.admin(gateway.edge);
 });
 afterAll(() => stack.disposeAsync());
@@ -59,10 +77,15 @@ it('while the store is lost, the servers that need it and never had it are down,
   vault.isSealed = true;
   await gateway.configure(configOf({ refresh: '100ms' }, { late: upstreamOf(third, 'secret/late') }));
   await gateway.edge.line(/the values that were read before are used/);
-  await expect.poll(status).toMatch(/headers\.Authorization: the secret store at [^"]* is sealed or under maintenance \(503\): unseal it/);
+  await expect
+    .poll(status)
+    .toMatch(/headers\.Authorization: the secret store at [^"]* is sealed or under maintenance \(503\): unseal it/);
   using client = await RawClient.open(gateway.url);
-  for (const name of ['one__echo', 'two__echo', 'plain__echo']) expect((await client.callTool(name)).last.result).toBeDefined();
-  expect([one.initialized.values.length, two.initialized.values.length, plain.initialized.values.length]).toEqual([2, 1, 1]);
+  for (const name of ['one__echo', 'two__echo', 'plain__echo'])
+    expect((await client.callTool(name)).last.result).toBeDefined();
+  expect([one.initialized.values.length, two.initialized.values.length, plain.initialized.values.length]).toEqual([
+    2, 1, 1,
+  ]);
   expect(third.initialized.values).toEqual([]);
   expect(await check()).toMatch(/^78 .*mcpServers\.one\.headers\.Authorization.*is sealed/s);
   vault.isSealed = false;
@@ -85,7 +108,13 @@ it('no secret and no token is in the log, the status, the metrics or the view of
   expect(shown).toContain('${vault:secret/one#key}');
   const tokens = new Set(vault.asked.values.map(({ token }) => token).filter((token) => token !== undefined));
   expect(tokens.size).toBeGreaterThan(0);
-  const everything = [gateway.edge.output(), await status(), shown, await (await fetch(`http://${admin}/metrics`)).text(), await check()].join('\n');
+  const everything = [
+    gateway.edge.output(),
+    await status(),
+    shown,
+    await (await fetch(`http://${admin}/metrics`)).text(),
+    await check(),
+  ].join('\n');
   expect([...secrets, ...tokens, vault.role.secretId].filter((each) => everything.includes(each))).toEqual([]);
 });
 

@@ -19,7 +19,10 @@ describe('edges that come and go', () => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({ tools: [tool('echo')] });
-    gateway = await startGateway('nats', { timeouts: { idleSession: '5s' }, mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGateway('nats', {
+      timeouts: { idleSession: '5s' },
+      mcpServers: { up: { url: upstream.url } },
+    });
     worker = gateway.processes.find((part) => part !== gateway.edge && part !== gateway.backend) as RunningProcess;
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('echo'));
@@ -56,7 +59,9 @@ describe('edges that come and go', () => {
     await reader.events.untilSome(({ message }) => message?.method === 'notifications/tools/list_changed');
     await expect.poll(() => measure(detached)).toBe(before + 7);
     // There is room for as many streams as before.
-    const more = await Promise.all(Array.from({ length: 7 }, () => EventReader.open(gateway.url, client.session as string)));
+    const more = await Promise.all(
+      Array.from({ length: 7 }, () => EventReader.open(gateway.url, client.session as string)),
+    );
     expect(more.map(({ status }) => status)).toEqual(more.map(() => 200));
     for (const each of [reader, ...more]) each.break();
     await client.delete();
@@ -67,7 +72,7 @@ describe('edges that come and go', () => {
     using client = await RawClient.open(gateway.url);
     await EventReader.open(url, client.session as string);
     const ready = 'omnibus_sessions{state="ready"}';
-    const others = await measure(ready) - 1;
+    const others = (await measure(ready)) - 1;
     await end(edge, 'SIGKILL');
     await expect.poll(() => measure(ready), { timeout: 19_000, interval: 500 }).toBeLessThanOrEqual(others);
     expect((await client.request('ping')).status).toBe(404);
@@ -86,17 +91,24 @@ describe('edges that come and go', () => {
     edge.kill('SIGCONT');
     there.break();
     // Streams at the restarted edge are attached again, under their own ids.
-    await expect.poll(() => {
-      upstream.notify('notifications/tools/list_changed');
-      return paused.messages.length;
-    }, { timeout: 15_000, interval: 500 }).toBeGreaterThan(0);
+    await expect
+      .poll(
+        () => {
+          upstream.notify('notifications/tools/list_changed');
+          return paused.messages.length;
+        },
+        { timeout: 15_000, interval: 500 },
+      )
+      .toBeGreaterThan(0);
     paused.break();
     await client.delete();
   });
 
   it('streams that clients closed while NATS was unreachable are removed when it is back', async () => {
     using client = await RawClient.open(gateway.url);
-    const readers = await Promise.all(Array.from({ length: 8 }, () => EventReader.open(gateway.url, client.session as string)));
+    const readers = await Promise.all(
+      Array.from({ length: 8 }, () => EventReader.open(gateway.url, client.session as string)),
+    );
     const restarted = gateway.restartBus();
     for (const reader of readers) reader.break();
     await restarted;
@@ -111,16 +123,26 @@ describe.each(shapes)('clients that go away at once, %s', (shape) => {
     using client = await RawClient.open(gateway.url);
     for (let count = 0; count < 60; count += 1) {
       const connection = new AbortController();
-      const asked = fetch(gateway.url, { headers: { 'accept': 'text/event-stream', 'mcp-session-id': client.session as string }, signal: connection.signal });
+      const asked = fetch(gateway.url, {
+        headers: { accept: 'text/event-stream', 'mcp-session-id': client.session as string },
+        signal: connection.signal,
+      });
       // The delay varies from before the request is sent to after its answer has arrived.
       for (let turn = 0; turn < count; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
       connection.abort();
-      await asked.then((response) => response.body?.cancel(), () => undefined).catch(() => undefined);
+      await asked
+        .then(
+          (response) => response.body?.cancel(),
+          () => undefined,
+        )
+        .catch(() => undefined);
     }
-    await expect.poll(async () => {
-      const reader = await EventReader.open(gateway.url, client.session as string);
-      reader.break();
-      return reader.status;
-    }).toBe(200);
+    await expect
+      .poll(async () => {
+        const reader = await EventReader.open(gateway.url, client.session as string);
+        reader.break();
+        return reader.status;
+      })
+      .toBe(200);
   });
 });

@@ -16,13 +16,17 @@ describe('a gateway that may keep little', () => {
 
   beforeAll(async () => {
     upstream = await Upstream.start({
-      tools: [tool('large'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }],
+      tools: [tool('large'), tool('echo')],
+      resources: [{ uri: 'up://one', name: 'one' }],
       onCall: (call) => {
         if (call.name === 'echo') call.answer(text('echoed'));
         else setTimeout(() => call.answer(text('x'.repeat(answerBytes))), slowMs);
       },
     });
-    gateway = await startGateway('embedded', { limits: { maxSessions: 60, maxKeptBytes: 2 * mebibyte, maxKeptBytesPerSession: mebibyte }, mcpServers: { up: { url: upstream.url } } });
+    gateway = await startGateway('embedded', {
+      limits: { maxSessions: 60, maxKeptBytes: 2 * mebibyte, maxKeptBytesPerSession: mebibyte },
+      mcpServers: { up: { url: upstream.url } },
+    });
     using client = await RawClient.open(gateway.url);
     await client.untilTools((names) => names.includes('large'));
   });
@@ -35,15 +39,23 @@ describe('a gateway that may keep little', () => {
   const measure = async (name: string): Promise<number> => (await metricsOf(gateway.edge)).get(name) ?? 0;
 
   const initialize = (capabilities: object): Promise<Answer> =>
-    new RawClient(gateway.url).post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'raw', version: '1' } } });
+    new RawClient(gateway.url).post({
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities, clientInfo: { name: 'raw', version: '1' } },
+    });
 
   it('keeps large late answers within its bounds, of one session and of all, and goes on serving', async () => {
     const clients = await Promise.all(Array.from({ length: 4 }, () => RawClient.open(gateway.url)));
-    const answers = await Promise.all(clients.flatMap((client) => Array.from({ length: 8 }, () => client.callTool('large'))));
+    const answers = await Promise.all(
+      clients.flatMap((client) => Array.from({ length: 8 }, () => client.callTool('large'))),
+    );
     expect(answers.every(({ last }) => JSON.stringify(last.result).length > answerBytes)).toBe(true);
     const kept = await measure('omnibus_kept_bytes');
     expect([kept > mebibyte, kept <= 2 * mebibyte]).toEqual([true, true]);
-    for (const bound of ['session', 'process']) expect(await measure(`omnibus_kept_streams_dropped_total{bound="${bound}"}`)).toBeGreaterThan(0);
+    for (const bound of ['session', 'process'])
+      expect(await measure(`omnibus_kept_streams_dropped_total{bound="${bound}"}`)).toBeGreaterThan(0);
     expect((await (clients[0] as RawClient).callTool('echo')).last.result).toEqual(text('echoed'));
     await Promise.all(clients.map((client) => client.delete()));
     expect(await measure('omnibus_kept_bytes')).toBe(0);
@@ -57,13 +69,20 @@ describe('a gateway that may keep little', () => {
       expect(last.error?.message).toMatch(/params\.capabilities has \d+ bytes/);
     }
     expect(await measure('omnibus_session_bytes')).toBe(before);
-    expect((await initialize({ roots: {}, experimental: { some: { thing: 'small' } } })).last.result).toMatchObject({ protocolVersion: '2025-11-25' });
+    expect((await initialize({ roots: {}, experimental: { some: { thing: 'small' } } })).last.result).toMatchObject({
+      protocolVersion: '2025-11-25',
+    });
   });
 
   it('keeps no megabytes of subscriptions for a client', async () => {
     using client = await RawClient.open(gateway.url);
     const outcomes = new Set<unknown>();
-    for (let count = 0; count < 20; count += 1) outcomes.add((await client.request('resources/subscribe', { uri: `up://${'x'.repeat(10_000)}${count}` })).last.error?.data?.['reason']);
+    for (let count = 0; count < 20; count += 1)
+      outcomes.add(
+        (await client.request('resources/subscribe', { uri: `up://${'x'.repeat(10_000)}${count}` })).last.error?.data?.[
+          'reason'
+        ],
+      );
     expect(outcomes).toContain('params.invalid');
     expect(await measure('omnibus_session_bytes')).toBeLessThan(200_000);
     expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
@@ -81,7 +100,8 @@ describe('a gateway that may keep little', () => {
     }
     expect(await measure('omnibus_sessions_shed_total{kind="unused"}')).toBeGreaterThan(50);
     using late = await RawClient.open(gateway.url);
-    for (const client of [listening, asking, late]) expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
+    for (const client of [listening, asking, late])
+      expect((await client.callTool('echo')).last.result).toEqual(text('echoed'));
   });
 });
 
@@ -92,9 +112,13 @@ describe('sessions that were opened and never confirmed', () => {
     used.session = (await used.initialize('2025-11-25')).session as string;
     await used.request('ping');
     using confirmed = await RawClient.open(gateway.url);
-    const opened = await Promise.all(Array.from({ length: 5 }, async () => (await new RawClient(gateway.url).initialize('2025-11-25')).session));
+    const opened = await Promise.all(
+      Array.from({ length: 5 }, async () => (await new RawClient(gateway.url).initialize('2025-11-25')).session),
+    );
     expect(new Set(opened).size).toBe(5);
-    await expect.poll(async () => (await metricsOf(gateway.edge)).get('omnibus_sessions_expired_total'), { timeout: 5_000 }).toBe(5);
+    await expect
+      .poll(async () => (await metricsOf(gateway.edge)).get('omnibus_sessions_expired_total'), { timeout: 5_000 })
+      .toBe(5);
     // Neither the confirmed session nor the one that is used without a confirmation is removed.
     expect([(await used.request('ping')).status, (await confirmed.request('ping')).status]).toEqual([200, 200]);
   });

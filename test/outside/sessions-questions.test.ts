@@ -32,12 +32,28 @@ describe('questions to clients, with session workers that come and go', () => {
     await era[Symbol.asyncDispose]();
   });
 
-  const holders = (): RunningProcess[] => gateway.processes.filter((part) => part !== gateway.edge && part !== gateway.backend && part.child.exitCode === null && part.child.signalCode === null);
+  const holders = (): RunningProcess[] =>
+    gateway.processes.filter(
+      (part) =>
+        part !== gateway.edge &&
+        part !== gateway.backend &&
+        part.child.exitCode === null &&
+        part.child.signalCode === null,
+    );
 
   /** A client that can be asked. */
   async function openClient(): Promise<RawClient> {
     const client = new RawClient(gateway.url);
-    const opened = await client.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: { elicitation: { form: {} } }, clientInfo: { name: 'asked', version: '1' } } });
+    const opened = await client.post({
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: { elicitation: { form: {} } },
+        clientInfo: { name: 'asked', version: '1' },
+      },
+    });
     client.session = opened.session as string;
     await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
     return client;
@@ -45,15 +61,34 @@ describe('questions to clients, with session workers that come and go', () => {
 
   async function call(client: RawClient, say: string, id: JsonRpcId): Promise<Asked> {
     const heard = new Heard<Message>();
-    void client.stream({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'form', arguments: { say }, _meta: { progressToken: say } } }, (message) => Promise.resolve(heard.add(message))).catch(() => undefined);
+    void client
+      .stream(
+        {
+          jsonrpc: '2.0',
+          id,
+          method: 'tools/call',
+          params: { name: 'form', arguments: { say }, _meta: { progressToken: say } },
+        },
+        (message) => Promise.resolve(heard.add(message)),
+      )
+      .catch(() => undefined);
     const question = await heard.untilSome(({ method }) => method === 'elicitation/create');
-    return { question, heard, answered: heard.untilSome((message) => message.id === id && message.method === undefined) };
+    return {
+      question,
+      heard,
+      answered: heard.untilSome((message) => message.id === id && message.method === undefined),
+    };
   }
 
-  const answer = (client: RawClient, { question }: Asked, content: string): Promise<{ readonly status: number; readonly body: string }> =>
+  const answer = (
+    client: RawClient,
+    { question }: Asked,
+    content: string,
+  ): Promise<{ readonly status: number; readonly body: string }> =>
     client.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { answer: content } } });
 
-  const adopted = async (worker: RunningProcess): Promise<number> => (await metricsOf(worker)).get('omnibus_sessions_adopted_total') as number;
+  const adopted = async (worker: RunningProcess): Promise<number> =>
+    (await metricsOf(worker)).get('omnibus_sessions_adopted_total') as number;
 
   it('the consent of a user is never taken for another action: no question has the id of an earlier one, whichever worker asks', async () => {
     using client = await openClient();
@@ -77,16 +112,22 @@ describe('questions to clients, with session workers that come and go', () => {
   it('SIGTERM: what a user answers while workers are replaced reaches the call that asked, round after round', async () => {
     const clients = await Promise.all(Array.from({ length: 6 }, () => openClient()));
     for (let round = 0; round < 3; round += 1) {
-      const calls = await Promise.all(clients.map((client, index) => call(client, `round ${round}, client ${index}`, `${round}-${index}`)));
+      const calls = await Promise.all(
+        clients.map((client, index) => call(client, `round ${round}, client ${index}`, `${round}-${index}`)),
+      );
       const old = holders();
       const next = await gateway.startPart('session');
       const stopped = old.map((worker) => end(worker, 'SIGTERM'));
       // The next worker has all sessions by then; the old one only waits for its calls.
-      await expect.poll(async () => {
-        await Promise.all(clients.map((client) => client.request('ping')));
-        return adopted(next);
-      }).toBeGreaterThanOrEqual(clients.length);
-      const statuses = await Promise.all(calls.map((asked, index) => answer(clients[index] as RawClient, asked, `answer ${round}-${index}`)));
+      await expect
+        .poll(async () => {
+          await Promise.all(clients.map((client) => client.request('ping')));
+          return adopted(next);
+        })
+        .toBeGreaterThanOrEqual(clients.length);
+      const statuses = await Promise.all(
+        calls.map((asked, index) => answer(clients[index] as RawClient, asked, `answer ${round}-${index}`)),
+      );
       expect(statuses.map(({ status }) => status)).toEqual(clients.map(() => 202));
       const results = await Promise.all(calls.map(async ({ answered }) => JSON.stringify((await answered).result)));
       for (const [index, result] of results.entries()) expect(result).toContain(`answer ${round}-${index}`);
@@ -101,14 +142,20 @@ describe('questions to clients, with session workers that come and go', () => {
     const old = holders();
     const next = await gateway.startPart('session');
     for (const worker of old) worker.kill('SIGTERM');
-    await expect.poll(async () => {
-      await client.request('ping');
-      return adopted(next);
-    }).toBeGreaterThan(0);
+    await expect
+      .poll(async () => {
+        await client.request('ping');
+        return adopted(next);
+      })
+      .toBeGreaterThan(0);
     const cancelled = era.seen.filter(({ method }) => method === 'notifications/cancelled').length;
     await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c' } });
-    await expect.poll(() => era.seen.filter(({ method }) => method === 'notifications/cancelled').length).toBe(cancelled + 1);
-    expect(await asked.heard.untilSome(({ method }) => method === 'notifications/cancelled')).toMatchObject({ params: { requestId: asked.question.id } });
+    await expect
+      .poll(() => era.seen.filter(({ method }) => method === 'notifications/cancelled').length)
+      .toBe(cancelled + 1);
+    expect(await asked.heard.untilSome(({ method }) => method === 'notifications/cancelled')).toMatchObject({
+      params: { requestId: asked.question.id },
+    });
   });
 
   it('an answer to a question that is unknown or was withdrawn is dropped, and nothing else is affected', async () => {
@@ -117,8 +164,19 @@ describe('questions to clients, with session workers that come and go', () => {
     const asked = await call(client, 'mine', 'm');
     // Another session cannot answer for this one, with any id.
     expect((await answer(other, asked, 'theirs')).status).toBe(202);
-    for (const id of [1, '1', 0, `${JSON.stringify(asked.question.id)}0`, 'session-AAAAAAAAAAAA-1', '*', 'session-*-1']) {
-      expect([202, 410]).toContain((await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: 'invented' } } })).status);
+    for (const id of [
+      1,
+      '1',
+      0,
+      `${JSON.stringify(asked.question.id)}0`,
+      'session-AAAAAAAAAAAA-1',
+      '*',
+      'session-*-1',
+    ]) {
+      expect([202, 410]).toContain(
+        (await client.post({ jsonrpc: '2.0', id, result: { action: 'accept', content: { answer: 'invented' } } }))
+          .status,
+      );
     }
     expect((await answer(client, asked, 'mine indeed')).status).toBe(202);
     expect((await answer(client, asked, 'twice')).status).toBe(202);

@@ -32,7 +32,12 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     });
     return `${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
   };
-  const shown: RequestListener = (request, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html><title>done</title><p id="done">${request.url?.includes('error=') === true ? 'refused' : 'allowed'}</p>`);
+  const shown: RequestListener = (request, response) =>
+    void response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end(
+        `<!doctype html><title>done</title><p id="done">${request.url?.includes('error=') === true ? 'refused' : 'allowed'}</p>`,
+      );
 
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'omnibus-pages-'));
@@ -42,7 +47,13 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
     const upstream = stack.use(await Upstream.start());
     const front = stack.use(await Balancer.start());
     issuer = front.url;
-    const gateway = stack.use(await startGateway('embedded', { publicUrl: issuer, auth: { server: { users: { file } } }, mcpServers: { [`a_server_with_a_name_${'n'.repeat(43)}`]: { url: upstream.url } } }));
+    const gateway = stack.use(
+      await startGateway('embedded', {
+        publicUrl: issuer,
+        auth: { server: { users: { file } } },
+        mcpServers: { [`a_server_with_a_name_${'n'.repeat(43)}`]: { url: upstream.url } },
+      }),
+    );
     front.edges = [gateway.url];
     browser = await launch();
     stack.defer(() => browser.close());
@@ -50,32 +61,63 @@ describe.runIf(chromiumPath !== undefined)('in a browser', () => {
   afterAll(() => stack.disposeAsync());
 
   /** Opens a sign-in of a new client in a new browser, and signs in. @param complaints takes the errors of the browser. */
-  const open = async (redirect: string, complaints: string[], { client_name = 'A program', width = 1_000 } = {}): Promise<Page> => {
+  const open = async (
+    redirect: string,
+    complaints: string[],
+    { client_name = 'A program', width = 1_000 } = {},
+  ): Promise<Page> => {
     const client = await OAuthClient.register(issuer, { redirect_uris: [redirect], client_name });
     const context = await browser.newContext({ viewport: { width, height: 700 } });
     const page = await context.newPage();
-    page.on('console', (message) => void (message.type() === 'error' && !/favicon|Failed to load resource/.test(message.text()) && complaints.push(message.text())));
+    page.on(
+      'console',
+      (message) =>
+        void (
+          message.type() === 'error' &&
+          !/favicon|Failed to load resource/.test(message.text()) &&
+          complaints.push(message.text())
+        ),
+    );
     await page.goto(client.authorizeUrl({ redirect_uri: redirect }));
     return page;
   };
 
-  it.each([['Allow', 'allowed'], ['Refuse', 'refused']])('"%s" reaches a program at any loopback address, and one that leads on to a page elsewhere', async (button, outcome) => {
-    const last = await listen('127.0.0.1', shown);
-    const programs = [last, await listen('::1', shown), await listen('127.0.0.1', (request, response) => void response.writeHead(302, { location: `http://localhost:${last.split(':')[1] ?? ''}${request.url ?? ''}` }).end())];
-    for (const program of programs) {
-      const complaints: string[] = [];
-      const page = await open(`http://${program}/callback`, complaints);
-      await typePassword(page, ann);
-      await page.getByRole('button', { name: button }).click();
-      expect(await page.locator('#done').textContent(), program).toBe(outcome);
-      expect(complaints, program).toEqual([]);
-      await page.context().close();
-    }
-  });
+  it.each([
+    ['Allow', 'allowed'],
+    ['Refuse', 'refused'],
+  ])(
+    '"%s" reaches a program at any loopback address, and one that leads on to a page elsewhere',
+    async (button, outcome) => {
+      const last = await listen('127.0.0.1', shown);
+      const programs = [
+        last,
+        await listen('::1', shown),
+        await listen(
+          '127.0.0.1',
+          (request, response) =>
+            void response
+              .writeHead(302, { location: `http://localhost:${last.split(':')[1] ?? ''}${request.url ?? ''}` })
+              .end(),
+        ),
+      ];
+      for (const program of programs) {
+        const complaints: string[] = [];
+        const page = await open(`http://${program}/callback`, complaints);
+        await typePassword(page, ann);
+        await page.getByRole('button', { name: button }).click();
+        expect(await page.locator('#done').textContent(), program).toBe(outcome);
+        expect(complaints, program).toEqual([]);
+        await page.context().close();
+      }
+    },
+  );
 
   it('on a narrow screen each page is as wide as the screen, however long the names are', async () => {
     const complaints: string[] = [];
-    const page = await open(`http://${await listen('127.0.0.1', shown)}/callback`, complaints, { client_name: 'W'.repeat(120), width: 320 });
+    const page = await open(`http://${await listen('127.0.0.1', shown)}/callback`, complaints, {
+      client_name: 'W'.repeat(120),
+      width: 320,
+    });
     const widthOf = (): Promise<number> => page.evaluate('document.documentElement.scrollWidth');
     expect(await widthOf()).toBe(320);
     await typePassword(page, ann);

@@ -15,10 +15,20 @@ import { RawClient, type Answer } from '../support/raw-client.ts';
 
 const run = promisify(execFile);
 const restart = { minDelay: '100ms', maxDelay: '300ms' };
-const hostile = (settings: object = {}): object => ({ command: process.execPath, args: [fixturePath('hostile-server')], restart, ...settings });
+const hostile = (settings: object = {}): object => ({
+  command: process.execPath,
+  args: [fixturePath('hostile-server')],
+  restart,
+  ...settings,
+});
 const textOf = ({ last }: Answer): string => (last.result?.['content'] as [{ readonly text: string }])[0].text;
-const linesWith = (gateway: GatewayUnderTest, text: string): number => gateway.backend.output().split('\n').filter((line) => line.includes(text)).length;
-const statusOf = async (gateway: GatewayUnderTest): Promise<string> => (await fetch(`http://${await gateway.admin(gateway.backend)}/status`)).text();
+const linesWith = (gateway: GatewayUnderTest, text: string): number =>
+  gateway.backend
+    .output()
+    .split('\n')
+    .filter((line) => line.includes(text)).length;
+const statusOf = async (gateway: GatewayUnderTest): Promise<string> =>
+  (await fetch(`http://${await gateway.admin(gateway.backend)}/status`)).text();
 
 /** A server with one tool that returns its user. */
 const identityServer = `
@@ -42,13 +52,19 @@ async function isAlive(pid: number): Promise<boolean> {
   return stdout.trim() !== '' && !stdout.startsWith('Z');
 }
 
-it.each(shapes)('messages nested thousands deep on stdout end their call or are dropped, and the gateway goes on (%s)', async (shape) => {
-  await using gateway = await startGateway(shape, { mcpServers: { hostile: hostile() } });
-  using client = await RawClient.open(gateway.url);
-  expect((await client.callTool('deep')).last.error).toMatchObject({ message: expect.stringContaining('"hostile"') as string, data: { reason: 'upstream.invalid' } });
-  expect(textOf(await client.callTool('deep_log'))).toBe('after the log');
-  expect(gateway.processes.every(({ child }) => child.exitCode === null)).toBe(true);
-});
+it.each(shapes)(
+  'messages nested thousands deep on stdout end their call or are dropped, and the gateway goes on (%s)',
+  async (shape) => {
+    await using gateway = await startGateway(shape, { mcpServers: { hostile: hostile() } });
+    using client = await RawClient.open(gateway.url);
+    expect((await client.callTool('deep')).last.error).toMatchObject({
+      message: expect.stringContaining('"hostile"') as string,
+      data: { reason: 'upstream.invalid' },
+    });
+    expect(textOf(await client.callTool('deep_log'))).toBe('after the log');
+    expect(gateway.processes.every(({ child }) => child.exitCode === null)).toBe(true);
+  },
+);
 
 it('invalid lines on stdout are counted, logged once, and cannot control the terminal', async () => {
   await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } });
@@ -61,12 +77,19 @@ it('invalid lines on stdout are counted, logged once, and cannot control the ter
   expect(gateway.backend.output().replaceAll('\\\\u001b', '')).not.toContain('\\u001b');
 });
 
-it('the last lines of a server on stderr go to the operator\'s log, without secrets', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile({ env: { DATABASE_PASSWORD: 'correct horse' } }) } });
+it("the last lines of a server on stderr go to the operator's log, without secrets", async () => {
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { hostile: hostile({ env: { DATABASE_PASSWORD: 'correct horse' } }) },
+  });
   using client = await RawClient.open(gateway.url);
   const { last } = await client.callTool('die');
-  expect(last.error).toMatchObject({ message: 'server "hostile" is not available: the program ended with exit code 1', data: { reason: 'upstream.lost' } });
-  await expect.poll(gateway.backend.output).toContain('fatal: cannot log in with [secret] password=[secret] Authorization: [secret]');
+  expect(last.error).toMatchObject({
+    message: 'server "hostile" is not available: the program ended with exit code 1',
+    data: { reason: 'upstream.lost' },
+  });
+  await expect
+    .poll(gateway.backend.output)
+    .toContain('fatal: cannot log in with [secret] password=[secret] Authorization: [secret]');
   expect(gateway.backend.output() + (await statusOf(gateway))).not.toMatch(/hunter2|correct horse|abcdef123456/);
 });
 
@@ -80,7 +103,14 @@ it('a process that a server left in a session of its own ends with the server', 
 });
 
 it('a process that a server left in a session of its own ends although the gateway was killed, with a shell in between', async () => {
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile({ command: 'sh', args: ['-c', `"${process.execPath}" "${fixturePath('hostile-server')}"; true`] }) } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: {
+      hostile: hostile({
+        command: 'sh',
+        args: ['-c', `"${process.execPath}" "${fixturePath('hostile-server')}"; true`],
+      }),
+    },
+  });
   using client = await RawClient.open(gateway.url);
   const left = Number(textOf(await client.callTool('leave')));
   gateway.backend.kill('SIGKILL');
@@ -89,7 +119,11 @@ it('a process that a server left in a session of its own ends although the gatew
 
 it('no server finds a secret of the gateway in the environment of any process', async () => {
   const secret = 'a-secret-of-the-gateway';
-  await using gateway = await startGateway('embedded', { mcpServers: { hostile: hostile() } }, { OMNIBUS_TEST_SECRET: secret });
+  await using gateway = await startGateway(
+    'embedded',
+    { mcpServers: { hostile: hostile() } },
+    { OMNIBUS_TEST_SECRET: secret },
+  );
   using client = await RawClient.open(gateway.url);
   expect(JSON.parse(textOf(await client.callTool('environ', { wanted: secret })))).toEqual([]);
 });
@@ -101,7 +135,9 @@ it('a server with a `user` runs as that user, with a home of its own', async () 
   await copyFile(process.execPath, program);
   await writeFile(script, identityServer);
   await chmod(folder, 0o755);
-  await using gateway = await startGateway('embedded', { mcpServers: { identity: { command: program, args: [script], cwd: folder, user: '65534:65534' } } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: { identity: { command: program, args: [script], cwd: folder, user: '65534:65534' } },
+  });
   using client = await RawClient.open(gateway.url);
   const identity = JSON.parse(textOf(await client.callTool('identity'))) as { uid: number; gid: number; home: string };
   expect(identity).toMatchObject({ uid: 65_534, gid: 65_534 });
@@ -113,12 +149,24 @@ it('a server with a `sandbox` answers from in there, ends with its gateway, and 
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
   await writeFile(join(folder, 'identity.mjs'), identityServer);
   const sandbox = { network: false };
-  await using gateway = await startGateway('embedded', { mcpServers: { boxed: { command: process.execPath, args: ['identity.mjs'], cwd: folder, sandbox, restart }, broken: { command: process.execPath, sandbox: { read: ['/nowhere/at-all'] }, restart } } });
+  await using gateway = await startGateway('embedded', {
+    mcpServers: {
+      boxed: { command: process.execPath, args: ['identity.mjs'], cwd: folder, sandbox, restart },
+      broken: { command: process.execPath, sandbox: { read: ['/nowhere/at-all'] }, restart },
+    },
+  });
   const status = await statusOf(gateway);
   // Namespaces may be forbidden, as in most containers.
-  if (spawnSync('bwrap', ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '--proc', '/proc', 'true']).status === 0) {
+  if (
+    spawnSync('bwrap', ['--unshare-all', '--unshare-user', '--ro-bind', '/', '/', '--proc', '/proc', 'true']).status ===
+    0
+  ) {
     using client = await RawClient.open(gateway.url);
-    expect(JSON.parse(textOf(await client.callTool('boxed__identity')))).toEqual({ uid: 1_000, gid: 1_000, home: '/home/server' });
+    expect(JSON.parse(textOf(await client.callTool('boxed__identity')))).toEqual({
+      uid: 1_000,
+      gid: 1_000,
+      home: '/home/server',
+    });
     expect(status).toMatch(/is not there, which its sandbox names/);
     const programs = await run('pgrep', ['-f', `bwrap .*${folder}`]);
     await end(gateway.edge, 'SIGTERM');
@@ -154,17 +202,31 @@ it('messages nested thousands deep over a WebSocket end their call', async () =>
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   stack.defer(() => server.close());
-  server.on('connection', (socket) => socket.on('message', (data: Buffer) => {
-    const { id, method } = JSON.parse(data.toString()) as { id?: number; method: string };
-    if (id === undefined) return;
-    const results: Record<string, string> = {
-      'initialize': JSON.stringify({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'ws', version: '1' } }),
-      'tools/list': JSON.stringify({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] }),
-      'tools/call': `{"content":[],"_meta":{"deep":${nested(5_000)}}}`,
-    };
-    socket.send(results[method] === undefined ? JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } }) : `{"jsonrpc":"2.0","id":${id},"result":${results[method]}}`);
-  }));
-  const gateway = stack.use(await startGateway('embedded', { mcpServers: { hostile: { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, restart } } }));
+  server.on('connection', (socket) =>
+    socket.on('message', (data: Buffer) => {
+      const { id, method } = JSON.parse(data.toString()) as { id?: number; method: string };
+      if (id === undefined) return;
+      const results: Record<string, string> = {
+        initialize: JSON.stringify({
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'ws', version: '1' },
+        }),
+        'tools/list': JSON.stringify({ tools: [{ name: 'act', inputSchema: { type: 'object' } }] }),
+        'tools/call': `{"content":[],"_meta":{"deep":${nested(5_000)}}}`,
+      };
+      socket.send(
+        results[method] === undefined
+          ? JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'no' } })
+          : `{"jsonrpc":"2.0","id":${id},"result":${results[method]}}`,
+      );
+    }),
+  );
+  const gateway = stack.use(
+    await startGateway('embedded', {
+      mcpServers: { hostile: { url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}`, restart } },
+    }),
+  );
   using client = await RawClient.open(gateway.url);
   expect((await client.callTool('act')).last.error).toMatchObject({ data: { reason: 'upstream.invalid' } });
 });

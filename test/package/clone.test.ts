@@ -11,19 +11,45 @@ import { root } from '../support/processes.ts';
 const run = promisify(execFile);
 
 interface Lock {
-  readonly packages: Readonly<Record<string, { readonly dev?: boolean; readonly devOptional?: boolean; readonly link?: boolean; readonly resolved?: string }>>;
+  readonly packages: Readonly<
+    Record<
+      string,
+      { readonly dev?: boolean; readonly devOptional?: boolean; readonly link?: boolean; readonly resolved?: string }
+    >
+  >;
 }
 
 it('a clone is built and run with what is not for development', { timeout: 180_000 }, async () => {
   const { packages } = JSON.parse(await readFile(join(root, 'package-lock.json'), 'utf8')) as Lock;
-  const wanted = Object.entries(packages).filter(([path, { dev = false, devOptional = false }]) => path.includes('node_modules/') && !dev && !devOptional);
+  const wanted = Object.entries(packages).filter(
+    ([path, { dev = false, devOptional = false }]) => path.includes('node_modules/') && !dev && !devOptional,
+  );
   const names = wanted.map(([path]) => path.split('node_modules/').at(-1));
-  expect(names).toEqual(expect.arrayContaining(['node', 'typescript', '@modelcontextprotocol/server-everything', 'undici', 'zod']));
+  expect(names).toEqual(
+    expect.arrayContaining(['node', 'typescript', '@modelcontextprotocol/server-everything', 'undici', 'zod']),
+  );
   // The tools that build the console are needed: vite, with rolldown.
-  for (const tool of ['vitest', 'oxlint', 'knip', 'turbo', 'testcontainers', 'kubernetes-models', 'fast-check']) expect(names).not.toContain(tool);
+  for (const tool of ['vitest', 'oxlint', 'knip', 'turbo', 'testcontainers', 'kubernetes-models', 'fast-check'])
+    expect(names).not.toContain(tool);
 
   const clone = await mkdtemp(join(tmpdir(), 'omnibus-clone-'));
-  const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'packages', 'services', 'deploy/package.json', 'test/package.json', '*.json'], { cwd: root, encoding: 'utf8' }).trim().split('\n');
+  const files = execFileSync(
+    'git',
+    [
+      'ls-files',
+      '--cached',
+      '--others',
+      '--exclude-standard',
+      'packages',
+      'services',
+      'deploy/package.json',
+      'test/package.json',
+      '*.json',
+    ],
+    { cwd: root, encoding: 'utf8' },
+  )
+    .trim()
+    .split('\n');
   await Promise.all(files.map((file) => cp(join(root, file), join(clone, file))));
   for (const [path, { link = false, resolved = '' }] of wanted) {
     const place = join(clone, path);
@@ -33,8 +59,20 @@ it('a clone is built and run with what is not for development', { timeout: 180_0
     if (link) await symlink(join(clone, resolved), place);
     else await symlink(join(root, path), place).catch(() => undefined);
   }
-  await run('node', [join(root, 'node_modules/typescript/bin/tsc'), '-b', '--noCheck', 'services/gateway'], { cwd: clone });
-  expect((await run('node', [join(clone, 'services/gateway/bin/omnibus.js'), '--version'])).stdout).toBe(`${version}\n`);
-  expect((await run('node', [join(clone, 'services/gateway/bin/omnibus.js'), 'check', join(root, 'deploy/examples/quickstart.yaml')], { cwd: root })).stdout).toContain('is good: 4 servers');
+  await run('node', [join(root, 'node_modules/typescript/bin/tsc'), '-b', '--noCheck', 'services/gateway'], {
+    cwd: clone,
+  });
+  expect((await run('node', [join(clone, 'services/gateway/bin/omnibus.js'), '--version'])).stdout).toBe(
+    `${version}\n`,
+  );
+  expect(
+    (
+      await run(
+        'node',
+        [join(clone, 'services/gateway/bin/omnibus.js'), 'check', join(root, 'deploy/examples/quickstart.yaml')],
+        { cwd: root },
+      )
+    ).stdout,
+  ).toContain('is good: 4 servers');
   await rm(clone, { recursive: true });
 });

@@ -52,8 +52,14 @@ export async function install(archive: string): Promise<Installed> {
   for (const folder of [home, loadedFolder]) await mkdir(folder);
   await writeFile(join(home, 'package.json'), '{}');
   await writeFile(tracerFile, tracer);
-  await run('npm', ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', join(place, 'cache'), archive], { cwd: home });
-  const { packages } = JSON.parse(await readFile(join(home, 'node_modules/.package-lock.json'), 'utf8')) as { readonly packages: object };
+  await run(
+    'npm',
+    ['install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--cache', join(place, 'cache'), archive],
+    { cwd: home },
+  );
+  const { packages } = JSON.parse(await readFile(join(home, 'node_modules/.package-lock.json'), 'utf8')) as {
+    readonly packages: object;
+  };
   const folder = join(home, 'node_modules/@omnibus/gateway');
   return {
     folder,
@@ -63,7 +69,13 @@ export async function install(archive: string): Promise<Installed> {
     tracing: { NODE_OPTIONS: `--import=${tracerFile}`, OMNIBUS_TEST_LOADED: loadedFolder },
     async loaded() {
       const pids = await readdir(loadedFolder);
-      return new Map(await Promise.all(pids.map(async (pid) => [Number(pid), (await readFile(join(loadedFolder, pid), 'utf8')).trim().split('\n')] as const)));
+      return new Map(
+        await Promise.all(
+          pids.map(
+            async (pid) => [Number(pid), (await readFile(join(loadedFolder, pid), 'utf8')).trim().split('\n')] as const,
+          ),
+        ),
+      );
     },
     [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
   };
@@ -71,6 +83,10 @@ export async function install(archive: string): Promise<Installed> {
 
 async function sizeOf(folder: string): Promise<number> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  const sizes = await Promise.all(entries.filter((entry) => entry.isFile()).map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size));
+  const sizes = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async (entry) => (await stat(join(entry.parentPath, entry.name))).size),
+  );
   return sizes.reduce((sum, size) => sum + size, 0);
 }

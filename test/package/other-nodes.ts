@@ -16,6 +16,8 @@ export async function nodeOf(version: string): Promise<string> {
   if (existsSync(program)) return program;
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{}');
-  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', `${name}@${version}`], { cwd: folder });
+  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-save', `${name}@${version}`], {
+    cwd: folder,
+  });
   return program;
 }

@@ -26,7 +26,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-package-'));
   archive = await makeArchive(folder);
   installed = await install(archive.file);
-  upstream = await Upstream.start({ tools: [{ ...tool('greet'), inputSchema: { type: 'object', properties: { name: { type: 'string' } } } }], onCall: (call) => call.answer(text(`hello ${String(call.args['name'])}`)) });
+  upstream = await Upstream.start({
+    tools: [{ ...tool('greet'), inputSchema: { type: 'object', properties: { name: { type: 'string' } } } }],
+    onCall: (call) => call.answer(text(`hello ${String(call.args['name'])}`)),
+  });
 });
 afterAll(async () => {
   await upstream[Symbol.asyncDispose]();
@@ -50,7 +53,10 @@ function runProgram(program: string, args: readonly string[]): Promise<Outcome> 
   });
 }
 
-const servers = () => ({ greeter: { url: upstream.url, validation: 'enforce' }, program: { command: 'node', args: [fixturePath('stdio-server')] } });
+const servers = () => ({
+  greeter: { url: upstream.url, validation: 'enforce' },
+  program: { command: 'node', args: [fixturePath('stdio-server')] },
+});
 const read = async (file: string): Promise<string> => readFile(join(installed.folder, file), 'utf8');
 
 it('is one package without dependencies, and a twentieth of what a clone runs with', async () => {
@@ -58,23 +64,65 @@ it('is one package without dependencies, and a twentieth of what a clone runs wi
   expect(archive.packedBytes).toBeLessThan(mostPacked);
   expect(installed.bytes).toBeLessThan(mostUnpacked);
   const manifest = JSON.parse(await read('package.json')) as Readonly<Record<string, unknown>>;
-  expect(manifest).toMatchObject({ name: '@omnibus/gateway', version, license: 'MIT', bin: { omnibus: './bin/omnibus.js' }, engines: { node: '>=22.22.0' } });
-  for (const absent of ['dependencies', 'optionalDependencies', 'scripts', 'private']) expect(manifest).not.toHaveProperty(absent);
-  expect(await readdir(installed.folder)).toEqual(['LICENSE', 'LICENSES-OF-OTHERS.md', 'README.md', 'bin', 'console', 'dist', 'omnibus.schema.json', 'package.json', 'sbom.cdx.json']);
-  expect(await readdir(join(installed.folder, 'dist'))).toEqual(expect.arrayContaining(['main.js', 'edge.js', 'session.js', 'backend.js', 'authorization.js', 'nats.js', 'kubernetes-client.js']));
+  expect(manifest).toMatchObject({
+    name: '@omnibus/gateway',
+    version,
+    license: 'MIT',
+    bin: { omnibus: './bin/omnibus.js' },
+    engines: { node: '>=22.22.0' },
+  });
+  for (const absent of ['dependencies', 'optionalDependencies', 'scripts', 'private'])
+    expect(manifest).not.toHaveProperty(absent);
+  expect(await readdir(installed.folder)).toEqual([
+    'LICENSE',
+    'LICENSES-OF-OTHERS.md',
+    'README.md',
+    'bin',
+    'console',
+    'dist',
+    'omnibus.schema.json',
+    'package.json',
+    'sbom.cdx.json',
+  ]);
+  expect(await readdir(join(installed.folder, 'dist'))).toEqual(
+    expect.arrayContaining([
+      'main.js',
+      'edge.js',
+      'session.js',
+      'backend.js',
+      'authorization.js',
+      'nats.js',
+      'kubernetes-client.js',
+    ]),
+  );
 });
 
 it('names every package it holds code of in its bill of materials, each with its licence, and holds the licence', async () => {
-  const bill = JSON.parse(await read('sbom.cdx.json')) as { readonly bomFormat: string; readonly metadata: { readonly component: { readonly name: string; readonly version: string } }; readonly components: readonly { readonly name: string; readonly version: string; readonly purl: string; readonly licenses: readonly unknown[] }[] };
-  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: '@omnibus/gateway', version } } });
+  const bill = JSON.parse(await read('sbom.cdx.json')) as {
+    readonly bomFormat: string;
+    readonly metadata: { readonly component: { readonly name: string; readonly version: string } };
+    readonly components: readonly {
+      readonly name: string;
+      readonly version: string;
+      readonly purl: string;
+      readonly licenses: readonly unknown[];
+    }[];
+  };
+  expect(bill).toMatchObject({
+    bomFormat: 'CycloneDX',
+    metadata: { component: { name: '@omnibus/gateway', version } },
+  });
   const licences = await read('LICENSES-OF-OTHERS.md');
   for (const { name, version: of, purl, licenses } of bill.components) {
     expect(purl).toContain('pkg:npm/');
     expect(licenses.length).toBeGreaterThan(0);
     expect(licences).toContain(`${name} ${of} (`);
   }
-  expect(bill.components.map(({ name }) => name)).toEqual(expect.arrayContaining(['undici', 'zod', 'ws', 'jose', '@kubernetes/client-node']));
-  for (const wanted of ['vitest', 'typescript', 'chai']) expect(bill.components.map(({ name }) => name)).not.toContain(wanted);
+  expect(bill.components.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['undici', 'zod', 'ws', 'jose', '@kubernetes/client-node']),
+  );
+  for (const wanted of ['vitest', 'typescript', 'chai'])
+    expect(bill.components.map(({ name }) => name)).not.toContain(wanted);
 });
 
 it('copies itself with its Node and its libraries into a folder, from which it wraps a program in whatever image', async () => {
@@ -83,8 +131,20 @@ it('copies itself with its Node and its libraries into a folder, from which it w
   expect((await readdir(carried)).toSorted((a, b) => (a < b ? -1 : 1))).toEqual(['app', 'lib', 'loader', 'node']);
   // The environment contains nothing of this machine, as in an image with nothing else.
   const args = ['--library-path', join(carried, 'lib'), join(carried, 'node'), join(carried, 'app/bin/omnibus.js')];
-  expect(await runProgram(join(carried, 'loader'), [...args, '--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
-  await using wrapped = startProcess(join(carried, 'loader'), [...args, 'expose', '--listen', '127.0.0.1:0', '--', 'node', fixturePath('stdio-server')]);
+  expect(await runProgram(join(carried, 'loader'), [...args, '--version'])).toEqual({
+    code: 0,
+    out: `${version}\n`,
+    err: '',
+  });
+  await using wrapped = startProcess(join(carried, 'loader'), [
+    ...args,
+    'expose',
+    '--listen',
+    '127.0.0.1:0',
+    '--',
+    'node',
+    fixturePath('stdio-server'),
+  ]);
   const [, port] = (await wrapped.line(/"port":(\d+)/)) as unknown as [string, string];
   await using gateway = await startGateway('embedded', { mcpServers: { wrapped: { url: `ws://127.0.0.1:${port}/` } } });
   using client = await RawClient.open(gateway.url);
@@ -96,41 +156,68 @@ it('answers version, help and check', async () => {
   expect(await omnibus('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
   expect(await omnibus('--help')).toMatchObject({ code: 0, out: expect.stringContaining('serve') as string });
   const config = await writeConfig({ mcpServers: servers() });
-  expect(await omnibus('check', config)).toMatchObject({ code: 0, out: expect.stringContaining('is good: 2 servers (greeter, program)') as string });
-  expect(await omnibus('check', await writeConfig({ mcpServer: {} }))).toMatchObject({ code: 78, err: expect.stringContaining('did you mean "mcpServers"?') as string });
+  expect(await omnibus('check', config)).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('is good: 2 servers (greeter, program)') as string,
+  });
+  expect(await omnibus('check', await writeConfig({ mcpServer: {} }))).toMatchObject({
+    code: 78,
+    err: expect.stringContaining('did you mean "mcpServers"?') as string,
+  });
 });
 
-it.each(shapes)('serves clients, %s, loads the parts of its role only, nothing from outside, and ends clean', async (shape) => {
-  await using gateway = await startGateway(shape, { mcpServers: servers() }, installed.tracing, installed.command.replace(/node_modules\/\.bin\/omnibus$/, 'node_modules/@omnibus/gateway/bin/omnibus.js'));
-  using client = await RawClient.open(gateway.url);
-  const { result } = (await client.request('tools/list')).last;
-  expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(expect.arrayContaining(['greeter__greet', 'program__echo']));
-  expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
-  expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
-  expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
-  // The package includes the console: the page, and its first resources.
-  const admin = `http://${await gateway.admin(gateway.edge)}`;
-  const page = await (await fetch(`${admin}/`)).text();
-  const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page) as unknown as [string, string];
-  const asked = await fetch(`${admin}${script}`);
-  expect([asked.status, asked.headers.get('content-encoding')]).toEqual([200, 'gzip']);
-  const { processes } = gateway;
-  await gateway[Symbol.asyncDispose]();
-  expect(processes.map(({ child }) => child.exitCode)).toEqual(processes.map(() => 0));
-  // Programs of servers record nothing, since they are started without our environment.
-  const loadedBy = await installed.loaded();
-  const loaded = processes.map(({ pid }) => loadedBy.get(pid) ?? []);
-  for (const file of loaded.flat()) expect(file).toMatch(new RegExp(`^${installed.folder}/|/tracer\\.mjs$`));
-  const parts = (files: readonly string[]): string => ['edge', 'session', 'backend', 'authorization', 'nats', 'kubernetes-client'].filter((part) => files.some((file) => file.endsWith(`/dist/${part}.js`))).join(' ');
-  expect(new Set(loaded.map(parts))).toEqual(new Set(shape === 'embedded' ? ['edge session backend'] : ['backend nats', 'edge nats', 'session nats']));
-});
+it.each(shapes)(
+  'serves clients, %s, loads the parts of its role only, nothing from outside, and ends clean',
+  async (shape) => {
+    await using gateway = await startGateway(
+      shape,
+      { mcpServers: servers() },
+      installed.tracing,
+      installed.command.replace(/node_modules\/\.bin\/omnibus$/, 'node_modules/@omnibus/gateway/bin/omnibus.js'),
+    );
+    using client = await RawClient.open(gateway.url);
+    const { result } = (await client.request('tools/list')).last;
+    expect((result?.['tools'] as { name: string }[]).map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['greeter__greet', 'program__echo']),
+    );
+    expect((await client.callTool('greeter__greet', { name: 'Ada' })).last.result).toMatchObject(text('hello Ada'));
+    expect((await client.callTool('greeter__greet', { name: 7 })).last.result).toMatchObject({ isError: true });
+    expect((await client.callTool('program__echo', { a: 1 })).last.result).toMatchObject(text('{"a":1}'));
+    // The package includes the console: the page, and its first resources.
+    const admin = `http://${await gateway.admin(gateway.edge)}`;
+    const page = await (await fetch(`${admin}/`)).text();
+    const [, script] = /src="\.(\/assets\/[^"]+\.js)"/.exec(page) as unknown as [string, string];
+    const asked = await fetch(`${admin}${script}`);
+    expect([asked.status, asked.headers.get('content-encoding')]).toEqual([200, 'gzip']);
+    const { processes } = gateway;
+    await gateway[Symbol.asyncDispose]();
+    expect(processes.map(({ child }) => child.exitCode)).toEqual(processes.map(() => 0));
+    // Programs of servers record nothing, since they are started without our environment.
+    const loadedBy = await installed.loaded();
+    const loaded = processes.map(({ pid }) => loadedBy.get(pid) ?? []);
+    for (const file of loaded.flat()) expect(file).toMatch(new RegExp(`^${installed.folder}/|/tracer\\.mjs$`));
+    const parts = (files: readonly string[]): string =>
+      ['edge', 'session', 'backend', 'authorization', 'nats', 'kubernetes-client']
+        .filter((part) => files.some((file) => file.endsWith(`/dist/${part}.js`)))
+        .join(' ');
+    expect(new Set(loaded.map(parts))).toEqual(
+      new Set(shape === 'embedded' ? ['edge session backend'] : ['backend nats', 'edge nats', 'session nats']),
+    );
+  },
+);
 
 it('serves a desktop client on stdin and stdout, and ends with it', async () => {
   const config = await writeConfig({ mcpServers: servers() });
   await using running = startProcess(installed.command, ['stdio', '--config', config], {}, 'pipe');
-  const say = (message: object): boolean | undefined => running.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  const answer = async (id: number): Promise<Message> => JSON.parse((await running.line(new RegExp(`^\\{.*"id":${id}[,}].*$`)))[0]) as Message;
-  say({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'desktop', version: '1' } } });
+  const say = (message: object): boolean | undefined =>
+    running.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  const answer = async (id: number): Promise<Message> =>
+    JSON.parse((await running.line(new RegExp(`^\\{.*"id":${id}[,}].*$`)))[0]) as Message;
+  say({
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'desktop', version: '1' } },
+  });
   expect((await answer(1)).result).toMatchObject({ serverInfo: { version } });
   say({ method: 'notifications/initialized' });
   say({ id: 2, method: 'tools/call', params: { name: 'program__echo', arguments: { b: 2 } } });
@@ -143,19 +230,33 @@ it('serves a desktop client on stdin and stdout, and ends with it', async () => 
 });
 
 it('loads every part of itself, also those that are seldom asked for', async () => {
-  const files = (await readdir(join(installed.folder, 'dist'))).filter((file) => file !== 'main.js').map((file) => join(installed.folder, 'dist', file));
+  const files = (await readdir(join(installed.folder, 'dist')))
+    .filter((file) => file !== 'main.js')
+    .map((file) => join(installed.folder, 'dist', file));
   const script = `for (const file of ${JSON.stringify(files)}) await import(file); process.stdout.write('all');`;
-  expect(await runProgram(process.execPath, ['--input-type=module', '--eval', script])).toEqual({ code: 0, out: 'all', err: '' });
+  expect(await runProgram(process.execPath, ['--input-type=module', '--eval', script])).toEqual({
+    code: 0,
+    out: 'all',
+    err: '',
+  });
 });
 
-it('runs on the oldest Node it says it runs on, and says on an older one which is needed', { timeout: 180_000 }, async () => {
-  const program = join(installed.folder, 'bin/omnibus.js');
-  const [oldest, older] = await Promise.all([nodeOf('22.22.0'), nodeOf('18.20.8')]);
-  const config = await writeConfig({ mcpServers: servers(), listen: '127.0.0.1:0', admin: '127.0.0.1:0' });
-  await using running = startProcess(oldest, [program, 'serve', '--config', config]);
-  const [, url] = (await running.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
-  await running.line(/"msg":"ready"/);
-  using client = await RawClient.open(url);
-  expect((await client.callTool('greeter__greet', { name: 'Bob' })).last.result).toMatchObject(text('hello Bob'));
-  expect(await runProgram(older, [program, 'serve'])).toEqual({ code: 78, out: '', err: `omnibus: Node 22.22.0 or later is needed; this is Node 18.20.8, ${older}\n` });
-});
+it(
+  'runs on the oldest Node it says it runs on, and says on an older one which is needed',
+  { timeout: 180_000 },
+  async () => {
+    const program = join(installed.folder, 'bin/omnibus.js');
+    const [oldest, older] = await Promise.all([nodeOf('22.22.0'), nodeOf('18.20.8')]);
+    const config = await writeConfig({ mcpServers: servers(), listen: '127.0.0.1:0', admin: '127.0.0.1:0' });
+    await using running = startProcess(oldest, [program, 'serve', '--config', config]);
+    const [, url] = (await running.line(/"endpoint":"([^"]+)"/)) as unknown as [string, string];
+    await running.line(/"msg":"ready"/);
+    using client = await RawClient.open(url);
+    expect((await client.callTool('greeter__greet', { name: 'Bob' })).last.result).toMatchObject(text('hello Bob'));
+    expect(await runProgram(older, [program, 'serve'])).toEqual({
+      code: 78,
+      out: '',
+      err: `omnibus: Node 22.22.0 or later is needed; this is Node 18.20.8, ${older}\n`,
+    });
+  },
+);

@@ -20,10 +20,13 @@ export class Balancer {
     this.#server = createServer((request, response) => {
       const edge = new URL(this.edges[this.#next % this.edges.length] as string);
       this.#next += 1;
-      const passed = send({ host: edge.hostname, port: edge.port, method: request.method, path: request.url, headers: request.headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
-        answer.pipe(response);
-      });
+      const passed = send(
+        { host: edge.hostname, port: edge.port, method: request.method, path: request.url, headers: request.headers },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
+          answer.pipe(response);
+        },
+      );
       passed.on('error', () => response.destroy());
       response.on('close', () => passed.destroy());
       request.pipe(passed);

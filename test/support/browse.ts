@@ -14,11 +14,22 @@ const maxRedirects = 10;
  * @param change may change an address on the way.
  * @param reload whether a page on the way back that could not be loaded, or says that nobody can answer, is loaded again; left out, it never is.
  */
-export async function signInAt(address: string, change: (to: string) => string = (to) => to, reload: () => Promise<boolean> = () => Promise.resolve(false)): Promise<Page> {
+export async function signInAt(
+  address: string,
+  change: (to: string) => string = (to) => to,
+  reload: () => Promise<boolean> = () => Promise.resolve(false),
+): Promise<Page> {
   const cookies = new Map<string, string>();
   const open = async (url: string, method: string): Promise<Response> => {
     const jar = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(url, { method, redirect: 'manual', headers: { ...(method === 'POST' ? { origin: new URL(url).origin } : {}), ...(jar === '' ? {} : { cookie: jar }) } });
+    const response = await fetch(url, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(method === 'POST' ? { origin: new URL(url).origin } : {}),
+        ...(jar === '' ? {} : { cookie: jar }),
+      },
+    });
     for (const cookie of response.headers.getSetCookie()) {
       const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie) as unknown as [string, string, string];
       cookies.set(name, value);

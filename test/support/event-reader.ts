@@ -27,17 +27,27 @@ export class EventReader {
   private constructor(response: Response, connection: AbortController) {
     this.status = response.status;
     this.#connection = connection;
-    this.ended = response.headers.get('content-type') === 'text/event-stream' ? this.#read(response.body as ReadableStream<Uint8Array>).catch(() => undefined) : Promise.resolve();
+    this.ended =
+      response.headers.get('content-type') === 'text/event-stream'
+        ? this.#read(response.body as ReadableStream<Uint8Array>).catch(() => undefined)
+        : Promise.resolve();
   }
 
   /** Sends a GET, or a POST of `body`; with `lastEventId` it resumes a stream. */
-  static async open(url: string, session: string, { body, lastEventId, limitMs, credentials }: ReadOptions = {}): Promise<EventReader> {
+  static async open(
+    url: string,
+    session: string,
+    { body, lastEventId, limitMs, credentials }: ReadOptions = {},
+  ): Promise<EventReader> {
     const connection = new AbortController();
     const response = await fetch(url, {
-      signal: limitMs === undefined ? connection.signal : AbortSignal.any([connection.signal, AbortSignal.timeout(limitMs)]),
+      signal:
+        limitMs === undefined ? connection.signal : AbortSignal.any([connection.signal, AbortSignal.timeout(limitMs)]),
       headers: {
         ...credentials,
-        'accept': 'application/json, text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25',
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': session,
+        'mcp-protocol-version': '2025-11-25',
         ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
@@ -59,7 +69,10 @@ export class EventReader {
   }
 
   async #read(body: ReadableStream<Uint8Array>): Promise<void> {
-    const parser = createParser({ onEvent: ({ id, data }) => this.events.add({ id, message: data === '' ? undefined : (JSON.parse(data) as Message) }) });
+    const parser = createParser({
+      onEvent: ({ id, data }) =>
+        this.events.add({ id, message: data === '' ? undefined : (JSON.parse(data) as Message) }),
+    });
     const decoder = new TextDecoder();
     for await (const chunk of body) parser.feed(decoder.decode(chunk, { stream: true }));
   }

@@ -42,7 +42,8 @@ export class ForeignProvider {
     this.#server = createServer((request, response) => {
       const provider = this.#provider as Provider;
       const uid = /^\/interaction\/([\w-]+)$/.exec(request.url ?? '')?.[1];
-      if (this.hasOpenIdAlone && request.url?.startsWith('/.well-known/oauth-authorization-server') === true) response.writeHead(404).end();
+      if (this.hasOpenIdAlone && request.url?.startsWith('/.well-known/oauth-authorization-server') === true)
+        response.writeHead(404).end();
       else if (uid === undefined) void provider.callback()(request, response);
       else void this.#decide(provider, request, response);
     });
@@ -58,13 +59,35 @@ export class ForeignProvider {
   #make({ user, redirectUris, resources, pages = [] }: ForeignOptions): Provider {
     this.#user = user;
     const configuration = {
-      clients: [{ client_id: 'omnibus', client_secret: secret, redirect_uris: [...redirectUris], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] },
-        ...(pages.length === 0 ? [] : [{ client_id: 'page', token_endpoint_auth_method: 'none' as const, redirect_uris: [...pages], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code' as const] }])],
-      clientBasedCORS: (_ctx, origin, { clientId }) => clientId === 'page' && pages.some((page) => new URL(page).origin === origin),
+      clients: [
+        {
+          client_id: 'omnibus',
+          client_secret: secret,
+          redirect_uris: [...redirectUris],
+          grant_types: ['authorization_code', 'refresh_token'],
+          response_types: ['code'],
+        },
+        ...(pages.length === 0
+          ? []
+          : [
+              {
+                client_id: 'page',
+                token_endpoint_auth_method: 'none' as const,
+                redirect_uris: [...pages],
+                grant_types: ['authorization_code', 'refresh_token'],
+                response_types: ['code' as const],
+              },
+            ]),
+      ],
+      clientBasedCORS: (_ctx, origin, { clientId }) =>
+        clientId === 'page' && pages.some((page) => new URL(page).origin === origin),
       features: {
-        devInteractions: { enabled: false }, registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false }, rpInitiatedLogout: { enabled: false },
+        devInteractions: { enabled: false },
+        registration: { enabled: true, initialAccessToken: false, issueRegistrationAccessToken: false },
+        rpInitiatedLogout: { enabled: false },
         resourceIndicators: {
-          enabled: true, useGrantedResource: () => true,
+          enabled: true,
+          useGrantedResource: () => true,
           getResourceServerInfo: (_ctx, resource) => {
             if (!resources.includes(resource)) throw new Error(`unknown resource ${resource}`);
             return { scope: 'mcp', audience: resource, accessTokenFormat: 'jwt' as const };
@@ -75,12 +98,26 @@ export class ForeignProvider {
       claims: { openid: ['sub', 'groups'], profile: ['name'] },
       conformIdTokenClaims: false,
       pkce: { required: () => true },
-      findAccount: (_ctx, sub) => (this.isSignedOut ? undefined : { accountId: sub, claims: () => Promise.resolve({ sub, name: 'Una from elsewhere', groups: ['strangers'] }) }),
+      findAccount: (_ctx, sub) =>
+        this.isSignedOut
+          ? undefined
+          : {
+              accountId: sub,
+              claims: () => Promise.resolve({ sub, name: 'Una from elsewhere', groups: ['strangers'] }),
+            },
       issueRefreshToken: () => true,
       expiresWithSession: () => false,
       interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
       cookies: { keys: ['not a secret'] },
-      ttl: { AccessToken: 3_600, AuthorizationCode: 60, Grant: 3_600, IdToken: 3_600, Interaction: 600, RefreshToken: 3_600, Session: 3_600 },
+      ttl: {
+        AccessToken: 3_600,
+        AuthorizationCode: 60,
+        Grant: 3_600,
+        IdToken: 3_600,
+        Interaction: 600,
+        RefreshToken: 3_600,
+        Session: 3_600,
+      },
       renderError: (ctx, out) => {
         ctx.body = JSON.stringify(out);
       },
@@ -90,11 +127,26 @@ export class ForeignProvider {
   }
 
   async #decide(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { prompt: { name, details }, params, session, grantId } = await provider.interactionDetails(request, response);
+    const {
+      prompt: { name, details },
+      params,
+      session,
+      grantId,
+    } = await provider.interactionDetails(request, response);
     if (name === 'login') return provider.interactionFinished(request, response, { login: { accountId: this.#user } });
-    const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params['client_id']) });
-    interface Missing { readonly missingOIDCScope?: string[]; readonly missingOIDCClaims?: string[]; readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> }
-    const { missingOIDCScope: oidc, missingOIDCClaims: claims, missingResourceScopes: resources = {} } = details as Missing;
+    const grant =
+      (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ??
+      new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params['client_id']) });
+    interface Missing {
+      readonly missingOIDCScope?: string[];
+      readonly missingOIDCClaims?: string[];
+      readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>;
+    }
+    const {
+      missingOIDCScope: oidc,
+      missingOIDCClaims: claims,
+      missingResourceScopes: resources = {},
+    } = details as Missing;
     if (oidc !== undefined) grant.addOIDCScope(oidc.join(' '));
     if (claims !== undefined) grant.addOIDCClaims(claims);
     for (const [resource, scopes] of Object.entries(resources)) grant.addResourceScope(resource, scopes.join(' '));

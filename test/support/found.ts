@@ -19,11 +19,21 @@ const aroundCharacters = 120;
 function formsOf(secret: string): Readonly<Record<string, string>> {
   const bytes = Buffer.from(secret);
   const forms: Record<string, string> = {
-    plain: secret, json: JSON.stringify(secret).slice(1, -1), address: encodeURIComponent(secret), form: new URLSearchParams([['', secret]]).toString().slice(1), hex: bytes.toString('hex'),
+    plain: secret,
+    json: JSON.stringify(secret).slice(1, -1),
+    address: encodeURIComponent(secret),
+    form: new URLSearchParams([['', secret]]).toString().slice(1),
+    hex: bytes.toString('hex'),
   };
   for (const encoding of ['base64', 'base64url'] as const) {
     // The first and the last characters of a group depend on what stands before and after the secret.
-    for (const before of [0, 1, 2]) forms[`${encoding} ${before}`] = Buffer.concat([Buffer.alloc(before), bytes.subarray(0, bytes.length - (bytes.length + before) % 3)]).toString(encoding).slice(before === 0 ? 0 : before + 1);
+    for (const before of [0, 1, 2])
+      forms[`${encoding} ${before}`] = Buffer.concat([
+        Buffer.alloc(before),
+        bytes.subarray(0, bytes.length - ((bytes.length + before) % 3)),
+      ])
+        .toString(encoding)
+        .slice(before === 0 ? 0 : before + 1);
   }
   return forms;
 }
@@ -35,7 +45,12 @@ export function findSecrets(secrets: readonly string[], written: Written): reado
     for (const [text, form] of new Map(Object.entries(formsOf(secret)).map(([name, text]) => [text, name]))) {
       for (const [place, content] of Object.entries(written)) {
         const at = content.indexOf(text);
-        if (at >= 0) found.push({ place, form, around: content.slice(Math.max(0, at - aroundCharacters), at + text.length + aroundCharacters) });
+        if (at >= 0)
+          found.push({
+            place,
+            form,
+            around: content.slice(Math.max(0, at - aroundCharacters), at + text.length + aroundCharacters),
+          });
       }
     }
   }

@@ -21,7 +21,7 @@ function hear(heard: Heard<Message>, text: string): void {
   for (const message of Array.isArray(value) ? value : [value]) heard.add(message);
 }
 
-const json = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** @param url `http://host:port/mcp` */
 export function overHttp(url: string): Promise<Front> {
@@ -29,10 +29,15 @@ export function overHttp(url: string): Promise<Front> {
   let session: string | undefined;
   let last: Promise<void> = Promise.resolve();
   const post = async (text: string): Promise<void> => {
-    const response = await fetch(url, { method: 'POST', headers: { ...json, ...(session === undefined ? {} : { 'mcp-session-id': session }) }, body: text });
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...json, ...(session === undefined ? {} : { 'mcp-session-id': session }) },
+      body: text,
+    });
     session = response.headers.get('mcp-session-id') ?? session;
     const content = await response.text();
-    if (response.headers.get('content-type') === 'text/event-stream') createParser({ onEvent: ({ data }) => hear(heard, data) }).feed(content);
+    if (response.headers.get('content-type') === 'text/event-stream')
+      createParser({ onEvent: ({ data }) => hear(heard, data) }).feed(content);
     else hear(heard, content);
   };
   return Promise.resolve({
@@ -68,10 +73,13 @@ export async function overEvents(url: string): Promise<Front> {
   const stream = url.replace(/\/mcp$/, '/sse');
   const response = await fetch(stream, { headers: { accept: 'text/event-stream' }, signal: over.signal });
   const endpoint = new Heard<string>();
-  const parser = createParser({ onEvent: ({ event, data }) => (event === 'endpoint' ? endpoint.add(new URL(data, stream).href) : hear(heard, data)) });
+  const parser = createParser({
+    onEvent: ({ event, data }) => (event === 'endpoint' ? endpoint.add(new URL(data, stream).href) : hear(heard, data)),
+  });
   const read = async (): Promise<void> => {
     const decoder = new TextDecoder();
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
+      parser.feed(decoder.decode(chunk, { stream: true }));
   };
   const reading = read().catch(() => undefined);
   const [address] = (await endpoint.until(1)) as [string];

@@ -42,7 +42,10 @@ async function endpointOf(edge: RunningProcess): Promise<string> {
 }
 
 /** The NATS users for making and restoring backups, copied from docs/backup.md; the password of each is its name. */
-const backupUsers = /^\{ user: backup,[\s\S]*?(?=\n```)/m.exec(readFileSync(join(root, 'docs/backup.md'), 'utf8'))?.[0]?.replaceAll(/\$(\w+)_PASSWORD/g, (_, name: string) => name.toLowerCase()) ?? '';
+const backupUsers =
+  /^\{ user: backup,[\s\S]*?(?=\n```)/m
+    .exec(readFileSync(join(root, 'docs/backup.md'), 'utf8'))?.[0]
+    ?.replaceAll(/\$(\w+)_PASSWORD/g, (_, name: string) => name.toLowerCase()) ?? '';
 
 /** In every test, each role has only the NATS permissions that it needs; the user `outsider` has all. */
 const settingsOfNats = `authorization { users: [\n${natsUsers((role) => role)}\n{ user: outsider, password: outsider }\n${backupUsers}\n] }\nno_auth_user: outsider`;
@@ -68,7 +71,13 @@ export async function writeConfig(config: object): Promise<string> {
  * @param program the program to run; default: the gateway of this checkout, as built.
  * @param words further arguments of each process.
  */
-export async function startGateway(shape: Shape, config: object, environment: Readonly<Record<string, string>> = {}, program = omnibusProgram, words: readonly string[] = []): Promise<GatewayUnderTest> {
+export async function startGateway(
+  shape: Shape,
+  config: object,
+  environment: Readonly<Record<string, string>> = {},
+  program = omnibusProgram,
+  words: readonly string[] = [],
+): Promise<GatewayUnderTest> {
   await using starting = new AsyncDisposableStack();
   let stack: AsyncDisposableStack = starting;
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-test-'));
@@ -80,11 +89,18 @@ export async function startGateway(shape: Shape, config: object, environment: Re
 
   const processes: RunningProcess[] = [];
   const start = (...more: string[]): RunningProcess => {
-    const running = stack.use(startProcess('node', [...args, ...more], more.includes('session') || more.includes('edge') ? { ...sealing, ...environment } : environment));
+    const running = stack.use(
+      startProcess(
+        'node',
+        [...args, ...more],
+        more.includes('session') || more.includes('edge') ? { ...sealing, ...environment } : environment,
+      ),
+    );
     processes.push(running);
     return running;
   };
-  const startRole = (role: BusRole): RunningProcess => start('--role', role, '--bus', (busUrl as string).replace('://', `://${role}:${role}@`));
+  const startRole = (role: BusRole): RunningProcess =>
+    start('--role', role, '--bus', (busUrl as string).replace('://', `://${role}:${role}@`));
   let edge: RunningProcess;
   let backend: RunningProcess;
   let busUrl: string | undefined;
@@ -117,8 +133,14 @@ export async function startGateway(shape: Shape, config: object, environment: Re
   const owned = stack.move();
   stack = owned;
   return {
-    url, edge, backend, processes, configFile, configure,
-    bus: busUrl, busFolder,
+    url,
+    edge,
+    backend,
+    processes,
+    configFile,
+    configure,
+    bus: busUrl,
+    busFolder,
     startPart,
     restartBus: () => restartBus(),
     startEdge: async () => endpointOf(await startPart('edge')),

@@ -51,10 +51,25 @@ export async function startHostile({ post, get, session = 'session-1' }: Hostile
       posts.add(message);
       if (post?.(message, response, request) === true) return;
       if (message.id === undefined || message.method === undefined) response.writeHead(202).end();
-      else if (message.method === 'initialize') answer(response, message.id, { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } }, { 'mcp-session-id': session });
-      else if (message.method === 'server/discover') response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'no such method' } }));
-      else if (message.method === 'tools/list') answer(response, message.id, { tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
-      else answer(response, message.id, message.method === 'tools/call' ? { content: [{ type: 'text', text: 'done' }] } : {});
+      else if (message.method === 'initialize')
+        answer(
+          response,
+          message.id,
+          { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 'hostile', version: '1' } },
+          { 'mcp-session-id': session },
+        );
+      else if (message.method === 'server/discover')
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32601, message: 'no such method' } }));
+      else if (message.method === 'tools/list')
+        answer(response, message.id, { tools: [{ name: 'act', inputSchema: { type: 'object' } }] });
+      else
+        answer(
+          response,
+          message.id,
+          message.method === 'tools/call' ? { content: [{ type: 'text', text: 'done' }] } : {},
+        );
     });
   });
   server.listen(0, '127.0.0.1');
@@ -71,8 +86,15 @@ export async function startHostile({ post, get, session = 'session-1' }: Hostile
   };
 }
 
-export function answer(response: ServerResponse, id: JsonRpcId | undefined, result: JsonObject, headers: Readonly<Record<string, string>> = {}): void {
-  response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+export function answer(
+  response: ServerResponse,
+  id: JsonRpcId | undefined,
+  result: JsonObject,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response
+    .writeHead(200, { 'content-type': 'application/json', ...headers })
+    .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
 }
 
 export function openEvents(response: ServerResponse): void {

@@ -23,7 +23,12 @@ export class Keys implements AsyncDisposable {
   /** @param callers with their groups. */
   static async makeOf(callers: Readonly<Record<string, readonly string[]>>): Promise<Keys> {
     const subjects = Object.keys(callers);
-    const keys = new Map(subjects.map((subject) => [subject, `omk_${randomBytes(6).toString('hex')}_${randomBytes(32).toString('base64url')}`]));
+    const keys = new Map(
+      subjects.map((subject) => [
+        subject,
+        `omk_${randomBytes(6).toString('hex')}_${randomBytes(32).toString('base64url')}`,
+      ]),
+    );
     const made = new Keys(await mkdtemp(join(tmpdir(), 'omnibus-keys-')), keys);
     await made.write(callers);
     return made;
@@ -31,7 +36,12 @@ export class Keys implements AsyncDisposable {
 
   /** Writes other groups for the same keys. */
   async write(callers: Readonly<Record<string, readonly string[]>>): Promise<void> {
-    const records = [...this.#keys].map(([subject, key]) => ({ id: key.split('_')[1], hash: hash('sha256', key, 'hex'), subject, groups: callers[subject] }));
+    const records = [...this.#keys].map(([subject, key]) => ({
+      id: key.split('_')[1],
+      hash: hash('sha256', key, 'hex'),
+      subject,
+      groups: callers[subject],
+    }));
     await writeFile(this.auth.keys.file, JSON.stringify({ keys: records }), { mode: 0o600 });
   }
 

@@ -14,7 +14,14 @@ import type { JsonObject } from '@omnibus/protocol';
 interface Entry {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly namespace: string; readonly name: string; readonly labels?: Record<string, string>; readonly annotations?: Record<string, string>; readonly generation?: number; readonly resourceVersion?: string };
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly labels?: Record<string, string>;
+    readonly annotations?: Record<string, string>;
+    readonly generation?: number;
+    readonly resourceVersion?: string;
+  };
   readonly spec: JsonObject;
   readonly status?: object;
 }
@@ -35,10 +42,18 @@ interface Watch {
 export interface StatusPatch {
   readonly name: string;
   readonly contentType: string;
-  readonly status: { readonly tools: number; readonly endpoint?: string; readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string }] };
+  readonly status: {
+    readonly tools: number;
+    readonly endpoint?: string;
+    readonly conditions: readonly [{ readonly status: string; readonly reason: string; readonly message: string }];
+  };
 }
 
-const resources = { mcpservers: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer' }, mcpprofiles: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpProfile' }, services: { apiVersion: 'v1', kind: 'Service' } } as const;
+const resources = {
+  mcpservers: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer' },
+  mcpprofiles: { apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpProfile' },
+  services: { apiVersion: 'v1', kind: 'Service' },
+} as const;
 type Resource = keyof typeof resources;
 
 export class KubernetesApi {
@@ -56,7 +71,10 @@ export class KubernetesApi {
   readonly listed = new Heard<Resource>();
   kubeconfig = '';
   /** By namespace and name. */
-  readonly secrets = new Map<string, { readonly labels: Record<string, string>; readonly data: Record<string, string> }>();
+  readonly secrets = new Map<
+    string,
+    { readonly labels: Record<string, string>; readonly data: Record<string, string> }
+  >();
 
   static async start(): Promise<KubernetesApi> {
     const api = new KubernetesApi();
@@ -64,20 +82,63 @@ export class KubernetesApi {
     await once(api.#server, 'listening');
     api.#folder = await mkdtemp(join(tmpdir(), 'omnibus-kubernetes-'));
     api.kubeconfig = join(api.#folder, 'config');
-    await writeFile(api.kubeconfig, JSON.stringify({
-      'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: { token: 'test-token' } }],
-      'clusters': [{ name: 'test', cluster: { 'server': `http://127.0.0.1:${(api.#server.address() as AddressInfo).port}`, 'insecure-skip-tls-verify': true } }],
-    }));
+    await writeFile(
+      api.kubeconfig,
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        'current-context': 'test',
+        contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+        users: [{ name: 'test', user: { token: 'test-token' } }],
+        clusters: [
+          {
+            name: 'test',
+            cluster: {
+              server: `http://127.0.0.1:${(api.#server.address() as AddressInfo).port}`,
+              'insecure-skip-tls-verify': true,
+            },
+          },
+        ],
+      }),
+    );
     return api;
   }
 
-  apply(resource: Resource, namespace: string, name: string, spec: JsonObject, { status, ...more }: { readonly labels?: Record<string, string>; readonly annotations?: Record<string, string>; readonly status?: object } = {}): void {
+  apply(
+    resource: Resource,
+    namespace: string,
+    name: string,
+    spec: JsonObject,
+    {
+      status,
+      ...more
+    }: {
+      readonly labels?: Record<string, string>;
+      readonly annotations?: Record<string, string>;
+      readonly status?: object;
+    } = {},
+  ): void {
     const key = `${resource} ${namespace}/${name}`;
     const before = this.#entries.get(key);
     this.#version += 1;
-    const entry: Entry = { ...resources[resource], metadata: { namespace, name, ...more, generation: (before?.metadata.generation ?? 0) + 1, resourceVersion: String(this.#version) }, spec, ...(status === undefined ? {} : { status }) };
+    const entry: Entry = {
+      ...resources[resource],
+      metadata: {
+        namespace,
+        name,
+        ...more,
+        generation: (before?.metadata.generation ?? 0) + 1,
+        resourceVersion: String(this.#version),
+      },
+      spec,
+      ...(status === undefined ? {} : { status }),
+    };
     this.#entries.set(key, entry);
-    this.#announce(resource, { type: before === undefined ? 'ADDED' : 'MODIFIED', object: entry, version: this.#version });
+    this.#announce(resource, {
+      type: before === undefined ? 'ADDED' : 'MODIFIED',
+      object: entry,
+      version: this.#version,
+    });
   }
 
   delete(resource: Resource, namespace: string, name: string): void {
@@ -85,7 +146,11 @@ export class KubernetesApi {
     const entry = this.#entries.get(key) as Entry;
     this.#entries.delete(key);
     this.#version += 1;
-    this.#announce(resource, { type: 'DELETED', object: { ...entry, metadata: { ...entry.metadata, resourceVersion: String(this.#version) } }, version: this.#version });
+    this.#announce(resource, {
+      type: 'DELETED',
+      object: { ...entry, metadata: { ...entry.metadata, resourceVersion: String(this.#version) } },
+      version: this.#version,
+    });
   }
 
   /** Ends all watches, as an API server does from time to time. */
@@ -113,12 +178,20 @@ export class KubernetesApi {
       this.#answerSecret(`${secret[1]}/${secret[2]}`, response);
       return;
     }
-    const match = /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|mcpprofiles|services)(?:\/([^/]+)\/status)?$/.exec(url.pathname);
+    const match =
+      /^\/(?:apis\/omnibus\.dev\/v1alpha1|api\/v1)(?:\/namespaces\/([^/]+))?\/(mcpservers|mcpprofiles|services)(?:\/([^/]+)\/status)?$/.exec(
+        url.pathname,
+      );
     if (match === null || request.headers.authorization !== 'Bearer test-token') {
       response.writeHead(match === null ? 404 : 401).end();
       return;
     }
-    const [, namespace, resource, name] = match as unknown as [string, string | undefined, Resource, string | undefined];
+    const [, namespace, resource, name] = match as unknown as [
+      string,
+      string | undefined,
+      Resource,
+      string | undefined,
+    ];
     if (request.method === 'PATCH') {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -129,24 +202,51 @@ export class KubernetesApi {
       this.#watch({ resource, namespace, response }, Number(url.searchParams.get('resourceVersion')));
     } else {
       const selector = url.searchParams.get('labelSelector');
-      const items = [...this.#entries].filter(([key, { metadata }]) => key.startsWith(`${resource} `) && (namespace === undefined || metadata.namespace === namespace) && (selector === null || metadata.labels?.[selector.split('=')[0] as string] === selector.split('=')[1])).map(([, entry]) => entry);
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ ...resources[resource], kind: `${resources[resource].kind}List`, metadata: { resourceVersion: String(this.#version) }, items }));
+      const items = [...this.#entries]
+        .filter(
+          ([key, { metadata }]) =>
+            key.startsWith(`${resource} `) &&
+            (namespace === undefined || metadata.namespace === namespace) &&
+            (selector === null || metadata.labels?.[selector.split('=')[0] as string] === selector.split('=')[1]),
+        )
+        .map(([, entry]) => entry);
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          ...resources[resource],
+          kind: `${resources[resource].kind}List`,
+          metadata: { resourceVersion: String(this.#version) },
+          items,
+        }),
+      );
       this.listed.add(resource);
     }
   }
 
   #answerSecret(id: string, response: ServerResponse): void {
     const found = this.secrets.get(id);
-    const body = found === undefined ? { kind: 'Status', code: 404, message: `secrets "${id.split('/')[1]}" not found` }
-      : { apiVersion: 'v1', kind: 'Secret', metadata: { labels: found.labels }, data: Object.fromEntries(Object.entries(found.data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])) };
-    response.writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const body =
+      found === undefined
+        ? { kind: 'Status', code: 404, message: `secrets "${id.split('/')[1]}" not found` }
+        : {
+            apiVersion: 'v1',
+            kind: 'Secret',
+            metadata: { labels: found.labels },
+            data: Object.fromEntries(
+              Object.entries(found.data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+            ),
+          };
+    response
+      .writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body));
   }
 
   #watch(watch: Watch, from: number): void {
     const { resource, response } = watch;
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     if (from <= this.#forgotten) {
-      response.end(`${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', apiVersion: 'v1', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`);
+      response.end(
+        `${JSON.stringify({ type: 'ERROR', object: { kind: 'Status', apiVersion: 'v1', code: 410, reason: 'Expired', message: 'too old resource version' } })}\n`,
+      );
       return;
     }
     for (const event of this.#events[resource]) if (event.version > from) write(watch, event);
@@ -164,5 +264,6 @@ export class KubernetesApi {
 }
 
 function write({ namespace, response }: Watch, { type, object }: WatchEvent): void {
-  if (namespace === undefined || object.metadata.namespace === namespace) response.write(`${JSON.stringify({ type, object })}\n`);
+  if (namespace === undefined || object.metadata.namespace === namespace)
+    response.write(`${JSON.stringify({ type, object })}\n`);
 }

@@ -15,7 +15,10 @@ export class Link {
         return;
       }
       const far = connect({ port, host: '127.0.0.1', noDelay: true });
-      for (const [from, to] of [[near, far], [far, near]] as const) {
+      for (const [from, to] of [
+        [near, far],
+        [far, near],
+      ] as const) {
         this.#sockets.add(from);
         from.on('data', (chunk) => {
           if (!to.write(chunk)) from.pause();

@@ -1,7 +1,12 @@
 /** Somebody who uses the gateway: a browser of his own, and official clients of both major versions that are signed in to the gateway in his name. */
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ElicitationCompleteNotificationSchema, LoggingMessageNotificationSchema, McpError, UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js';
+import {
+  ElicitationCompleteNotificationSchema,
+  LoggingMessageNotificationSchema,
+  McpError,
+  UrlElicitationRequiredError,
+} from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo } from '@modelcontextprotocol/client';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -27,13 +32,23 @@ export class Person implements AsyncDisposable {
   /** What this person does with an address that the client of 2026-07-28 asks to open. */
   opens: (address: string) => Promise<void> = noAddress;
 
-  private constructor(name: string, context: BrowserContext, complaints: string[], clients: { readonly old: ClientOne; readonly modern: ClientTwo }) {
+  private constructor(
+    name: string,
+    context: BrowserContext,
+    complaints: string[],
+    clients: { readonly old: ClientOne; readonly modern: ClientTwo },
+  ) {
     this.name = name;
     this.#context = context;
     this.#complaints = complaints;
     ({ old: this.old, modern: this.modern } = clients);
-    this.old.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) => this.completed.add(params.elicitationId));
-    this.old.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void this.told.push(String(params.data)));
+    this.old.setNotificationHandler(ElicitationCompleteNotificationSchema, ({ params }) =>
+      this.completed.add(params.elicitationId),
+    );
+    this.old.setNotificationHandler(
+      LoggingMessageNotificationSchema,
+      ({ params }) => void this.told.push(String(params.data)),
+    );
     this.modern.setRequestHandler('elicitation/create', async ({ params }) => {
       await this.opens((params as { readonly url: string }).url);
       return { action: 'accept' };
@@ -48,12 +63,21 @@ export class Person implements AsyncDisposable {
     const complaints: string[] = [];
     context.on('console', (message) => {
       // Chromium reports each page with an HTTP error as a resource that was not loaded.
-      if (message.type() === 'error' && !/favicon|Failed to load resource/.test(message.text())) complaints.push(message.text());
+      if (message.type() === 'error' && !/favicon|Failed to load resource/.test(message.text()))
+        complaints.push(message.text());
     });
-    const walker = { kind: 'chromium' as const, complaints, visit: async (address: URL) => signInAtGateway(await context.newPage(), address, user), [Symbol.asyncDispose]: () => context.close() };
+    const walker = {
+      kind: 'chromium' as const,
+      complaints,
+      visit: async (address: URL) => signInAtGateway(await context.newPage(), address, user),
+      [Symbol.asyncDispose]: () => context.close(),
+    };
     const kept = new SdkUser({ answers, walker }, user);
     const old = new ClientOne({ name: 'old', version: '1' }, { capabilities: { elicitation: { form: {}, url: {} } } });
-    const modern = new ClientTwo({ name: 'modern', version: '1' }, { capabilities: { elicitation: { form: {}, url: {} } }, versionNegotiation: { mode: 'auto' } });
+    const modern = new ClientTwo(
+      { name: 'modern', version: '1' },
+      { capabilities: { elicitation: { form: {}, url: {} } }, versionNegotiation: { mode: 'auto' } },
+    );
     const first = new TransportOne(new URL(url), { authProvider: kept });
     await expect(old.connect(first)).rejects.toThrow();
     await first.finishAuth((await kept.answer()).searchParams.get('code') as string);
@@ -79,7 +103,11 @@ export class Person implements AsyncDisposable {
   async #refusalOf(tool: string): Promise<unknown> {
     for (;;) {
       const refused: unknown = await this.old.callTool({ name: tool, arguments: {} }).catch((error: unknown) => error);
-      if (!(refused instanceof McpError) || (refused.data as { readonly reason?: string } | undefined)?.reason !== 'upstream.unavailable') return refused;
+      if (
+        !(refused instanceof McpError) ||
+        (refused.data as { readonly reason?: string } | undefined)?.reason !== 'upstream.unavailable'
+      )
+        return refused;
     }
   }
 

@@ -22,7 +22,10 @@ export interface PersonalOptions {
   /** A scope without which it refuses calls (HTTP 403), and which its issuer gives nobody. */
   readonly callScope?: string;
   /** Takes what another issuer has said of a user, in the place of a sign-in. @returns the user, or an error code. */
-  readonly redeem?: (form: URLSearchParams, authorization: string) => Promise<{ readonly user: string } | { readonly error: string }>;
+  readonly redeem?: (
+    form: URLSearchParams,
+    authorization: string,
+  ) => Promise<{ readonly user: string } | { readonly error: string }>;
 }
 
 interface Given {
@@ -110,108 +113,217 @@ export class PersonalServer implements AsyncDisposable {
     const [access, refresh] = [this.#secret('access'), this.#secret('refresh')];
     this.#access.set(access, { user, isGood: true });
     this.#refresh.set(refresh, user);
-    return { access_token: access, refresh_token: refresh, token_type: this.#options.wantsProof === true ? 'DPoP' : 'Bearer', expires_in: 3_600 };
+    return {
+      access_token: access,
+      refresh_token: refresh,
+      token_type: this.#options.wantsProof === true ? 'DPoP' : 'Bearer',
+      expires_in: 3_600,
+    };
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
-    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void => void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+    const json = (status: number, value: object, headers: Readonly<Record<string, string>> = {}): void =>
+      void response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
     const { origin } = this;
     const { wantsProof = false } = this.#options;
     const url = new URL(request.url ?? '/', origin);
-    const repeated = this.#options.isTalkative === true ? `${url.search} ${JSON.stringify(request.headers)} ${body}` : '';
-    const refuse = (status: number, error: string): void => json(status, repeated === '' ? { error } : { error, error_description: repeated, error_uri: `${origin}/?${repeated}` });
+    const repeated =
+      this.#options.isTalkative === true ? `${url.search} ${JSON.stringify(request.headers)} ${body}` : '';
+    const refuse = (status: number, error: string): void =>
+      json(
+        status,
+        repeated === '' ? { error } : { error, error_description: repeated, error_uri: `${origin}/?${repeated}` },
+      );
     switch (url.pathname) {
-      case '/meta': return json(200, { resource: `${origin}/mcp`, authorization_servers: [origin], scopes_supported: ['use'], dpop_bound_access_tokens_required: wantsProof });
+      case '/meta':
+        return json(200, {
+          resource: `${origin}/mcp`,
+          authorization_servers: [origin],
+          scopes_supported: ['use'],
+          dpop_bound_access_tokens_required: wantsProof,
+        });
       case '/.well-known/oauth-authorization-server':
-        return json(200, { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, revocation_endpoint: `${origin}/revoke`, code_challenge_methods_supported: ['S256'], ...(wantsProof ? { dpop_signing_alg_values_supported: ['ES256'] } : {}), authorization_response_iss_parameter_supported: true });
+        return json(200, {
+          issuer: origin,
+          authorization_endpoint: `${origin}/authorize`,
+          token_endpoint: `${origin}/token`,
+          registration_endpoint: `${origin}/register`,
+          revocation_endpoint: `${origin}/revoke`,
+          code_challenge_methods_supported: ['S256'],
+          ...(wantsProof ? { dpop_signing_alg_values_supported: ['ES256'] } : {}),
+          authorization_response_iss_parameter_supported: true,
+        });
       case '/register':
         if (this.isClosed) return refuse(403, 'access_denied');
-        return json(201, { client_id: 'registered', client_secret: this.#secret('client'), ...(JSON.parse(body) as object) });
+        return json(201, {
+          client_id: 'registered',
+          client_secret: this.#secret('client'),
+          ...(JSON.parse(body) as object),
+        });
       case '/revoke':
         this.revoked.push(new URLSearchParams(body).get('token') ?? '');
         return json(200, {});
       case '/authorize': {
-        if (this.#options.hasPages === true && !url.searchParams.has('answer')) return void response.writeHead(200, { 'content-type': 'text/html' }).end(accountPage(url.searchParams));
+        if (this.#options.hasPages === true && !url.searchParams.has('answer'))
+          return void response.writeHead(200, { 'content-type': 'text/html' }).end(accountPage(url.searchParams));
         const to = new URL(url.searchParams.get('redirect_uri') ?? '');
         if (url.searchParams.get('answer') === 'decline') {
-          for (const [name, value] of [['error', 'access_denied'], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
+          for (const [name, value] of [
+            ['error', 'access_denied'],
+            ['state', url.searchParams.get('state') ?? ''],
+            ['iss', origin],
+          ] as const)
+            to.searchParams.set(name, value);
           return void response.writeHead(302, { location: to.href }).end();
         }
         const code = this.#secret('code');
         const user = url.searchParams.get('login') ?? 'nobody';
         this.#codes.set(code, user);
-        if (url.searchParams.get('scope')?.split(' ').includes(this.#options.listScope ?? '') === true) this.#listers.add(user);
-        for (const [name, value] of [['code', code], ['state', url.searchParams.get('state') ?? ''], ['iss', origin]] as const) to.searchParams.set(name, value);
+        if (
+          url.searchParams
+            .get('scope')
+            ?.split(' ')
+            .includes(this.#options.listScope ?? '') === true
+        )
+          this.#listers.add(user);
+        for (const [name, value] of [
+          ['code', code],
+          ['state', url.searchParams.get('state') ?? ''],
+          ['iss', origin],
+        ] as const)
+          to.searchParams.set(name, value);
         return void response.writeHead(302, { location: to.href }).end();
       }
       case '/token': {
         const form = new URLSearchParams(body);
         if (this.#options.redeem !== undefined) {
           const redeemed = await this.#options.redeem(form, request.headers.authorization ?? '');
-          if ('error' in redeemed) return json(400, { error: redeemed.error, error_description: `no, ${form.get('subject_token') ?? ''}` });
-          const { refresh_token: _none, ...given } = this.#tokensFor(redeemed.user) as Readonly<Record<string, unknown>>;
+          if ('error' in redeemed)
+            return json(400, { error: redeemed.error, error_description: `no, ${form.get('subject_token') ?? ''}` });
+          const { refresh_token: _none, ...given } = this.#tokensFor(redeemed.user) as Readonly<
+            Record<string, unknown>
+          >;
           return json(200, { ...given, issued_token_type: 'urn:ietf:params:oauth:token-type:access_token' });
         }
         const isRefresh = form.get('grant_type') === 'refresh_token';
-        this.secrets.push(...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []));
-        if (form.get('grant_type') === 'client_credentials') return this.isClosed ? refuse(401, 'invalid_client') : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
+        this.secrets.push(
+          ...['code_verifier', 'client_assertion', 'assertion'].flatMap((each) => form.get(each) ?? []),
+        );
+        if (form.get('grant_type') === 'client_credentials')
+          return this.isClosed
+            ? refuse(401, 'invalid_client')
+            : json(200, this.#tokensFor(form.get('client_id') ?? 'team'));
         if (this.isDown) return refuse(503, 'temporarily_unavailable');
         if (isRefresh) {
           this.refreshes += 1;
           await this.meanwhile();
         }
-        const [store, name] = isRefresh ? [this.#refresh, 'refresh_token'] as const : [this.#codes, 'code'] as const;
+        const [store, name] = isRefresh
+          ? ([this.#refresh, 'refresh_token'] as const)
+          : ([this.#codes, 'code'] as const);
         const user = store.get(form.get(name) ?? '');
         store.delete(form.get(name) ?? '');
         // The most talkative issuers repeat what they refuse in the code of the error.
-        return user === undefined || this.isClosed ? refuse(400, repeated === '' ? 'invalid_grant' : (form.get(name) ?? '')) : json(200, this.#tokensFor(user));
+        return user === undefined || this.isClosed
+          ? refuse(400, repeated === '' ? 'invalid_grant' : (form.get(name) ?? ''))
+          : json(200, this.#tokensFor(user));
       }
-      case '/mcp': break;
-      default: return json(404, {});
+      case '/mcp':
+        break;
+      default:
+        return json(404, {});
     }
     if (request.method === 'DELETE') return void response.writeHead(200).end();
     if (request.method !== 'POST') return void response.writeHead(405).end();
     this.shown.add(request.headers.authorization ?? '');
-    const given = this.#access.get((wantsProof ? /^DPoP (.+)$/ : /^Bearer (.+)$/).exec(request.headers.authorization ?? '')?.[1] ?? '');
-    if (wantsProof && given !== undefined && request.headers['dpop'] === undefined) this.violations.push('a token without a proof');
+    const given = this.#access.get(
+      (wantsProof ? /^DPoP (.+)$/ : /^Bearer (.+)$/).exec(request.headers.authorization ?? '')?.[1] ?? '',
+    );
+    if (wantsProof && given !== undefined && request.headers['dpop'] === undefined)
+      this.violations.push('a token without a proof');
     if (given?.isGood !== true) {
-      response.setHeader('www-authenticate', `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`);
+      response.setHeader(
+        'www-authenticate',
+        `Bearer resource_metadata="${origin}/meta"${repeated === '' ? '' : `, error_description="${(request.headers.authorization ?? '').replaceAll('"', '')}"`}`,
+      );
       return refuse(401, 'invalid_token');
     }
     const message = JSON.parse(body) as Message;
     const { listScope, callScope } = this.#options;
-    const lacking = message.method === 'tools/list' && !this.#listers.has(given.user) ? listScope : message.method === 'tools/call' ? callScope : undefined;
+    const lacking =
+      message.method === 'tools/list' && !this.#listers.has(given.user)
+        ? listScope
+        : message.method === 'tools/call'
+          ? callScope
+          : undefined;
     if (lacking !== undefined) {
-      response.setHeader('www-authenticate', `Bearer error="insufficient_scope", scope="${lacking}", resource_metadata="${origin}/meta"`);
+      response.setHeader(
+        'www-authenticate',
+        `Bearer error="insufficient_scope", scope="${lacking}", resource_metadata="${origin}/meta"`,
+      );
       return refuse(403, 'insufficient_scope');
     }
     this.#answer(given.user, { request, response }, message, json, repeated);
   }
 
-  #answer(user: string, { request, response }: Exchange, { id, method, params = {} }: Message, json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void, repeated: string): void {
+  #answer(
+    user: string,
+    { request, response }: Exchange,
+    { id, method, params = {} }: Message,
+    json: (status: number, value: object, headers?: Readonly<Record<string, string>>) => void,
+    repeated: string,
+  ): void {
     const { isModern = false } = this.#options;
     const session = request.headers['mcp-session-id'] as string | undefined;
-    if (session !== undefined && this.#sessions.get(session) !== user) this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
+    if (session !== undefined && this.#sessions.get(session) !== user)
+      this.violations.push(`the session of ${this.#sessions.get(session) ?? 'nobody'} with a token of ${user}`);
     if (id === undefined) return json(202, {});
-    const answer = (result: object, headers: Readonly<Record<string, string>> = {}): void => json(200, { jsonrpc: '2.0', id, result: isModern ? { resultType: 'complete', ...result } : result }, headers);
+    const answer = (result: object, headers: Readonly<Record<string, string>> = {}): void =>
+      json(200, { jsonrpc: '2.0', id, result: isModern ? { resultType: 'complete', ...result } : result }, headers);
     if (method === 'initialize' && !isModern) {
       const made = this.#secret('session');
       this.#sessions.set(made, user);
-      return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {}, logging: {} }, serverInfo: { name: 'personal', version: '1' } }, { 'mcp-session-id': made });
+      return answer(
+        {
+          protocolVersion: '2025-11-25',
+          capabilities: { tools: {}, resources: {}, logging: {} },
+          serverInfo: { name: 'personal', version: '1' },
+        },
+        { 'mcp-session-id': made },
+      );
     }
-    if (method === 'server/discover' && isModern) return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
-    if (method === 'tools/list') return answer({ tools: ['whose', `only_${user}`].map((name) => ({ name, inputSchema: { type: 'object', properties: { mark: { type: 'string', pattern: `${user}|^\\w+$` } } } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    if (method === 'server/discover' && isModern)
+      return answer({ supportedVersions: [modern], capabilities: { tools: {} }, ttlMs: 0, cacheScope: 'private' });
+    if (method === 'tools/list')
+      return answer({
+        tools: ['whose', `only_${user}`].map((name) => ({
+          name,
+          inputSchema: { type: 'object', properties: { mark: { type: 'string', pattern: `${user}|^\\w+$` } } },
+        })),
+        ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}),
+      });
     if (method === 'tools/call' && ['whose', `only_${user}`].includes(String(params['name']))) {
       const messages = this.#called(user, params, repeated);
       const { progressToken } = (params['_meta'] ?? {}) as { readonly progressToken?: unknown };
       if (progressToken === undefined || isModern) return answer(messages.result);
-      const said = [{ method: 'notifications/progress', params: { ...messages.progress, progressToken } }, { method: 'notifications/message', params: messages.log }, { id, result: messages.result }];
-      return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(said.map((each) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...each })}\n\n`).join(''));
+      const said = [
+        { method: 'notifications/progress', params: { ...messages.progress, progressToken } },
+        { method: 'notifications/message', params: messages.log },
+        { id, result: messages.result },
+      ];
+      return void response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(said.map((each) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...each })}\n\n`).join(''));
     }
-    if (method === 'tools/call') return json(200, { jsonrpc: '2.0', id, error: { code: -32_602, message: `Unknown tool: ${String(params['name'])}` } });
+    if (method === 'tools/call')
+      return json(200, {
+        jsonrpc: '2.0',
+        id,
+        error: { code: -32_602, message: `Unknown tool: ${String(params['name'])}` },
+      });
     const resources = this.#resources(user, method, String(params['uri']));
     if (resources !== undefined) return answer(resources);
     if (method === 'logging/setLevel' || method === 'ping') return answer({});
@@ -219,18 +331,34 @@ export class PersonalServer implements AsyncDisposable {
   }
 
   /** What comes of a call, and what is said during it. */
-  #called(user: string, params: Readonly<Record<string, unknown>>, repeated: string): Readonly<Record<'result' | 'progress' | 'log', object>> {
+  #called(
+    user: string,
+    params: Readonly<Record<string, unknown>>,
+    repeated: string,
+  ): Readonly<Record<'result' | 'progress' | 'log', object>> {
     const { mark = '-' } = (params['arguments'] ?? {}) as { readonly mark?: string };
     this.executed.set(mark, (this.executed.get(mark) ?? 0) + 1);
     return {
-      result: { content: [{ type: 'text', text: `${user} ${mark}${repeated}` }], ...(repeated === '' ? {} : { isError: true }) },
-      progress: { progress: 1, message: `${user} ${mark} progresses` }, log: { level: 'error', data: `${user} ${mark} is logged` },
+      result: {
+        content: [{ type: 'text', text: `${user} ${mark}${repeated}` }],
+        ...(repeated === '' ? {} : { isError: true }),
+      },
+      progress: { progress: 1, message: `${user} ${mark} progresses` },
+      log: { level: 'error', data: `${user} ${mark} is logged` },
     };
   }
 
   #resources(user: string, method: string, uri: string): object | undefined {
-    if (method === 'resources/list') return { resources: [{ uri: 'note://mine', name: 'mine' }, { uri: `note://${user}`, name: `the note of ${user}` }] };
-    return method === 'resources/read' && ['note://mine', `note://${user}`].includes(uri) ? { contents: [{ uri, text: `${user} keeps this` }] } : undefined;
+    if (method === 'resources/list')
+      return {
+        resources: [
+          { uri: 'note://mine', name: 'mine' },
+          { uri: `note://${user}`, name: `the note of ${user}` },
+        ],
+      };
+    return method === 'resources/read' && ['note://mine', `note://${user}`].includes(uri)
+      ? { contents: [{ uri, text: `${user} keeps this` }] }
+      : undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -23,8 +23,18 @@ interface Container {
 }
 
 export interface Deployment {
-  readonly metadata: { readonly name: string; readonly uid: string; readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly uid: string }[] };
-  readonly spec: { readonly replicas: number; readonly template: { readonly metadata: object; readonly spec: { readonly initContainers?: readonly Container[]; readonly containers: readonly [Container] } } };
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly uid: string }[];
+  };
+  readonly spec: {
+    readonly replicas: number;
+    readonly template: {
+      readonly metadata: object;
+      readonly spec: { readonly initContainers?: readonly Container[]; readonly containers: readonly [Container] };
+    };
+  };
 }
 
 const lookMs = 100;
@@ -88,7 +98,9 @@ export class PodAgent implements AsyncDisposable {
   }
 
   async #look(): Promise<void> {
-    const { items } = await this.#api.get<{ readonly items: readonly Deployment[] }>(`/apis/apps/v1/namespaces/${this.#namespace}/deployments?labelSelector=app.kubernetes.io/managed-by=omnibus`);
+    const { items } = await this.#api.get<{ readonly items: readonly Deployment[] }>(
+      `/apis/apps/v1/namespaces/${this.#namespace}/deployments?labelSelector=app.kubernetes.io/managed-by=omnibus`,
+    );
     const wanted = new Map(items.filter(({ spec }) => spec.replicas > 0).map((each) => [each.metadata.name, each]));
     for (const [name, pod] of this.#running) {
       if (wanted.has(name)) continue;
@@ -105,11 +117,18 @@ export class PodAgent implements AsyncDisposable {
 
   async #start(name: string, { spec: { template } }: Deployment): Promise<void> {
     await this.#api.delete(this.#pod(name)).catch(() => undefined); // The Pod exists only after `kill`.
-    await this.#api.create({ ...this.#pod(name), metadata: { ...template.metadata, name, namespace: this.#namespace }, spec: template.spec } as KubernetesObject);
+    await this.#api.create({
+      ...this.#pod(name),
+      metadata: { ...template.metadata, name, namespace: this.#namespace },
+      spec: template.spec,
+    } as KubernetesObject);
     const [container] = template.spec.containers;
     const { command = [], args = [], env = [] } = container;
-    if (JSON.stringify(command.slice(0, begin.length)) !== JSON.stringify(begin)) throw new Error(`the command of ${name} begins otherwise: ${command.join(' ')}`);
-    const values = await Promise.all(env.map(async (variable) => [variable.name, await this.#valueOf(variable)] as const));
+    if (JSON.stringify(command.slice(0, begin.length)) !== JSON.stringify(begin))
+      throw new Error(`the command of ${name} begins otherwise: ${command.join(' ')}`);
+    const values = await Promise.all(
+      env.map(async (variable) => [variable.name, await this.#valueOf(variable)] as const),
+    );
     const rest = command.slice(begin.length).map((word) => word.replace('0.0.0.0:', `${addressOf(this.host(name))}:`));
     this.#running.set(name, startProcess('node', [omnibusProgram, ...rest, ...args], Object.fromEntries(values)));
     this.started.set(name, (this.started.get(name) ?? 0) + 1);
@@ -118,7 +137,9 @@ export class PodAgent implements AsyncDisposable {
   async #valueOf({ value = '', valueFrom }: Variable): Promise<string> {
     if (valueFrom === undefined) return value;
     const { name, key } = valueFrom.secretKeyRef;
-    const { data } = await this.#api.get<{ readonly data: Readonly<Record<string, string>> }>(`/api/v1/namespaces/${this.#namespace}/secrets/${name}`);
+    const { data } = await this.#api.get<{ readonly data: Readonly<Record<string, string>> }>(
+      `/api/v1/namespaces/${this.#namespace}/secrets/${name}`,
+    );
     return Buffer.from(data[key] as string, 'base64').toString();
   }
 

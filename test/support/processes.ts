@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The checkout. Tests run from `test/`, the benchmark from `test/dist/`. */
-export const root = fileURLToPath(new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url));
+export const root = fileURLToPath(
+  new URL(import.meta.url.includes('/dist/') ? '../../../' : '../../', import.meta.url),
+);
 
 /** The tested gateway: the bundle that `npm test` has made, or for a single test the program that was built here. */
 export const omnibusProgram = process.env['OMNIBUS_PROGRAM'] ?? join(root, 'services/gateway/bin/omnibus.js');
@@ -34,7 +36,12 @@ export const onPurpose = 'by a test, on purpose';
 
 const stopLimitMs = 20_000;
 
-export function startProcess(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}, stdin: 'ignore' | 'pipe' = 'ignore'): RunningProcess {
+export function startProcess(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  stdin: 'ignore' | 'pipe' = 'ignore',
+): RunningProcess {
   const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: [stdin, 'pipe', 'pipe'] });
   const lines: string[] = [];
   const listeners = new Set<(line: string) => void>();
@@ -60,7 +67,11 @@ export function startProcess(command: string, args: readonly string[], env: Read
         };
         listeners.add(listener);
         for (const line of lines) listener(line);
-        void ended.then(() => reject(new Error(`${command} ${args.join(' ')} ended before it printed ${String(pattern)}:\n${lines.join('\n')}`)));
+        void ended.then(() =>
+          reject(
+            new Error(`${command} ${args.join(' ')} ended before it printed ${String(pattern)}:\n${lines.join('\n')}`),
+          ),
+        );
       });
     },
     kill: (signal) => void child.kill(signal),

@@ -20,13 +20,29 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
   const { port } = probe.address() as AddressInfo;
   probe.close();
   const file = join(folder, 'prometheus.yml');
-  await writeFile(file, JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: [{ job_name: 'omnibus', static_configs: [{ targets }] }] }));
-  const running = startProcess('prometheus', [`--config.file=${file}`, `--storage.tsdb.path=${folder}`, `--web.listen-address=127.0.0.1:${port}`]);
+  await writeFile(
+    file,
+    JSON.stringify({
+      global: { scrape_interval: '1s' },
+      scrape_configs: [{ job_name: 'omnibus', static_configs: [{ targets }] }],
+    }),
+  );
+  const running = startProcess('prometheus', [
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${folder}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]);
   await running.line(/Server is ready to receive web requests/);
   return {
     async query(expression) {
-      const response = await fetch(`http://127.0.0.1:${port}/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`);
-      const { status, error, data } = (await response.json()) as { status: string; error?: string; data?: { result: readonly { readonly value: readonly [number, string] }[] } };
+      const response = await fetch(
+        `http://127.0.0.1:${port}/api/v1/query?${new URLSearchParams({ query: expression }).toString()}`,
+      );
+      const { status, error, data } = (await response.json()) as {
+        status: string;
+        error?: string;
+        data?: { result: readonly { readonly value: readonly [number, string] }[] };
+      };
       if (status !== 'success' || data === undefined) throw new Error(`${expression}: ${error}`);
       return data.result.map(({ value }) => Number(value[1])).filter((value) => Number.isFinite(value));
     },

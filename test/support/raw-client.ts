@@ -37,7 +37,11 @@ export class RawClient {
   }
 
   /** Initializes and confirms. */
-  static async open(url: string, revision = '2025-11-25', headers: Readonly<Record<string, string>> = {}): Promise<RawClient> {
+  static async open(
+    url: string,
+    revision = '2025-11-25',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<RawClient> {
     const client = new RawClient(url, headers);
     const answer = await client.initialize(revision);
     if (answer.status !== 200) throw new Error(`initialize was answered ${answer.status}: ${answer.body}`);
@@ -54,7 +58,12 @@ export class RawClient {
   }
 
   initialize(protocolVersion: string): Promise<Answer> {
-    return this.post({ jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } } });
+    return this.post({
+      jsonrpc: '2.0',
+      id: 'init',
+      method: 'initialize',
+      params: { protocolVersion, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+    });
   }
 
   request(method: string, params?: JsonObject, id?: JsonRpcId): Promise<Answer> {
@@ -66,19 +75,34 @@ export class RawClient {
     return this.request('tools/call', { name, arguments: args, ...(meta === undefined ? {} : { _meta: meta }) }, id);
   }
 
-  async post(body: unknown, headers: Readonly<Record<string, string>> = {}, signal: AbortSignal = this.#abort.signal): Promise<Answer> {
+  async post(
+    body: unknown,
+    headers: Readonly<Record<string, string>> = {},
+    signal: AbortSignal = this.#abort.signal,
+  ): Promise<Answer> {
     const response = await this.#fetch(body, headers, signal);
     const content = await response.text();
     const type = response.headers.get('content-type') ?? '';
     const messages = type.startsWith('text/event-stream') ? parseEvents(content) : parseJson(content);
-    return { status: response.status, type, session: response.headers.get('mcp-session-id'), messages, last: messages.at(-1) as Message, body: content };
+    return {
+      status: response.status,
+      type,
+      session: response.headers.get('mcp-session-id'),
+      messages,
+      last: messages.at(-1) as Message,
+      body: content,
+    };
   }
 
   /**
    * Posts a request, and passes each message of the answer on as it arrives.
    * @returns the status.
    */
-  async stream(body: unknown, hear: (message: Message) => Promise<void>, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+  async stream(
+    body: unknown,
+    hear: (message: Message) => Promise<void>,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<number> {
     const response = await this.#fetch(body, headers, this.#abort.signal);
     const waiting: Promise<void>[] = [];
     const parser = createParser({
@@ -87,7 +111,8 @@ export class RawClient {
       },
     });
     const decoder = new TextDecoder();
-    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) parser.feed(decoder.decode(chunk, { stream: true }));
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>)
+      parser.feed(decoder.decode(chunk, { stream: true }));
     await Promise.all(waiting);
     return response.status;
   }
@@ -96,8 +121,11 @@ export class RawClient {
     return fetch(this.url, {
       method: 'POST',
       headers: {
-        'content-type': 'application/json', 'accept': 'application/json, text/event-stream',
-        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }), ...this.headers, ...headers,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(this.session === undefined ? {} : { 'mcp-session-id': this.session }),
+        ...this.headers,
+        ...headers,
       },
       body: typeof body === 'string' ? body : JSON.stringify(body),
       signal,
@@ -117,7 +145,8 @@ export class RawClient {
       headers: { accept: 'text/event-stream', 'mcp-session-id': this.session as string, ...this.headers },
       signal: this.#abort.signal,
     });
-    if (response.status !== 200 || response.body === null) throw new Error(`GET answered ${response.status}: ${await response.text()}`);
+    if (response.status !== 200 || response.body === null)
+      throw new Error(`GET answered ${response.status}: ${await response.text()}`);
     const parser = createParser({ onEvent: ({ data }) => heard.add(JSON.parse(data) as Message) });
     const decoder = new TextDecoder();
     const read = async (stream: ReadableStream<Uint8Array>): Promise<void> => {
@@ -128,7 +157,10 @@ export class RawClient {
   }
 
   async delete(): Promise<number> {
-    const response = await fetch(this.url, { method: 'DELETE', headers: { 'mcp-session-id': this.session as string, ...this.headers } });
+    const response = await fetch(this.url, {
+      method: 'DELETE',
+      headers: { 'mcp-session-id': this.session as string, ...this.headers },
+    });
     return response.status;
   }
 

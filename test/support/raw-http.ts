@@ -41,7 +41,11 @@ export function readAnswer(socket: Socket): Promise<RawAnswer> {
 function parse(text: string): RawAnswer {
   const end = text.indexOf('\r\n\r\n');
   const head = end === -1 ? '' : text.slice(0, end);
-  return { status: head === '' ? undefined : Number(head.split(' ', 2)[1]), head, body: end === -1 ? '' : text.slice(end + 4) };
+  return {
+    status: head === '' ? undefined : Number(head.split(' ', 2)[1]),
+    head,
+    body: end === -1 ? '' : text.slice(end + 4),
+  };
 }
 
 /** Sends bytes and reads the first answer, on a new socket. */

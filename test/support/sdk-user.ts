@@ -2,7 +2,11 @@
 import { Client as ClientOne } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportOne } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
-import { Client as ClientTwo, StreamableHTTPClientTransport as TransportTwo, type OAuthClientProvider as ProviderTwo } from '@modelcontextprotocol/client';
+import {
+  Client as ClientTwo,
+  StreamableHTTPClientTransport as TransportTwo,
+  type OAuthClientProvider as ProviderTwo,
+} from '@modelcontextprotocol/client';
 import { expect } from 'vitest';
 import type { Tokens } from './sign-in.ts';
 import type { Callback, User, Walker } from './walker.ts';
@@ -30,7 +34,13 @@ export class SdkUser implements OAuthClientProvider, ProviderTwo {
   constructor(page: Page, user: User | undefined, refreshes = true) {
     this.#page = page;
     this.redirectUrl = page.answers.url;
-    this.clientMetadata = { redirect_uris: [page.answers.url], client_name: 'SDK', token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
+    this.clientMetadata = {
+      redirect_uris: [page.answers.url],
+      client_name: 'SDK',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    };
     this.#user = user;
     this.#refreshes = refreshes;
   }
@@ -59,7 +69,9 @@ export class SdkUser implements OAuthClientProvider, ProviderTwo {
 
   get claims(): Readonly<Record<string, unknown>> {
     const { access_token: token } = this.#tokens as Tokens;
-    return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<Record<string, unknown>>;
+    return JSON.parse(Buffer.from(token.split('.')[1] as string, 'base64url').toString()) as Readonly<
+      Record<string, unknown>
+    >;
   }
 }
 

@@ -19,7 +19,11 @@ export class SocketClient {
     const socket = new WebSocket(url, 'mcp');
     await once(socket, 'open');
     const client = new SocketClient(socket);
-    await client.request('initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'socket', version: '1' } });
+    await client.request('initialize', {
+      protocolVersion: '2025-11-25',
+      capabilities: {},
+      clientInfo: { name: 'socket', version: '1' },
+    });
     client.send({ method: 'notifications/initialized' });
     return client;
   }

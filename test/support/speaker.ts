@@ -94,24 +94,38 @@ export class Speaker {
       response.writeHead(202).end();
       return;
     }
-    const answer = (result: JsonObject): void => reply(response, { id, result: isModern ? { resultType: 'complete', ...result } : result });
+    const answer = (result: JsonObject): void =>
+      reply(response, { id, result: isModern ? { resultType: 'complete', ...result } : result });
     const offered = { tools: {}, ...(prompts === undefined ? {} : { prompts: {} }), ...capabilities };
-    if (method === 'initialize' && !isModern) answer({ protocolVersion: '2025-11-25', capabilities: offered, serverInfo: { name: 'speaker', version: '1' } });
-    else if (method === 'server/discover' && isModern) answer({ supportedVersions: [modernRevision], capabilities: offered, ttlMs: 0, cacheScope: 'private' });
-    else if (method === 'tools/list') answer({ tools: ['say', 'other'].map((name) => ({ name, inputSchema: { type: 'object' } })), ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
+    if (method === 'initialize' && !isModern)
+      answer({ protocolVersion: '2025-11-25', capabilities: offered, serverInfo: { name: 'speaker', version: '1' } });
+    else if (method === 'server/discover' && isModern)
+      answer({ supportedVersions: [modernRevision], capabilities: offered, ttlMs: 0, cacheScope: 'private' });
+    else if (method === 'tools/list')
+      answer({
+        tools: ['say', 'other'].map((name) => ({ name, inputSchema: { type: 'object' } })),
+        ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}),
+      });
     else if (method === 'prompts/list') answer({ prompts, ...(isModern ? { ttlMs: 0, cacheScope: 'private' } : {}) });
     else if (method === 'prompts/get') answer({ messages: [] });
     else if (method === 'ping' && !isModern) answer({});
     else if (method === 'tools/call' || method === 'subscriptions/listen') void this.#say(id, params, response);
     else {
       const result = custom?.(method, params);
-      if (result === undefined) reply(response, { id, error: { code: -32_601, message: `no ${method} here` } }, isModern ? 404 : 200);
+      if (result === undefined)
+        reply(response, { id, error: { code: -32_601, message: `no ${method} here` } }, isModern ? 404 : 200);
       else answer(result);
     }
   }
 
   async #say(id: JsonRpcId, { arguments: given, _meta }: JsonObject, response: ServerResponse): Promise<void> {
-    const { messages = [], everyMs, result = { content: [] }, holds = false, asks } = (given ?? { holds: true }) as SayArguments;
+    const {
+      messages = [],
+      everyMs,
+      result = { content: [] },
+      holds = false,
+      asks,
+    } = (given ?? { holds: true }) as SayArguments;
     const token = JSON.stringify((_meta as JsonObject | undefined)?.['progressToken'] ?? null);
     response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     response.once('close', () => {
@@ -122,15 +136,21 @@ export class Speaker {
       if (everyMs !== undefined) await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
     if (holds) return;
-    const asked = asks === undefined ? undefined : await this.heard.untilSome((message) => message.id === asks && message.method === undefined);
-    const whole = asked === undefined ? result : { content: [], structuredContent: { result: asked.result, error: asked.error } };
+    const asked =
+      asks === undefined
+        ? undefined
+        : await this.heard.untilSome((message) => message.id === asks && message.method === undefined);
+    const whole =
+      asked === undefined ? result : { content: [], structuredContent: { result: asked.result, error: asked.error } };
     write(response, { id, result: this.#options.isModern === true ? { resultType: 'complete', ...whole } : whole });
     response.end();
   }
 }
 
 function reply(response: ServerResponse, message: JsonObject, status = 200): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', ...message }));
+  response
+    .writeHead(status, { 'content-type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', ...message }));
 }
 
 function write(response: ServerResponse, message: JsonObject): void {

@@ -54,7 +54,9 @@ export class StandIns {
   /** Signs claims; `iss` is the path of a provider. The tokens do not follow RFC 9068. */
   sign(path: string, claims: Claims, header: Claims = {}): Promise<string> {
     const now = Math.floor(Date.now() / 1_000);
-    return new SignJWT({ iss: `${this.url}${path}`, iat: now, exp: now + 3_600, ...claims }).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT', ...header }).sign(this.#keys.privateKey);
+    return new SignJWT({ iss: `${this.url}${path}`, iat: now, exp: now + 3_600, ...claims })
+      .setProtectedHeader({ alg: 'RS256', kid: 'one', typ: 'JWT', ...header })
+      .sign(this.#keys.privateKey);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -68,9 +70,19 @@ export class StandIns {
     switch (url.pathname.slice(provider.path.length)) {
       // Only providers with OpenID Connect have metadata.
       case '/.well-known/openid-configuration':
-        return provider.idToken === undefined ? json(404, {}) : json(200, { issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token`, jwks_uri: `${base}/keys`, response_types_supported: ['code'], subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['RS256'] });
+        return provider.idToken === undefined
+          ? json(404, {})
+          : json(200, {
+              issuer: base,
+              authorization_endpoint: `${base}/authorize`,
+              token_endpoint: `${base}/token`,
+              jwks_uri: `${base}/keys`,
+              response_types_supported: ['code'],
+              subject_types_supported: ['public'],
+              id_token_signing_alg_values_supported: ['RS256'],
+            });
       case '/keys':
-        return json(200, { keys: [{ ...await exportJWK(this.#keys.publicKey), kid: 'one', use: 'sig' }] });
+        return json(200, { keys: [{ ...(await exportJWK(this.#keys.publicKey)), kid: 'one', use: 'sig' }] });
       case '/authorize':
         return this.#authorize(provider, url.searchParams, response);
       case '/token':
@@ -94,31 +106,62 @@ export class StandIns {
     response.writeHead(302, { location: to.href }).end();
   }
 
-  async #token(provider: StandInProvider, form: URLSearchParams, json: (status: number, body: unknown) => void): Promise<void> {
-    if (form.get('client_id') !== provider.clientId || form.get('client_secret') !== provider.secret) return json(401, { error: 'invalid_client' });
+  async #token(
+    provider: StandInProvider,
+    form: URLSearchParams,
+    json: (status: number, body: unknown) => void,
+  ): Promise<void> {
+    if (form.get('client_id') !== provider.clientId || form.get('client_secret') !== provider.secret)
+      return json(401, { error: 'invalid_client' });
     const isRefresh = form.get('grant_type') === 'refresh_token';
-    const [table, key] = isRefresh ? [this.#tokens, form.get('refresh_token') ?? ''] : [this.#codes, form.get('code') ?? ''];
+    const [table, key] = isRefresh
+      ? [this.#tokens, form.get('refresh_token') ?? '']
+      : [this.#codes, form.get('code') ?? ''];
     const found = table.get(key);
     if (!isRefresh) table.delete(key);
-    const challenge = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url');
-    if (found?.provider !== provider || (!isRefresh && found.query.get('code_challenge') !== challenge)) return json(400, { error: 'invalid_grant' });
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    if (found?.provider !== provider || (!isRefresh && found.query.get('code_challenge') !== challenge))
+      return json(400, { error: 'invalid_grant' });
     const [access, refresh] = [`opaque-${randomBytes(9).toString('hex')}`, randomBytes(9).toString('hex')];
     this.#tokens.set(access, found);
     const gives = provider.refreshes?.(found.query) === true;
     if (gives && !isRefresh) this.#tokens.set(refresh, found);
-    const nonce = isRefresh ? undefined : found.query.get('nonce') ?? undefined;
+    const nonce = isRefresh ? undefined : (found.query.get('nonce') ?? undefined);
     return json(200, {
-      access_token: access, token_type: 'bearer', ...(provider.idToken === undefined ? {} : { expires_in: 3_600, id_token: await this.sign(provider.path, { aud: provider.clientId, ...(nonce === undefined ? {} : { nonce }), ...provider.idToken() }) }),
+      access_token: access,
+      token_type: 'bearer',
+      ...(provider.idToken === undefined
+        ? {}
+        : {
+            expires_in: 3_600,
+            id_token: await this.sign(provider.path, {
+              aud: provider.clientId,
+              ...(nonce === undefined ? {} : { nonce }),
+              ...provider.idToken(),
+            }),
+          }),
       ...(gives && !isRefresh ? { refresh_token: refresh } : {}),
     });
   }
 
-  #api(provider: StandInProvider, request: IncomingMessage, url: URL, json: (status: number, body: unknown, headers?: Readonly<Record<string, string>>) => void): void {
+  #api(
+    provider: StandInProvider,
+    request: IncomingMessage,
+    url: URL,
+    json: (status: number, body: unknown, headers?: Readonly<Record<string, string>>) => void,
+  ): void {
     const { authorization = '', 'user-agent': agent } = request.headers;
     // GitHub's API demands a `User-Agent`.
     if (agent === undefined) return json(403, { message: 'who are you?' });
-    const answer = this.#tokens.get(authorization.replace(/^Bearer /, ''))?.provider === provider ? provider.api?.(url.pathname.slice(provider.path.length)) : undefined;
-    return answer === undefined ? json(401, { message: 'Bad credentials' }) : json(200, answer.body, answer.link === undefined ? {} : { link: answer.link });
+    const answer =
+      this.#tokens.get(authorization.replace(/^Bearer /, ''))?.provider === provider
+        ? provider.api?.(url.pathname.slice(provider.path.length))
+        : undefined;
+    return answer === undefined
+      ? json(401, { message: 'Bad credentials' })
+      : json(200, answer.body, answer.link === undefined ? {} : { link: answer.link });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -6,6 +6,8 @@ export function statusAt(url: string, host: string): Promise<number> {
     request(url, { headers: { host } }, (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
-    }).on('error', reject).end();
+    })
+      .on('error', reject)
+      .end();
   });
 }

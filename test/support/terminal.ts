@@ -19,7 +19,10 @@ interface RunOptions {
 }
 
 /** Runs a command in a pipe. */
-export async function inPipe(args: readonly string[], { env = {}, cwd = root, stdin = '' }: RunOptions = {}): Promise<Ran> {
+export async function inPipe(
+  args: readonly string[],
+  { env = {}, cwd = root, stdin = '' }: RunOptions = {},
+): Promise<Ran> {
   const child = spawn('node', [omnibusProgram, ...args], { cwd, env: { ...process.env, ...env }, stdio: 'pipe' });
   const out = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => void (out.stdout += text));
@@ -35,10 +38,18 @@ export async function inPipe(args: readonly string[], { env = {}, cwd = root, st
  * @param typed texts that are typed when the output matches, in this order.
  * @returns the output of the terminal.
  */
-export async function onTerminal(args: readonly string[], typed: readonly (readonly [RegExp, string])[] = [], { env = {}, cwd = root }: RunOptions = {}): Promise<{ readonly status: number; readonly shown: string }> {
+export async function onTerminal(
+  args: readonly string[],
+  typed: readonly (readonly [RegExp, string])[] = [],
+  { env = {}, cwd = root }: RunOptions = {},
+): Promise<{ readonly status: number; readonly shown: string }> {
   // In CI, commands would assume that no person is present, and Node would use no colours.
   const { CI: _ci, NO_COLOR: _plain, FORCE_COLOR: _coloured, ...own } = process.env;
-  const child = spawn('python3', ['-c', onPty, 'node', omnibusProgram, ...args], { cwd, env: { ...own, TERM: 'xterm', ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('python3', ['-c', onPty, 'node', omnibusProgram, ...args], {
+    cwd,
+    env: { ...own, TERM: 'xterm', ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   let shown = '';
   let seen = 0;
   const left = [...typed];

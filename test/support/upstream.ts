@@ -114,7 +114,8 @@ export class Upstream {
 
   /** Sends a request on the standing stream of one of its sessions; the answer is in `requests`. */
   ask(session: string, id: JsonRpcId, method: string, params: JsonObject = {}): void {
-    for (const [response, of] of this.#standing) if (of === session) writeEvent(response, { jsonrpc: '2.0', id, method, params });
+    for (const [response, of] of this.#standing)
+      if (of === session) writeEvent(response, { jsonrpc: '2.0', id, method, params });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -152,7 +153,8 @@ export class Upstream {
       return;
     }
     if (message.id === undefined) {
-      if (message.method === 'notifications/cancelled') this.cancelled.add(message.params as { requestId: JsonRpcId; reason: string });
+      if (message.method === 'notifications/cancelled')
+        this.cancelled.add(message.params as { requestId: JsonRpcId; reason: string });
       response.writeHead(202).end();
       return;
     }
@@ -176,7 +178,9 @@ export class Upstream {
       },
       serverInfo: { name: 'scripted', version: '1' },
     };
-    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': session })
+      .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
     this.initialized.add(session);
   }
 
@@ -187,11 +191,18 @@ export class Upstream {
       'resources/list': { resources: this.#options.resources ?? [] },
       'resources/templates/list': { resourceTemplates: [] },
       'prompts/list': { prompts: this.#options.prompts ?? [] },
-      'resources/read': { contents: [{ uri: message.params?.['uri'], text: `content of ${String(message.params?.['uri'])}` }] },
+      'resources/read': {
+        contents: [{ uri: message.params?.['uri'], text: `content of ${String(message.params?.['uri'])}` }],
+      },
     };
     const result = this.#options.onRequest?.(message) ?? usual[message.method];
-    const answer = result === undefined && isCustomMethod(message.method) ? { error: { code: -32_601, message: 'no such method' } } : { result: result ?? {} };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer }));
+    const answer =
+      result === undefined && isCustomMethod(message.method)
+        ? { error: { code: -32_601, message: 'no such method' } }
+        : { result: result ?? {} };
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...answer }));
   }
 
   #call({ id, params }: JsonRpcRequest, session: string, response: ServerResponse): void {
@@ -212,7 +223,8 @@ export class Upstream {
       args: (params?.['arguments'] ?? {}) as JsonObject,
       meta,
       session,
-      progress: (progress, total) => send({ method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress, total } }),
+      progress: (progress, total) =>
+        send({ method: 'notifications/progress', params: { progressToken: meta['progressToken'], progress, total } }),
       log: (level, data) => send({ method: 'notifications/message', params: { level, data } }),
       answer: (result) => finish({ result }),
       fail: (code, message, data) => finish({ error: { code, message, ...(data === undefined ? {} : { data }) } }),

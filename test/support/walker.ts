@@ -26,7 +26,9 @@ export interface Walker {
 /** Receives the redirects for a client. */
 export class Callback {
   readonly #server = createServer((request, response) => {
-    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>done</title><p id="done">done</p>');
+    response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end('<!doctype html><title>done</title><p id="done">done</p>');
     const url = new URL(request.url ?? '/', this.url);
     if (url.pathname === '/callback') this.#arrived.shift()?.(url);
   });
@@ -55,22 +57,29 @@ export class Callback {
   }
 }
 
-const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter((name) => name !== undefined && name !== '') as readonly string[];
+const programs = [process.env['OMNIBUS_CHROMIUM'], 'chromium', 'chromium-browser', 'google-chrome'].filter(
+  (name) => name !== undefined && name !== '',
+) as readonly string[];
 
 export async function openWalker(): Promise<Walker> {
-  const program = programs.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim()).find((path) => path !== '');
+  const program = programs
+    .map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim())
+    .find((path) => path !== '');
   return program === undefined ? fetchWalker() : chromiumWalker(program);
 }
 
 /** A walker that needs no browser. */
 export function fetchWalker(): Walker {
   return {
-    kind: 'fetch', complaints: [],
+    kind: 'fetch',
+    complaints: [],
     async visit(address, user) {
       const browser = new Browser();
       let page = await browser.open(address.href);
-      if (page.text.includes('type="password"') && user !== undefined) page = await browser.submit(page, '/login', { ...user });
-      else if (page.text.includes('/upstream"')) page = await browser.open(new URL(/href="([^"]+\/upstream)"/.exec(page.text)?.[1] as string, page.url).href);
+      if (page.text.includes('type="password"') && user !== undefined)
+        page = await browser.submit(page, '/login', { ...user });
+      else if (page.text.includes('/upstream"'))
+        page = await browser.open(new URL(/href="([^"]+\/upstream)"/.exec(page.text)?.[1] as string, page.url).href);
       if (page.text.includes('/consent"')) await browser.submit(page, '/consent');
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
@@ -81,7 +90,8 @@ async function chromiumWalker(executablePath: string): Promise<Walker> {
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   const complaints: string[] = [];
   return {
-    kind: 'chromium', complaints,
+    kind: 'chromium',
+    complaints,
     async visit(address, user) {
       const context = await browser.newContext();
       const page = await context.newPage();

@@ -18,11 +18,18 @@ export class WorkersUnderTest implements AsyncDisposable {
   static async start(servers: object = {}): Promise<WorkersUnderTest> {
     let made: WorkersUnderTest | undefined;
     const upstream: Upstream = await Upstream.start({
-      tools: [tool('slow'), tool('echo')], resources: [{ uri: 'up://one', name: 'one' }], onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
-      ignores: ({ method }) => method === 'resources/read' && upstream.requests.filter((request) => request.method === 'resources/read').length === made?.ignored,
+      tools: [tool('slow'), tool('echo')],
+      resources: [{ uri: 'up://one', name: 'one' }],
+      onCall: (call) => (call.name === 'echo' ? call.answer(text('echoed')) : undefined),
+      ignores: ({ method }) =>
+        method === 'resources/read' &&
+        upstream.requests.filter((request) => request.method === 'resources/read').length === made?.ignored,
     });
     made = new WorkersUnderTest(upstream);
-    made.#gateway = await startGateway('nats', { prefix: 'always', mcpServers: { up: { url: upstream.url }, ...servers } });
+    made.#gateway = await startGateway('nats', {
+      prefix: 'always',
+      mcpServers: { up: { url: upstream.url }, ...servers },
+    });
     await made.serves('echo');
     return made;
   }
@@ -40,7 +47,9 @@ export class WorkersUnderTest implements AsyncDisposable {
   /** The session workers that run. */
   holders(): RunningProcess[] {
     const { processes, edge, backend } = this.gateway;
-    return processes.filter((part) => part !== edge && part !== backend && part.child.exitCode === null && part.child.signalCode === null);
+    return processes.filter(
+      (part) => part !== edge && part !== backend && part.child.exitCode === null && part.child.signalCode === null,
+    );
   }
 
   /** Starts a worker, and ends all previous ones. */

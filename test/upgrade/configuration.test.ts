@@ -21,10 +21,16 @@ interface Schema {
 }
 
 /** Every option and every fixed value of it, such as `mcpServers.*.era=auto`. */
-function optionsOf({ properties = {}, additionalProperties, items, anyOf = [], enum: words = [] }: Schema, path = ''): string[] {
+function optionsOf(
+  { properties = {}, additionalProperties, items, anyOf = [], enum: words = [] }: Schema,
+  path = '',
+): string[] {
   return [
     ...words.map((word) => `${path}=${word}`),
-    ...Object.entries(properties).flatMap(([name, inner]) => [`${path}.${name}`, ...optionsOf(inner, `${path}.${name}`)]),
+    ...Object.entries(properties).flatMap(([name, inner]) => [
+      `${path}.${name}`,
+      ...optionsOf(inner, `${path}.${name}`),
+    ]),
     ...(typeof additionalProperties === 'object' ? optionsOf(additionalProperties, `${path}.*`) : []),
     ...(items === undefined ? [] : optionsOf(items, `${path}[]`)),
     ...anyOf.flatMap((inner) => optionsOf(inner, path)),

@@ -21,5 +21,9 @@ export async function unpackReleased(version: string): Promise<Released> {
   const place = await mkdtemp(join(tmpdir(), 'omnibus-released-'));
   await run('tar', ['-xzf', join(fixtures, `omnibus-gateway-${version}.tgz`), '-C', place]);
   const folder = join(place, 'package');
-  return { folder, program: join(folder, 'bin/omnibus.js'), [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }) };
+  return {
+    folder,
+    program: join(folder, 'bin/omnibus.js'),
+    [Symbol.asyncDispose]: () => rm(place, { recursive: true, force: true }),
+  };
 }

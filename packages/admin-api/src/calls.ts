@@ -2,7 +2,13 @@
 import type { Call, CallState, Outcome, TapEvent } from './traffic.ts';
 
 /** Outcomes as backends name them, of calls that ran before they were watched: of their end only the backend reports. */
-const ofBackend: Readonly<Record<string, Outcome>> = { result: 'result', tool_error: 'toolError', error: 'error', fault: 'fault', cancelled: 'cancelled' };
+const ofBackend: Readonly<Record<string, Outcome>> = {
+  result: 'result',
+  tool_error: 'toolError',
+  error: 'error',
+  fault: 'fault',
+  cancelled: 'cancelled',
+};
 
 /** Assembles a call; of a member that several events have, the first one counts. Kinds of events that are not known, as of another version, are left aside. */
 export function callOf(events: readonly TapEvent[]): Call {
@@ -19,19 +25,34 @@ export function callOf(events: readonly TapEvent[]): Call {
   const ms = ends.map((end) => end?.['ms']).find((each) => typeof each === 'number');
   const outcome = (settled?.['outcome'] ?? (refused === undefined ? undefined : 'fault')) as Outcome | undefined;
   const members = {
-    name: text('name'), server: text('server'), tool: text('tool'), endpoint: text('endpoint'), client: text('client'), session: text('session'), principal: text('principal'),
-    state: stateOf(inOrder, settled !== undefined || refused !== undefined), progress: progressOf(inOrder),
-    outcome, reason: (settled ?? refused)?.['reason'] as string | undefined, problem: (settled ?? refused)?.['problem'] as string | undefined, ms,
+    name: text('name'),
+    server: text('server'),
+    tool: text('tool'),
+    endpoint: text('endpoint'),
+    client: text('client'),
+    session: text('session'),
+    principal: text('principal'),
+    state: stateOf(inOrder, settled !== undefined || refused !== undefined),
+    progress: progressOf(inOrder),
+    outcome,
+    reason: (settled ?? refused)?.['reason'] as string | undefined,
+    problem: (settled ?? refused)?.['problem'] as string | undefined,
+    ms,
   };
   return {
-    tag: inOrder[0]?.tag ?? '', at: inOrder[0]?.at ?? 0, method: text('method') ?? '', processes: [...new Set(inOrder.map(({ process }) => process))],
+    tag: inOrder[0]?.tag ?? '',
+    at: inOrder[0]?.at ?? 0,
+    method: text('method') ?? '',
+    processes: [...new Set(inOrder.map(({ process }) => process))],
     ...Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)),
   };
 }
 
 /** The end of a call that ran before it was watched, in the form of `settled`. */
 function endOfStanding(events: readonly TapEvent[]): TapEvent | undefined {
-  const end = events.some(({ what }) => what === 'standing') ? events.findLast(({ what }) => what === 'server-answered') : undefined;
+  const end = events.some(({ what }) => what === 'standing')
+    ? events.findLast(({ what }) => what === 'server-answered')
+    : undefined;
   return end === undefined ? undefined : { ...end, outcome: ofBackend[String(end['answer'])] };
 }
 

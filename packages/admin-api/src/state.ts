@@ -6,7 +6,9 @@ const counted = z.int().nonnegative();
 export const roles = ['all', 'edge', 'session', 'backend'] as const;
 const role = z.enum(roles);
 
-export const missing = z.array(z.object({ process: z.string().describe('By its signs of life.'), role: z.string() })).describe('Processes that give signs of life, or gave some until a moment ago, and did not answer in time.');
+export const missing = z
+  .array(z.object({ process: z.string().describe('By its signs of life.'), role: z.string() }))
+  .describe('Processes that give signs of life, or gave some until a moment ago, and did not answer in time.');
 export type Missing = z.output<typeof missing>;
 
 export const rates = z.object({
@@ -29,26 +31,56 @@ export const finding = z.object({
 export type Finding = z.output<typeof finding>;
 
 export const overview = z.object({
-  name: z.string(), version: z.string(), process: z.string().describe('The process that answers.'), at,
-  console: z.object({
-    mode: z.enum(['read', 'full']), who: z.string(), roles: z.array(z.string()),
-    mayChange: z.boolean(), mayWatch: z.boolean(), mayPayloads: z.boolean(), mayPolicy: z.boolean(), mayAudit: z.boolean(),
-  }).describe('What whoever asks may do here.'),
+  name: z.string(),
+  version: z.string(),
+  process: z.string().describe('The process that answers.'),
+  at,
+  console: z
+    .object({
+      mode: z.enum(['read', 'full']),
+      who: z.string(),
+      roles: z.array(z.string()),
+      mayChange: z.boolean(),
+      mayWatch: z.boolean(),
+      mayPayloads: z.boolean(),
+      mayPolicy: z.boolean(),
+      mayAudit: z.boolean(),
+    })
+    .describe('What whoever asks may do here.'),
   findings: z.array(finding),
-  counts: z.object({ processes: counted, missing: counted, servers: counted, up: counted, down: counted, sessions: counted, tools: counted, prompts: counted, resources: counted, failures: counted }),
+  counts: z.object({
+    processes: counted,
+    missing: counted,
+    servers: counted,
+    up: counted,
+    down: counted,
+    sessions: counted,
+    tools: counted,
+    prompts: counted,
+    resources: counted,
+    failures: counted,
+  }),
   missing,
 });
 export type Overview = z.output<typeof overview>;
 
 export const processRow = z.object({
-  process: z.string(), role, version: z.string(), pid: counted, host: z.string(), startedAt: at, endpoint: z.string().optional(),
+  process: z.string(),
+  role,
+  version: z.string(),
+  pid: counted,
+  host: z.string(),
+  startedAt: at,
+  endpoint: z.string().optional(),
   problems: z.array(z.string()).describe('What keeps it from serving.'),
   bus: z.object({ kind: z.enum(['memory', 'nats']), isConnected: z.boolean(), reconnects: counted }),
   sessions: z.record(z.string(), counted).optional().describe('By state; left out where it holds none.'),
   waiting: counted.optional().describe('Calls that it holds for approvers; left out where it holds no sessions.'),
   servers: counted.optional().describe('Servers it is connected to; left out where that is not its part.'),
   failures: counted.describe('Failed calls that it remembers.'),
-  configuration: z.string().describe('A digest of the configuration in force: processes with another one run another file.'),
+  configuration: z
+    .string()
+    .describe('A digest of the configuration in force: processes with another one run another file.'),
   isThis: z.boolean(),
 });
 export const processes = z.object({ processes: z.array(processRow), missing });
@@ -56,19 +88,62 @@ export type ProcessRow = z.output<typeof processRow>;
 export type Processes = z.output<typeof processes>;
 
 export const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
-const serverInfo = { era: z.enum(['legacy', 'modern']).optional(), revision: z.string().optional(), lastWords: z.string().optional().describe('The last line on stderr, of a program.') };
-const signIns = counted.optional().describe('Users who came and have yet to sign in before it serves them; left out where nobody has to.');
+const serverInfo = {
+  era: z.enum(['legacy', 'modern']).optional(),
+  revision: z.string().optional(),
+  lastWords: z.string().optional().describe('The last line on stderr, of a program.'),
+};
+const signIns = counted
+  .optional()
+  .describe('Users who came and have yet to sign in before it serves them; left out where nobody has to.');
 export const serverPlace = z.object({
-  process: z.string(), state: z.enum(serverStates), problem: z.string().optional(), trouble: z.string().optional().describe('What kind of problem: program, ended, address, credentials, time, speech or configuration.'), since: at.optional(), running: counted, waiting: counted, connections: counted.describe('Besides the first.'),
-  tools: counted, prompts: counted, resources: counted, leftOut: counted, held: counted, signIns, ...serverInfo,
+  process: z.string(),
+  state: z.enum(serverStates),
+  problem: z.string().optional(),
+  trouble: z
+    .string()
+    .optional()
+    .describe('What kind of problem: program, ended, address, credentials, time, speech or configuration.'),
+  since: at.optional(),
+  running: counted,
+  waiting: counted,
+  connections: counted.describe('Besides the first.'),
+  tools: counted,
+  prompts: counted,
+  resources: counted,
+  leftOut: counted,
+  held: counted,
+  signIns,
+  ...serverInfo,
 });
 export type ServerPlace = z.output<typeof serverPlace>;
 export const serverRow = z.object({
-  name: z.string(), description: z.string().optional(), account: z.string().optional().describe('On whose account it is called; left out where it is sent no credentials.'), state: z.enum(serverStates), problem: z.string().optional(), advice: z.string().optional(),
-  transport: z.enum(['stdio', 'http', 'sse', 'websocket']), since: at.optional(), tools: counted, prompts: counted, resources: counted,
-  leftOut: counted.describe('Entries that are in no list because they do not fit.'), held: counted.describe('Entries that wait to be approved.'), signIns, ...serverInfo,
-  paused: z.object({ by: z.string(), since: at, until: at.optional(), because: z.string().optional() }).optional().describe('Nothing new is sent to it, and what runs there goes on. Its state is `paused` unless it is down besides.'),
-  running: counted, waiting: counted, connections: counted, rates: rates.optional(), places: z.array(serverPlace).describe('Processes that are connected to it.'),
+  name: z.string(),
+  description: z.string().optional(),
+  account: z.string().optional().describe('On whose account it is called; left out where it is sent no credentials.'),
+  state: z.enum(serverStates),
+  problem: z.string().optional(),
+  advice: z.string().optional(),
+  transport: z.enum(['stdio', 'http', 'sse', 'websocket']),
+  since: at.optional(),
+  tools: counted,
+  prompts: counted,
+  resources: counted,
+  leftOut: counted.describe('Entries that are in no list because they do not fit.'),
+  held: counted.describe('Entries that wait to be approved.'),
+  signIns,
+  ...serverInfo,
+  paused: z
+    .object({ by: z.string(), since: at, until: at.optional(), because: z.string().optional() })
+    .optional()
+    .describe(
+      'Nothing new is sent to it, and what runs there goes on. Its state is `paused` unless it is down besides.',
+    ),
+  running: counted,
+  waiting: counted,
+  connections: counted,
+  rates: rates.optional(),
+  places: z.array(serverPlace).describe('Processes that are connected to it.'),
 });
 export type ServerRow = z.output<typeof serverRow>;
 export const servers = z.object({ servers: z.array(serverRow), missing });
@@ -77,13 +152,23 @@ export type Servers = z.output<typeof servers>;
 export const line = z.object({ at, process: z.string(), text: z.string() });
 export type Line = z.output<typeof line>;
 export const serverPage = z.object({
-  server: serverRow, lines: z.array(line).describe('What it wrote to stderr last, and what became of it, without secrets; oldest first.'),
-  address: z.string().optional().describe('Without what may be secret.'), command: z.array(z.string()).optional(), endpoints: z.array(z.string()), tools: z.array(z.object({ tool: z.string(), rates })), missing,
+  server: serverRow,
+  lines: z.array(line).describe('What it wrote to stderr last, and what became of it, without secrets; oldest first.'),
+  address: z.string().optional().describe('Without what may be secret.'),
+  command: z.array(z.string()).optional(),
+  endpoints: z.array(z.string()),
+  tools: z.array(z.object({ tool: z.string(), rates })),
+  missing,
 });
 export type ServerPage = z.output<typeof serverPage>;
 export const logs = z.object({ server: z.string(), lines: z.array(line), missing });
 export type Logs = z.output<typeof logs>;
-export const restarted = z.object({ server: z.string(), done: counted.describe('Processes that connected anew.'), of: counted.describe('Processes that are connected to it.'), missing });
+export const restarted = z.object({
+  server: z.string(),
+  done: counted.describe('Processes that connected anew.'),
+  of: counted.describe('Processes that are connected to it.'),
+  missing,
+});
 export type Restarted = z.output<typeof restarted>;
 export const paused = z.object({ server: z.string(), isPaused: z.boolean(), until: at.optional() });
 export type Paused = z.output<typeof paused>;
@@ -91,28 +176,62 @@ export type Paused = z.output<typeof paused>;
 const json = z.record(z.string(), z.unknown());
 export const catalogueKinds = ['tool', 'prompt', 'resource', 'template'] as const;
 export const catalogueEntry = z.object({
-  kind: z.enum(catalogueKinds), name: z.string().describe('As clients of this endpoint see it.'), ownName: z.string().describe('As its server says it.'), server: z.string(),
-  title: z.string().optional(), description: z.string().optional(),
-  renamed: z.enum(['prefixed', 'shortened', 'configured', 'cleaned', 'alias']).optional().describe('Why its name differs: the server in front; that, and shortened to 64 characters; `rename` of a profile; characters that models do not take; a URI that two servers have.'),
-  annotations: json.optional(), inputSchema: json.optional(), outputSchema: json.optional(), arguments: z.array(z.unknown()).optional(), mimeType: z.string().optional(),
+  kind: z.enum(catalogueKinds),
+  name: z.string().describe('As clients of this endpoint see it.'),
+  ownName: z.string().describe('As its server says it.'),
+  server: z.string(),
+  title: z.string().optional(),
+  description: z.string().optional(),
+  renamed: z
+    .enum(['prefixed', 'shortened', 'configured', 'cleaned', 'alias'])
+    .optional()
+    .describe(
+      'Why its name differs: the server in front; that, and shortened to 64 characters; `rename` of a profile; characters that models do not take; a URI that two servers have.',
+    ),
+  annotations: json.optional(),
+  inputSchema: json.optional(),
+  outputSchema: json.optional(),
+  arguments: z.array(z.unknown()).optional(),
+  mimeType: z.string().optional(),
 });
 export type CatalogueEntry = z.output<typeof catalogueEntry>;
 export const cataloguePart = z.object({
-  total: counted.describe('Entries that match, of all pages.'), entries: z.array(catalogueEntry), next: z.string().optional().describe('`cursor` of the next page.'),
+  total: counted.describe('Entries that match, of all pages.'),
+  entries: z.array(catalogueEntry),
+  next: z.string().optional().describe('`cursor` of the next page.'),
   problems: z.array(z.string()).describe('What servers offer and clients cannot be shown.'),
   unreachable: z.array(z.object({ server: z.string(), problem: z.string() })),
 });
 export type CataloguePart = z.output<typeof cataloguePart>;
-export const catalogue = cataloguePart.extend({ endpoint: z.string().describe('Empty for the one of all servers.'), endpoints: z.array(z.object({ name: z.string(), path: z.string() })), missing });
+export const catalogue = cataloguePart.extend({
+  endpoint: z.string().describe('Empty for the one of all servers.'),
+  endpoints: z.array(z.object({ name: z.string(), path: z.string() })),
+  missing,
+});
 export type Catalogue = z.output<typeof catalogue>;
 
 export const sessionRow = z.object({
-  key: z.string().describe('The beginning of a digest; opens nothing.'), client: z.object({ name: z.string(), version: z.string().optional() }).optional(), revision: z.string(),
-  endpoint: z.string(), principal: z.string(), state: z.string(), declared: z.array(z.string()).describe('What it may be asked.'), open: counted.describe('Requests that wait for their answer.'),
-  streams: counted, subscriptions: counted, idleMs: counted, servers: z.array(z.string()).describe('Those that may keep something for it.'), process: z.string(),
+  key: z.string().describe('The beginning of a digest; opens nothing.'),
+  client: z.object({ name: z.string(), version: z.string().optional() }).optional(),
+  revision: z.string(),
+  endpoint: z.string(),
+  principal: z.string(),
+  state: z.string(),
+  declared: z.array(z.string()).describe('What it may be asked.'),
+  open: counted.describe('Requests that wait for their answer.'),
+  streams: counted,
+  subscriptions: counted,
+  idleMs: counted,
+  servers: z.array(z.string()).describe('Those that may keep something for it.'),
+  process: z.string(),
 });
 export type SessionRow = z.output<typeof sessionRow>;
-export const sessions = z.object({ sessions: z.array(sessionRow), total: counted, next: z.string().optional(), missing });
+export const sessions = z.object({
+  sessions: z.array(sessionRow),
+  total: counted,
+  next: z.string().optional(),
+  missing,
+});
 export type Sessions = z.output<typeof sessions>;
 export const sessionPage = z.object({ session: sessionRow });
 export type SessionPage = z.output<typeof sessionPage>;
@@ -120,32 +239,78 @@ export const ended = z.object({ ended: z.string() });
 export type Ended = z.output<typeof ended>;
 
 const configDifference = z.object({
-  options: z.array(z.object({ path: z.string(), before: z.unknown().optional().describe('Left out where the option was not there.'), after: z.unknown().optional().describe('Left out where the option is not there any more.'), isSecret: z.boolean().optional() })),
+  options: z.array(
+    z.object({
+      path: z.string(),
+      before: z.unknown().optional().describe('Left out where the option was not there.'),
+      after: z.unknown().optional().describe('Left out where the option is not there any more.'),
+      isSecret: z.boolean().optional(),
+    }),
+  ),
   more: counted.describe('Changed options that are left out.'),
 });
 export type ConfigDifference = z.output<typeof configDifference>;
 
 export const configuration = z.object({
-  file: z.string(), appliedAt: at, digest: z.string(),
-  values: z.array(z.object({
-    path: z.string(), value: z.unknown(), from: z.enum(['default', 'file', 'environment', 'option', 'kubernetes']), place: z.string().optional().describe('`omnibus.yaml:14`.'),
-    isSecret: z.boolean().optional(), reference: z.string().optional().describe('Where a secret comes from: `${GITHUB_TOKEN}`.'),
-  })),
-  changed: z.object({ at, difference: configDifference }).optional().describe('The last change that was taken since the process started, and what it has changed.'),
-  rejected: z.object({ at, problems: z.array(z.string()), difference: configDifference.optional().describe('What it would have changed; left out where it could not be read as a configuration.') }).optional().describe('The last change, where it was refused.'),
+  file: z.string(),
+  appliedAt: at,
+  digest: z.string(),
+  values: z.array(
+    z.object({
+      path: z.string(),
+      value: z.unknown(),
+      from: z.enum(['default', 'file', 'environment', 'option', 'kubernetes']),
+      place: z.string().optional().describe('`omnibus.yaml:14`.'),
+      isSecret: z.boolean().optional(),
+      reference: z.string().optional().describe('Where a secret comes from: `${GITHUB_TOKEN}`.'),
+    }),
+  ),
+  changed: z
+    .object({ at, difference: configDifference })
+    .optional()
+    .describe('The last change that was taken since the process started, and what it has changed.'),
+  rejected: z
+    .object({
+      at,
+      problems: z.array(z.string()),
+      difference: configDifference
+        .optional()
+        .describe('What it would have changed; left out where it could not be read as a configuration.'),
+    })
+    .optional()
+    .describe('The last change, where it was refused.'),
   restart: z.array(z.string()).describe('Options that were changed and take effect with the next start.'),
   missing,
 });
 export type Configuration = z.output<typeof configuration>;
 
-export const summary = z.object({
-  at, servers: z.array(z.object({ server: z.string(), rates })), tools: z.array(z.object({ server: z.string(), tool: z.string(), rates })), all: rates, missing,
-}).describe('Since each process began.');
+export const summary = z
+  .object({
+    at,
+    servers: z.array(z.object({ server: z.string(), rates })),
+    tools: z.array(z.object({ server: z.string(), tool: z.string(), rates })),
+    all: rates,
+    missing,
+  })
+  .describe('Since each process began.');
 export type Summary = z.output<typeof summary>;
 
-export const ratePoint = z.object({ at: at.describe('ISO 8601, when the time of the point begins.'), calls: counted, failed: counted, p50: z.number().optional().describe('Milliseconds, of the buckets of all processes together; left out where there was no call.'), p95: z.number().optional() });
+export const ratePoint = z.object({
+  at: at.describe('ISO 8601, when the time of the point begins.'),
+  calls: counted,
+  failed: counted,
+  p50: z
+    .number()
+    .optional()
+    .describe('Milliseconds, of the buckets of all processes together; left out where there was no call.'),
+  p95: z.number().optional(),
+});
 export type RatePoint = z.output<typeof ratePoint>;
-export const rateHistory = z.object({
-  everyMs: counted.describe('Milliseconds of one point.'), points: z.array(ratePoint).describe('The oldest first; none for times before the first process began.'), missing,
-}).describe('Of the last half hour, as far as processes are running for so long.');
+export const rateHistory = z
+  .object({
+    everyMs: counted.describe('Milliseconds of one point.'),
+    points: z.array(ratePoint).describe('The oldest first; none for times before the first process began.'),
+    missing,
+  })
+  .describe('Of the last half hour, as far as processes are running for so long.');
 export type RateHistory = z.output<typeof rateHistory>;

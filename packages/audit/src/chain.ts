@@ -75,7 +75,12 @@ export function readLink(line: string): Link | undefined {
   } catch {
     return undefined; // The caller reports the line by its place.
   }
-  const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as { readonly writer?: unknown; readonly seq?: unknown; readonly prev?: unknown };
-  if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq) || (seq as number) < 1) return undefined;
+  const { writer, seq, prev } = (record['omnibus.chain'] ?? {}) as {
+    readonly writer?: unknown;
+    readonly seq?: unknown;
+    readonly prev?: unknown;
+  };
+  if (typeof writer !== 'string' || typeof prev !== 'string' || !Number.isSafeInteger(seq) || (seq as number) < 1)
+    return undefined;
   return { writer, seq: seq as number, prev, hash, isGenuine: sha256(body) === hash, record };
 }

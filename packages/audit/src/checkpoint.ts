@@ -2,7 +2,16 @@
  * Checkpoints say how far chains have come, signed, for a second place: somebody who can rewrite a file of records can rewrite its chain too, but not the
  * checkpoints stored elsewhere. The key is an Ed25519 key as PEM, whose public part is enough to verify, or a secret for HMAC-SHA256.
  */
-import { createHash, createHmac, createPrivateKey, createPublicKey, sign, timingSafeEqual, verify, type KeyObject } from 'node:crypto';
+import {
+  createHash,
+  createHmac,
+  createPrivateKey,
+  createPublicKey,
+  sign,
+  timingSafeEqual,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
 import type { Head } from './chain.ts';
 
 export interface Checkpoint extends Head {
@@ -42,12 +51,20 @@ function idOf(bytes: Buffer): string {
 }
 
 function secretKey(secret: Buffer): CheckpointKey {
-  if (secret.length < minSecretBytes) throw new Error(`expected a PEM with an Ed25519 key, or base64 of at least ${minSecretBytes} random bytes`);
+  if (secret.length < minSecretBytes)
+    throw new Error(`expected a PEM with an Ed25519 key, or base64 of at least ${minSecretBytes} random bytes`);
   const id = idOf(secret);
   const mac = (head: Head, time: string): Buffer => createHmac('sha256', secret).update(wordsOf(head, time)).digest();
   return {
-    id, secret,
-    sign: (head, time) => ({ ...head, time, alg: 'HMAC-SHA256', key: id, signature: mac(head, time).toString('base64url') }),
+    id,
+    secret,
+    sign: (head, time) => ({
+      ...head,
+      time,
+      alg: 'HMAC-SHA256',
+      key: id,
+      signature: mac(head, time).toString('base64url'),
+    }),
     verify(checkpoint) {
       const [given, right] = [Buffer.from(checkpoint.signature, 'base64url'), mac(checkpoint, checkpoint.time)];
       return checkpoint.alg === 'HMAC-SHA256' && given.length === right.length && timingSafeEqual(given, right);
@@ -59,15 +76,25 @@ function signingKey(pem: string): CheckpointKey {
   const isPrivate = pem.includes('PRIVATE KEY');
   const own: KeyObject | undefined = isPrivate ? createPrivateKey(pem) : undefined;
   const open = createPublicKey(own ?? pem);
-  if (open.asymmetricKeyType !== 'ed25519') throw new Error('expected an Ed25519 key: openssl genpkey -algorithm ed25519');
+  if (open.asymmetricKeyType !== 'ed25519')
+    throw new Error('expected an Ed25519 key: openssl genpkey -algorithm ed25519');
   const id = idOf(open.export({ type: 'spki', format: 'der' }));
   return {
-    id, secret: undefined,
+    id,
+    secret: undefined,
     sign(head, time) {
       if (own === undefined) throw new Error('a public key cannot sign');
-      return { ...head, time, alg: 'Ed25519', key: id, signature: sign(null, wordsOf(head, time), own).toString('base64url') };
+      return {
+        ...head,
+        time,
+        alg: 'Ed25519',
+        key: id,
+        signature: sign(null, wordsOf(head, time), own).toString('base64url'),
+      };
     },
-    verify: (checkpoint) => checkpoint.alg === 'Ed25519' && verify(null, wordsOf(checkpoint, checkpoint.time), open, Buffer.from(checkpoint.signature, 'base64url')),
+    verify: (checkpoint) =>
+      checkpoint.alg === 'Ed25519' &&
+      verify(null, wordsOf(checkpoint, checkpoint.time), open, Buffer.from(checkpoint.signature, 'base64url')),
   };
 }
 
@@ -80,6 +107,8 @@ export function readCheckpoint(line: string): Checkpoint | undefined {
     return undefined; // The caller reports the line by its place.
   }
   const { writer, seq, hash, time, alg, key, signature } = said ?? {};
-  const isWhole = [writer, hash, time, alg, key, signature].every((member) => typeof member === 'string') && Number.isSafeInteger(seq);
-  return isWhole ? { writer, seq, hash, time, alg, key, signature } as Checkpoint : undefined;
+  const isWhole =
+    [writer, hash, time, alg, key, signature].every((member) => typeof member === 'string') &&
+    Number.isSafeInteger(seq);
+  return isWhole ? ({ writer, seq, hash, time, alg, key, signature } as Checkpoint) : undefined;
 }

@@ -31,7 +31,16 @@ export interface Who {
 }
 
 export interface AuditEvent {
-  readonly name: `mcp.${'call' | 'list' | 'read' | 'refused' | 'question'}` | `audit.${string}` | `auth.${string}` | `consent.${string}` | `admin.${string}` | `config.${string}` | `policy.${string}` | `definition.${string}` | `approval.${string}`;
+  readonly name:
+    | `mcp.${'call' | 'list' | 'read' | 'refused' | 'question'}`
+    | `audit.${string}`
+    | `auth.${string}`
+    | `consent.${string}`
+    | `admin.${string}`
+    | `config.${string}`
+    | `policy.${string}`
+    | `definition.${string}`
+    | `approval.${string}`;
   readonly weight: Weight;
   readonly who?: Who | undefined;
   readonly endpoint?: EndpointName | undefined;

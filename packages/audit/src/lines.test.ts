@@ -9,29 +9,44 @@ function add(lines: Lines, text: string): void {
 
 it('gives back what was put in, whatever is added, read and released in between', () => {
   const step = fc.oneof(
-    fc.record({ push: fc.oneof({ weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) }, { weight: 1, arbitrary: fc.integer({ min: 20_000, max: 140_000 }).map((length) => 'ä'.repeat(length)) }) }),
+    fc.record({
+      push: fc.oneof(
+        { weight: 5, arbitrary: fc.string({ unit: 'grapheme', maxLength: 40 }) },
+        { weight: 1, arbitrary: fc.integer({ min: 20_000, max: 140_000 }).map((length) => 'ä'.repeat(length)) },
+      ),
+    }),
     fc.record({ release: fc.nat(8) }),
   );
-  fc.assert(fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-    const lines = new Lines(16, 1_000_000);
-    const model: string[] = [];
-    let first = 0;
-    for (const each of steps) {
-      if ('push' in each) {
-        if (lines.isFull) continue;
-        add(lines, each.push);
-        model.push(each.push);
-      } else {
-        const before = Math.min(first + each.release, model.length);
-        lines.release(before);
-        first = before;
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const lines = new Lines(16, 1_000_000);
+      const model: string[] = [];
+      let first = 0;
+      for (const each of steps) {
+        if ('push' in each) {
+          if (lines.isFull) continue;
+          add(lines, each.push);
+          model.push(each.push);
+        } else {
+          const before = Math.min(first + each.release, model.length);
+          lines.release(before);
+          first = before;
+        }
+        expect([lines.first, lines.next, lines.size]).toEqual([first, model.length, model.length - first]);
+        const read = lines.from(first, 100, Infinity);
+        const text = model
+          .slice(first)
+          .map((line) => `${line}\n`)
+          .join('');
+        expect([read.length, read.texts(), Buffer.concat(read.pieces()).toString()]).toEqual([
+          model.length - first,
+          model.slice(first),
+          text,
+        ]);
       }
-      expect([lines.first, lines.next, lines.size]).toEqual([first, model.length, model.length - first]);
-      const read = lines.from(first, 100, Infinity);
-      const text = model.slice(first).map((line) => `${line}\n`).join('');
-      expect([read.length, read.texts(), Buffer.concat(read.pieces()).toString()]).toEqual([model.length - first, model.slice(first), text]);
-    }
-  }), { numRuns: 200 });
+    }),
+    { numRuns: 200 },
+  );
 });
 
 it('is full by lines and by bytes, and gives parts that fit', () => {

@@ -15,7 +15,11 @@ export interface Batch {
 }
 
 export function batchOf(texts: readonly string[]): Batch {
-  return { length: texts.length, texts: () => texts, pieces: () => [Buffer.from(texts.map((text) => `${text}\n`).join(''))] };
+  return {
+    length: texts.length,
+    texts: () => texts,
+    pieces: () => [Buffer.from(texts.map((text) => `${text}\n`).join(''))],
+  };
 }
 
 /** Bytes of lines that stand together, each with a line end. */
@@ -127,7 +131,9 @@ export class Lines {
       const segment = this.#segments[from % this.#maxLines] as Segment;
       let last = from;
       while (last + 1 < end && this.#segments[(last + 1) % this.#maxLines] === segment) last += 1;
-      pieces.push(segment.bytes.subarray(this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1));
+      pieces.push(
+        segment.bytes.subarray(this.#starts[from % this.#maxLines], (this.#ends[last % this.#maxLines] as number) + 1),
+      );
       from = last + 1;
     }
     return pieces;
@@ -171,7 +177,8 @@ export class Lines {
 
   #emptied(segment: Segment): void {
     segment.used = 0;
-    if (segment !== this.#current && segment.bytes.length === segmentBytes && this.#spare.length < maxSpare) this.#spare.push(segment);
+    if (segment !== this.#current && segment.bytes.length === segmentBytes && this.#spare.length < maxSpare)
+      this.#spare.push(segment);
   }
 }
 

@@ -167,7 +167,8 @@ export class Members {
       }
     } else if (typeof value === 'number' && isCount(value)) this.integer(value);
     else if (Array.isArray(value)) this.#list(value);
-    else if (typeof value === 'object' && value !== null && !isRawNumber(value)) this.#object(value as Readonly<Record<string, unknown>>);
+    else if (typeof value === 'object' && value !== null && !isRawNumber(value))
+      this.#object(value as Readonly<Record<string, unknown>>);
     else this.#utf8(canonical(value));
   }
 

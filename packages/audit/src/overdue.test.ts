@@ -4,7 +4,10 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readCheckpointKey } from './checkpoint.ts';
 import { callOf, SinkUnderTest, SyncedSinkUnderTest, trailUnderTest, verify } from './trail-under-test.ts';
 
-beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] }));
+beforeEach(
+  () =>
+    void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] }),
+);
 afterEach(() => void vi.useRealTimers());
 
 /** A disk that does not answer a sync any more. */
@@ -55,10 +58,22 @@ it('a checkpoint that does not end is said, is not begun again, and does not hol
   const sink = new SinkUnderTest();
   const write = vi.fn<() => Promise<void>>(() => new Promise(() => undefined));
   const checkpointFailed = vi.fn<() => void>();
-  const key = readCheckpointKey(generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+  const key = readCheckpointKey(
+    generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  );
   const { trail } = trailUnderTest([{ sink, isOptional: false }], {
     checkpoints: { key, everyMs: 60_000, write },
-    observer: { recorded: nothing, dropped: nothing, skipped: nothing, wrote: nothing, failed: nothing, recovered: nothing, left: nothing, unwritten: nothing, checkpointFailed },
+    observer: {
+      recorded: nothing,
+      dropped: nothing,
+      skipped: nothing,
+      wrote: nothing,
+      failed: nothing,
+      recovered: nothing,
+      left: nothing,
+      unwritten: nothing,
+      checkpointFailed,
+    },
   });
   for (let minute = 0; minute < 5; minute += 1) {
     trail.record(callOf(minute));

@@ -67,12 +67,33 @@ export class RecordForm {
   constructor(options: RecordOptions) {
     this.#options = options;
     const { rules, key } = options;
-    this.#recorders = new Map(rules.map((rule) => [rule, { args: new Recorder(rule.arguments, key), results: new Recorder(rule.results, key) }]));
+    this.#recorders = new Map(
+      rules.map((rule) => [
+        rule,
+        { args: new Recorder(rule.arguments, key), results: new Recorder(rule.results, key) },
+      ]),
+    );
   }
 
   /** Writes a record's opening brace and its members. @param at milliseconds since 1970. */
   write(members: Members, event: AuditEvent, at: number): void {
-    const { who, session, trace, id, server, target, uri, args, result, outcome, reason, code, durationMs, responseBytes, more } = event;
+    const {
+      who,
+      session,
+      trace,
+      id,
+      server,
+      target,
+      uri,
+      args,
+      result,
+      outcome,
+      reason,
+      code,
+      durationMs,
+      responseBytes,
+      more,
+    } = event;
     members.bytes(at === this.#at ? this.#time : this.#timeOf(at));
     members.bytes(this.#kindOf(event));
     members.text(heads.session, session, maxText);
@@ -93,7 +114,9 @@ export class RecordForm {
     members.tenths(heads.duration, durationMs);
     this.#values(members, server, target, args, result);
     members.number(heads.responseBytes, responseBytes);
-    if (more !== undefined) for (const [each, value] of Object.entries(more)) if (value !== undefined) members.raw(headOf(`omnibus.${each}`), JSON.stringify(value));
+    if (more !== undefined)
+      for (const [each, value] of Object.entries(more))
+        if (value !== undefined) members.raw(headOf(`omnibus.${each}`), JSON.stringify(value));
   }
 
   /** Records of a batch often have the same millisecond. */
@@ -105,7 +128,8 @@ export class RecordForm {
 
   #kindOf({ name, method, revision }: AuditEvent): Uint8Array {
     const known = this.#kind;
-    if (known !== undefined && known.name === name && known.method === method && known.revision === revision) return known.members;
+    if (known !== undefined && known.name === name && known.method === method && known.revision === revision)
+      return known.members;
     const made = this.#made;
     made.clear();
     made.text(heads.event, name, maxText);
@@ -117,7 +141,8 @@ export class RecordForm {
 
   #endOf({ outcome, rule, policy }: AuditEvent): Uint8Array {
     const known = this.#end;
-    if (known !== undefined && known.outcome === outcome && known.rule === rule && known.policy === policy) return known.members;
+    if (known !== undefined && known.outcome === outcome && known.rule === rule && known.policy === policy)
+      return known.members;
     const made = this.#made;
     made.clear();
     made.text(heads.outcome, outcome, maxText);
@@ -132,7 +157,8 @@ export class RecordForm {
     const { method, publicName, server, target } = event;
     if (publicName === undefined || server === undefined || target === undefined) return placed(members, event);
     const known = this.#places.get(publicName);
-    if (known !== undefined && known.server === server && known.target === target && known.method === method) return members.bytes(known.members);
+    if (known !== undefined && known.server === server && known.target === target && known.method === method)
+      return members.bytes(known.members);
     const made = this.#made;
     made.clear();
     placed(made, event);
@@ -154,18 +180,38 @@ export class RecordForm {
       made.text(heads.subject, subject, maxText);
       made.text(heads.issuer, issuer, maxText);
     }
-    if (actors !== undefined && actors.length > 0) made.raw(heads.actors, JSON.stringify(actors.map((actor) => (isNamed ? `${actor.issuer}|${actor.subject}` : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`))));
+    if (actors !== undefined && actors.length > 0)
+      made.raw(
+        heads.actors,
+        JSON.stringify(
+          actors.map((actor) =>
+            isNamed
+              ? `${actor.issuer}|${actor.subject}`
+              : `a_${sha256(canonical([actor.issuer, actor.subject])).slice(0, 32)}`,
+          ),
+        ),
+      );
     made.text(heads.tenant, tenant, maxText);
     made.text(heads.client, client, maxText);
     made.text(heads.key, key, maxText);
-    made.text(heads.endpoint, endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, maxText);
+    made.text(
+      heads.endpoint,
+      endpoint === undefined ? undefined : `/mcp${endpoint === '' ? '' : `/${endpoint}`}`,
+      maxText,
+    );
     if (this.#callers.size >= maxKnown) this.#callers.clear();
     const found = { principal, subject, issuer, actors, tenant, client, key, endpoint, members: made.copy() };
     this.#callers.set(principal ?? '', found);
     return found.members;
   }
 
-  #values(members: Members, server: string | undefined, target: string | undefined, args: unknown, result: unknown): void {
+  #values(
+    members: Members,
+    server: string | undefined,
+    target: string | undefined,
+    args: unknown,
+    result: unknown,
+  ): void {
     if (args !== undefined) {
       const made = this.#made;
       made.clear();
@@ -239,5 +285,13 @@ function placed(members: Members, { method, publicName, server, target }: Place)
 
 /** Whether members that were written for a caller are those of another event. */
 function isSame(known: KnownCaller, { principal, subject, issuer, actors, tenant, client, key }: Who): boolean {
-  return known.key === key && known.client === client && known.subject === subject && known.issuer === issuer && known.tenant === tenant && known.actors === actors && known.principal === principal;
+  return (
+    known.key === key &&
+    known.client === client &&
+    known.subject === subject &&
+    known.issuer === issuer &&
+    known.tenant === tenant &&
+    known.actors === actors &&
+    known.principal === principal
+  );
 }

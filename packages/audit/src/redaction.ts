@@ -38,7 +38,12 @@ class Branch {
   static of({ keep, hash, redact }: Places): Branch {
     const root = new Branch();
     // If two pointers name one place, the one that reveals less wins.
-    for (const [fate, pointers] of [['keep', keep], ['hash', hash], ['redact', redact]] as const) for (const pointer of pointers) stepsOf(pointer).reduce((branch, step) => branch.#below(step), root).fate = fate;
+    for (const [fate, pointers] of [
+      ['keep', keep],
+      ['hash', hash],
+      ['redact', redact],
+    ] as const)
+      for (const pointer of pointers) stepsOf(pointer).reduce((branch, step) => branch.#below(step), root).fate = fate;
     return root;
   }
 
@@ -50,7 +55,10 @@ class Branch {
 }
 
 function stepsOf(pointer: string): string[] {
-  return pointer.split('/').slice(1).map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 /** Whether a text is a JSON pointer. */
@@ -73,7 +81,9 @@ export class Recorder {
     const kept = this.#walk(value, this.#places, undefined);
     if (kept === undefined) return undefined;
     const text = JSON.stringify(kept);
-    return text.length <= maxLength ? text : JSON.stringify({ omitted: `${text.length} characters`, digest: this.#digest(value) });
+    return text.length <= maxLength
+      ? text
+      : JSON.stringify({ omitted: `${text.length} characters`, digest: this.#digest(value) });
   }
 
   #walk(value: unknown, branch: Branch | undefined, above: Fate | undefined): unknown {
@@ -82,11 +92,17 @@ export class Recorder {
     if (fate === 'hash') return this.#digest(value);
     if (Array.isArray(value)) {
       const items = value.map((item, index) => this.#walk(item, branch?.members.get(String(index)), fate));
-      return fate === 'keep' || items.some((item) => item !== undefined) ? items.map((item) => item ?? null) : undefined;
+      return fate === 'keep' || items.some((item) => item !== undefined)
+        ? items.map((item) => item ?? null)
+        : undefined;
     }
     if (isObject(value) && !isRawNumber(value)) {
       const members = Object.entries(value).flatMap(([name, member]) => {
-        const walked = secretNames.test(name) ? (fate === 'keep' ? redacted : undefined) : this.#walk(member, branch?.members.get(name), fate);
+        const walked = secretNames.test(name)
+          ? fate === 'keep'
+            ? redacted
+            : undefined
+          : this.#walk(member, branch?.members.get(name), fate);
         return walked === undefined ? [] : [[name, walked] as const];
       });
       return fate === 'keep' || members.length > 0 ? Object.fromEntries(members) : undefined;
@@ -96,16 +112,32 @@ export class Recorder {
 
   #digest(value: unknown): string {
     const text = canonical(value);
-    return this.#key === undefined ? `sha256:${sha256(text)}` : `hmac:${createHmac('sha256', this.#key).update(text).digest('base64url')}`;
+    return this.#key === undefined
+      ? `sha256:${sha256(text)}`
+      : `hmac:${createHmac('sha256', this.#key).update(text).digest('base64url')}`;
   }
 }
 
 /** An address without the parts that may contain secrets: query, fragment, user and password. */
 export function cutUri(uri: string): string {
-  return uri.replace(/[?#].*$/s, '').replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1').slice(0, 1_000);
+  return uri
+    .replace(/[?#].*$/s, '')
+    .replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@]*@/i, '$1')
+    .slice(0, 1_000);
 }
 
 /** The first rule that matches `server/tool`. */
-export function ruleFor<Rule extends { readonly tool: string }>(rules: readonly Rule[], name: string): Rule | undefined {
-  return rules.find(({ tool }) => new RegExp(`^${tool.split('*').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('.*')}$`, 's').test(name));
+export function ruleFor<Rule extends { readonly tool: string }>(
+  rules: readonly Rule[],
+  name: string,
+): Rule | undefined {
+  return rules.find(({ tool }) =>
+    new RegExp(
+      `^${tool
+        .split('*')
+        .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+        .join('.*')}$`,
+      's',
+    ).test(name),
+  );
 }

@@ -142,18 +142,21 @@ export class Pump {
     if (this.#isSyncing || this.#isClosed) return;
     this.#isSyncing = true;
     const upTo = this.#written;
-    this.#watched(this.sink.sync?.(), 'a sync').then(() => {
-      this.#isSyncing = false;
-      this.#isSafeUpTo(upTo);
-      if (!this.#isClosed) this.#syncSoon();
-    }, (error: unknown) => {
-      this.#isBack = true;
-      void this.#failed(error).then(() => {
+    this.#watched(this.sink.sync?.(), 'a sync').then(
+      () => {
         this.#isSyncing = false;
-        if (!this.#isRunning) this.#goBack();
-        this.wake();
-      });
-    });
+        this.#isSafeUpTo(upTo);
+        if (!this.#isClosed) this.#syncSoon();
+      },
+      (error: unknown) => {
+        this.#isBack = true;
+        void this.#failed(error).then(() => {
+          this.#isSyncing = false;
+          if (!this.#isRunning) this.#goBack();
+          this.wake();
+        });
+      },
+    );
   }
 
   #goBack(): void {

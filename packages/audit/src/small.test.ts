@@ -2,7 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { isSmall } from './small.ts';
 
 describe('a value that is kept until a batch of records is full', () => {
-  it.each([undefined, null, 7, true, 'a text', {}, [], { path: '/a', lines: [1, 2, 3], options: { deep: { deeper: 'x' } } }])('is small: %j', (value) => expect(isSmall(value)).toBe(true));
+  it.each([
+    undefined,
+    null,
+    7,
+    true,
+    'a text',
+    {},
+    [],
+    { path: '/a', lines: [1, 2, 3], options: { deep: { deeper: 'x' } } },
+  ])('is small: %j', (value) => expect(isSmall(value)).toBe(true));
 
   it.each([
     ['a long text', 'x'.repeat(5_000)],

@@ -66,10 +66,20 @@ export interface Counted {
   unwritten: number;
 }
 
-export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<TrailOptions> = {}): { readonly trail: AuditTrail; readonly counted: Counted } {
+export function trailUnderTest(
+  sinks: TrailOptions['sinks'],
+  more: Partial<TrailOptions> = {},
+): { readonly trail: AuditTrail; readonly counted: Counted } {
   const counted: Counted = { recorded: 0, dropped: 0, skipped: 0, failed: 0, recovered: 0, unwritten: 0 };
   const trail = new AuditTrail({
-    writer: 'session-under-test', calls: 'all', isStrict: false, confirmMs: 1_000, ring: 1_000, who: 'names', rules: [], sinks,
+    writer: 'session-under-test',
+    calls: 'all',
+    isStrict: false,
+    confirmMs: 1_000,
+    ring: 1_000,
+    who: 'names',
+    rules: [],
+    sinks,
     software: { software: 'omnibus', version: '1.2.3' },
     observer: {
       recorded: (records) => void (counted.recorded += records),
@@ -88,7 +98,15 @@ export function trailUnderTest(sinks: TrailOptions['sinks'], more: Partial<Trail
 }
 
 export function callOf(number: number, more: Partial<AuditEvent> = {}): AuditEvent {
-  return { name: 'mcp.call', weight: 'write', method: 'tools/call', target: `tool-${number}`, outcome: 'ok', args: { number }, ...more };
+  return {
+    name: 'mcp.call',
+    weight: 'write',
+    method: 'tools/call',
+    target: `tool-${number}`,
+    outcome: 'ok',
+    args: { number },
+    ...more,
+  };
 }
 
 export function verify(lines: readonly string[]): VerifyResult {

@@ -19,18 +19,61 @@ it('says who did what, where, with which arguments as a digest, and nothing of w
   const sink = new SinkUnderTest();
   const { trail } = trailUnderTest([{ sink, isOptional: false }]);
   trail.record({
-    name: 'mcp.call', weight: 'write', endpoint: rootEndpoint, session: 'key-of-session' as SessionKey, trace: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', method: 'tools/call', id: 7,
-    who: { principal: 'p_1' as Principal, issuer: 'https://login.example.com', subject: 'ann', actors: [{ issuer: 'https://login.example.com', subject: 'robot' }], client: 'editor', address: '10.0.0.7' },
-    server: 'notes' as ServerName, target: 'write', publicName: 'notes__write', uri: 'https://ann:pw@host/a/b?token=secret#part', args: { b: 2, a: 'secret text' }, outcome: 'tool_error', durationMs: 12.345, responseBytes: 99,
+    name: 'mcp.call',
+    weight: 'write',
+    endpoint: rootEndpoint,
+    session: 'key-of-session' as SessionKey,
+    trace: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    method: 'tools/call',
+    id: 7,
+    who: {
+      principal: 'p_1' as Principal,
+      issuer: 'https://login.example.com',
+      subject: 'ann',
+      actors: [{ issuer: 'https://login.example.com', subject: 'robot' }],
+      client: 'editor',
+      address: '10.0.0.7',
+    },
+    server: 'notes' as ServerName,
+    target: 'write',
+    publicName: 'notes__write',
+    uri: 'https://ann:pw@host/a/b?token=secret#part',
+    args: { b: 2, a: 'secret text' },
+    outcome: 'tool_error',
+    durationMs: 12.345,
+    responseBytes: 99,
   });
-  trail.record({ name: 'mcp.call', weight: 'write', method: 'tools/call', args: { a: 'secret text', b: 2 }, outcome: 'ok' });
+  trail.record({
+    name: 'mcp.call',
+    weight: 'write',
+    method: 'tools/call',
+    args: { a: 'secret text', b: 2 },
+    outcome: 'ok',
+  });
   await trail.close();
   const [, first, second] = sink.records;
   expect(first).toMatchObject({
-    'event.name': 'mcp.call', 'mcp.method.name': 'tools/call', 'mcp.session.id': 'key-of-session', 'mcp.resource.uri': 'https://host/a/b', 'gen_ai.tool.name': 'notes__write', 'jsonrpc.request.id': '7',
-    'error.type': 'tool_error', 'client.address': '10.0.0.7', 'trace_id': '0af7651916cd43dd8448eb211c80319c', 'span_id': 'b7ad6b7169203331', 'user.id': 'ann', 'omnibus.principal': 'p_1',
-    'omnibus.issuer': 'https://login.example.com', 'omnibus.actors': ['https://login.example.com|robot'], 'omnibus.client': 'editor', 'omnibus.endpoint': '/mcp', 'omnibus.server': 'notes', 'omnibus.tool': 'write',
-    'omnibus.outcome': 'tool_error', 'omnibus.duration_ms': 12.3, 'omnibus.response_bytes': 99,
+    'event.name': 'mcp.call',
+    'mcp.method.name': 'tools/call',
+    'mcp.session.id': 'key-of-session',
+    'mcp.resource.uri': 'https://host/a/b',
+    'gen_ai.tool.name': 'notes__write',
+    'jsonrpc.request.id': '7',
+    'error.type': 'tool_error',
+    'client.address': '10.0.0.7',
+    trace_id: '0af7651916cd43dd8448eb211c80319c',
+    span_id: 'b7ad6b7169203331',
+    'user.id': 'ann',
+    'omnibus.principal': 'p_1',
+    'omnibus.issuer': 'https://login.example.com',
+    'omnibus.actors': ['https://login.example.com|robot'],
+    'omnibus.client': 'editor',
+    'omnibus.endpoint': '/mcp',
+    'omnibus.server': 'notes',
+    'omnibus.tool': 'write',
+    'omnibus.outcome': 'tool_error',
+    'omnibus.duration_ms': 12.3,
+    'omnibus.response_bytes': 99,
   });
   expect(first?.['omnibus.arguments_digest']).toBe(second?.['omnibus.arguments_digest']);
   expect(sink.lines.join('\n')).not.toContain('secret');
@@ -39,7 +82,16 @@ it('says who did what, where, with which arguments as a digest, and nothing of w
 it('shows nobody by name where callers are to stand there by their keys alone', async () => {
   const sink = new SinkUnderTest();
   const { trail } = trailUnderTest([{ sink, isOptional: false }], { who: 'key' });
-  trail.record(callOf(1, { who: { principal: anonymous, issuer: 'https://login.example.com', subject: 'ann', actors: [{ issuer: 'i', subject: 'robot' }] } }));
+  trail.record(
+    callOf(1, {
+      who: {
+        principal: anonymous,
+        issuer: 'https://login.example.com',
+        subject: 'ann',
+        actors: [{ issuer: 'i', subject: 'robot' }],
+      },
+    }),
+  );
   await trail.close();
   expect(sink.records[1]?.['omnibus.principal']).toBe('anonymous');
   expect(sink.lines.join('\n')).not.toMatch(/ann"|robot|login\.example/);
@@ -48,7 +100,10 @@ it('shows nobody by name where callers are to stand there by their keys alone', 
 it('loses nothing when a sink is down and comes back, and says when it works again', async () => {
   const [steady, shaky] = [new SinkUnderTest('steady'), new SinkUnderTest('shaky')];
   shaky.isDown = true;
-  const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: shaky, isOptional: false }]);
+  const { trail, counted } = trailUnderTest([
+    { sink: steady, isOptional: false },
+    { sink: shaky, isOptional: false },
+  ]);
   for (let number = 0; number < 300; number += 1) trail.record(callOf(number));
   await expect.poll(() => counted.failed).toBe(1);
   await expect.poll(() => steady.lines.length).toBeGreaterThan(300);
@@ -86,7 +141,15 @@ it('counts an event of which no record can be made, in the chain, and loses none
   expect(await trail.confirm(broken)).toBe(false);
   expect(await trail.confirm(callOf(3))).toBe(true);
   await trail.close();
-  expect(names(sink)).toEqual(['audit.opened', 'mcp.call', 'audit.gap', 'mcp.call', 'audit.gap', 'mcp.call', 'audit.closed']);
+  expect(names(sink)).toEqual([
+    'audit.opened',
+    'mcp.call',
+    'audit.gap',
+    'mcp.call',
+    'audit.gap',
+    'mcp.call',
+    'audit.closed',
+  ]);
   expect(counted).toMatchObject({ unwritten: 2, dropped: 2, recorded: 7 });
   expect(kindsOf(verify(sink.lines))).toEqual(['gap']);
 });
@@ -94,7 +157,13 @@ it('counts an event of which no record can be made, in the chain, and loses none
 it('lets records pass by an optional sink that is behind, and no other', async () => {
   const [steady, slow] = [new SinkUnderTest('steady'), new SinkUnderTest('slow')];
   slow.hold();
-  const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: slow, isOptional: true }], { ring: 250 });
+  const { trail, counted } = trailUnderTest(
+    [
+      { sink: steady, isOptional: false },
+      { sink: slow, isOptional: true },
+    ],
+    { ring: 250 },
+  );
   for (let round = 1; round <= 5; round += 1) {
     for (let number = 0; number < 100; number += 1) trail.record(callOf(number));
     await expect.poll(() => steady.lines.length).toBeGreaterThanOrEqual(round * 100 - 1);
@@ -121,7 +190,11 @@ it('confirms a record when it is safe everywhere it must be, and not before', as
 });
 
 it('records what it was asked to record of calls, and all of the rest', async () => {
-  for (const [calls, expected] of [['all', 4], ['writes', 3], ['refused', 2]] as const) {
+  for (const [calls, expected] of [
+    ['all', 4],
+    ['writes', 3],
+    ['refused', 2],
+  ] as const) {
     const sink = new SinkUnderTest();
     const { trail } = trailUnderTest([{ sink, isOptional: false }], { calls });
     for (const weight of ['read', 'write', 'refusal', 'always'] as const) trail.record(callOf(1, { weight }));

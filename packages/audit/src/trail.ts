@@ -40,7 +40,9 @@ export interface TrailOptions extends Omit<RecordOptions, 'instance'> {
   readonly ring: number;
   readonly sinks: readonly { readonly sink: Sink; readonly isOptional: boolean }[];
   /** Undefined where nothing is signed. */
-  readonly checkpoints?: { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> } | undefined;
+  readonly checkpoints?:
+    | { readonly key: CheckpointKey; readonly everyMs: number; write(checkpoint: Checkpoint): Promise<void> }
+    | undefined;
   /** What the first record says about the software. */
   readonly software: Readonly<Record<string, string | number>>;
   readonly observer: TrailObserver;
@@ -107,10 +109,16 @@ export class AuditTrail implements Audit {
     this.#chain = new Chain(writer);
     this.#lines = new Lines(ring, maxBytes);
     this.#batch = Math.min(batch.records, Math.ceil(ring / 4));
-    this.#pumps = sinks.map(({ sink, isOptional }) => new Pump(sink, isOptional, this.#lines, observer, () => this.#moved()));
-    this.#seal({ name: 'audit.opened', weight: 'always', more: { ...software, calls: options.calls, strict: isStrict } }, now());
+    this.#pumps = sinks.map(
+      ({ sink, isOptional }) => new Pump(sink, isOptional, this.#lines, observer, () => this.#moved()),
+    );
+    this.#seal(
+      { name: 'audit.opened', weight: 'always', more: { ...software, calls: options.calls, strict: isStrict } },
+      now(),
+    );
     this.#wake();
-    if (checkpoints !== undefined) this.#checkpointing = setInterval(() => void this.#checkpoint(checkpoints.everyMs), checkpoints.everyMs).unref();
+    if (checkpoints !== undefined)
+      this.#checkpointing = setInterval(() => void this.#checkpoint(checkpoints.everyMs), checkpoints.everyMs).unref();
   }
 
   get head(): Head {
@@ -152,7 +160,11 @@ export class AuditTrail implements Audit {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     clearInterval(this.#checkpointing);
-    if (this.#hasRoom()) this.#seal({ name: 'audit.closed', weight: 'always', more: { missed: this.#missed === 0 ? undefined : this.#missed } }, this.#now());
+    if (this.#hasRoom())
+      this.#seal(
+        { name: 'audit.closed', weight: 'always', more: { missed: this.#missed === 0 ? undefined : this.#missed } },
+        this.#now(),
+      );
     this.#wake();
     for (const pump of this.#pumps) pump.hurry();
     await this.#safe(this.#lines.next, closeMs);
@@ -268,7 +280,11 @@ export class AuditTrail implements Audit {
     this.#isCheckpointing = true;
     try {
       if (!(await this.#safe(this.#lines.next, limitMs))) return;
-      await watched(checkpoints.write(checkpoints.key.sign(head, new Date(this.#now()).toISOString())), 'the write of a checkpoint', (error) => observer.checkpointFailed(error));
+      await watched(
+        checkpoints.write(checkpoints.key.sign(head, new Date(this.#now()).toISOString())),
+        'the write of a checkpoint',
+        (error) => observer.checkpointFailed(error),
+      );
       this.#lastCheckpoint = head.seq;
     } catch (error) {
       observer.checkpointFailed(error);

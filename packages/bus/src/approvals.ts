@@ -56,10 +56,18 @@ export class ApprovalBoard {
    * @param refusalOf the reason why this decision is not allowed, in words; undefined when it is.
    * @throws {Error} with a message for the approver.
    */
-  async decide(id: string, { state, by, reason }: ApprovalDecision, refusalOf: (record: ApprovalRecord) => string | undefined): Promise<ApprovalRecord> {
+  async decide(
+    id: string,
+    { state, by, reason }: ApprovalDecision,
+    refusalOf: (record: ApprovalRecord) => string | undefined,
+  ): Promise<ApprovalRecord> {
     return this.#change(id, (record) => {
-      if (record.state !== 'waiting') throw new Error(`${id} does not wait any more: ${record.state}${record.by === undefined ? '' : ` by ${record.by}`}`);
-      if (record.until <= Date.now()) throw new Error(`${id} does not wait any more: its time was over at ${new Date(record.until).toISOString()}`);
+      if (record.state !== 'waiting')
+        throw new Error(
+          `${id} does not wait any more: ${record.state}${record.by === undefined ? '' : ` by ${record.by}`}`,
+        );
+      if (record.until <= Date.now())
+        throw new Error(`${id} does not wait any more: its time was over at ${new Date(record.until).toISOString()}`);
       const refusal = refusalOf(record);
       if (refusal !== undefined) throw new Error(refusal);
       return { ...record, state, by, ...(reason === undefined ? {} : { reason }) };

@@ -20,7 +20,12 @@ export interface AskOptions {
  * Asks one worker, repeatedly until it answers.
  * @returns undefined when the worker is gone; `silence` when it is or may be alive and does not answer.
  */
-export function askWorker<Request, Reply extends object>({ bus, clock, workers }: AskOptions, worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
+export function askWorker<Request, Reply extends object>(
+  { bus, clock, workers }: AskOptions,
+  worker: WorkerId,
+  to: Subject<Request, Reply>,
+  request: Request,
+): Promise<Reply | 'silence' | undefined> {
   const giveUpAt = performance.now() + giveUpMs;
   return new Promise((resolve) => {
     let pending: PendingRequest | undefined;
@@ -57,7 +62,13 @@ export function askWorker<Request, Reply extends object>({ bus, clock, workers }
  * @param isIt whether an answer says that its worker is the one that is looked for.
  * @returns that worker; undefined when all others have answered or are gone; `silence` when one did neither.
  */
-export function askWorkers<Request, Reply extends object>(options: AskOptions, workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
+export function askWorkers<Request, Reply extends object>(
+  options: AskOptions,
+  workers: readonly WorkerId[],
+  to: (worker: WorkerId) => Subject<Request, Reply>,
+  request: Request,
+  isIt: (reply: Reply) => boolean,
+): Promise<WorkerId | 'silence' | undefined> {
   return new Promise((resolve) => {
     const asked = workers.map(async (worker) => {
       const reply = await askWorker(options, worker, to(worker), request);

@@ -3,7 +3,14 @@
  * message arrives, and remains after a restart.
  */
 import { hash } from 'node:crypto';
-import { fault, type BlockKind, type BlockRecord, type Facts, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  type BlockKind,
+  type BlockRecord,
+  type Facts,
+  type GatewayFault,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Bus, KeyValue, Watch } from './bus.ts';
 import { blocksBucket } from './subjects.ts';
 
@@ -73,7 +80,9 @@ export class Blocks {
   /** The reason why a caller is refused altogether. */
   callerProblem(facts: Facts | undefined): GatewayFault | undefined {
     if (this.#blocked.size === 0 || facts === undefined) return undefined;
-    const record = namesOf(facts).map((name) => this.#find(name)).find((found) => found !== undefined);
+    const record = namesOf(facts)
+      .map((name) => this.#find(name))
+      .find((found) => found !== undefined);
     return record === undefined ? undefined : callerFault(record);
   }
 
@@ -82,14 +91,25 @@ export class Blocks {
    * @param tool by the server's own name; undefined for anything else.
    * @param isBegun whether it belongs to something that runs there already, which a pause leaves alone.
    */
-  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined, isBegun = false): GatewayFault | undefined {
+  problemOf(
+    facts: Facts | undefined,
+    server: ServerName,
+    tool: string | undefined,
+    isBegun = false,
+  ): GatewayFault | undefined {
     if (this.#blocked.size === 0) return undefined;
     const caller = this.callerProblem(facts);
     if (caller !== undefined) return caller;
-    const record = this.#find(`server ${server}`) ?? (tool === undefined ? undefined : this.#find(`tool ${server}/${tool}`));
+    const record =
+      this.#find(`server ${server}`) ?? (tool === undefined ? undefined : this.#find(`tool ${server}/${tool}`));
     if (record !== undefined) return targetFault(record);
     const pause = isBegun ? undefined : this.#find(`pause ${server}`);
-    return pause === undefined ? undefined : fault('upstream.paused', `whoever runs the gateway has paused the server ${JSON.stringify(pause.name)}${why(pause)}; nothing new is sent to it until it is resumed`);
+    return pause === undefined
+      ? undefined
+      : fault(
+          'upstream.paused',
+          `whoever runs the gateway has paused the server ${JSON.stringify(pause.name)}${why(pause)}; nothing new is sent to it until it is resumed`,
+        );
   }
 
   #find(name: string): BlockRecord | undefined {
@@ -108,13 +128,20 @@ function callerFault(record: BlockRecord): GatewayFault {
 }
 
 function targetFault(record: BlockRecord): GatewayFault {
-  return fault('call.blocked', `whoever runs the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`);
+  return fault(
+    'call.blocked',
+    `whoever runs the gateway has blocked the ${record.kind} ${JSON.stringify(record.name)}${why(record)}`,
+  );
 }
 
 /** All names by which a caller may be blocked: an agent is blocked by its own name, and by the names of those it acts for. */
 function namesOf({ principal, issuer, subject, actors, key, client }: Facts): readonly string[] {
   return [
-    `user ${issuer}|${subject}`, `user ${principal}`, ...(issuer === keyIssuer ? [`user key:${subject}`] : []), ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),
-    ...(key === undefined ? [] : [`key ${key}`]), ...(client === undefined ? [] : [`client ${client}`]),
+    `user ${issuer}|${subject}`,
+    `user ${principal}`,
+    ...(issuer === keyIssuer ? [`user key:${subject}`] : []),
+    ...actors.map((actor) => `user ${actor.issuer}|${actor.subject}`),
+    ...(key === undefined ? [] : [`key ${key}`]),
+    ...(client === undefined ? [] : [`client ${client}`]),
   ];
 }

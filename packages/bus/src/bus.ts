@@ -43,13 +43,21 @@ export interface Bus {
   publish<Request>(to: Subject<Request, unknown>, payload: Request): void;
 
   /** Sends one message and receives any number of replies. Errors: `no-responders`, `handler-failed`, `lost`, `closed`, `payload-too-large`. */
-  request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest;
+  request<Request, Reply>(
+    to: Subject<Request, Reply>,
+    payload: Request,
+    observer: ReplyObserver<Reply>,
+  ): PendingRequest;
 
   /**
    * Subscribes to a subject. With `queue`, each message goes to one member of the group.
    * Resolves once messages that others send from now on will arrive.
    */
-  subscribe<Request, Reply = never>(to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options?: { readonly queue?: string }): Promise<Subscription>;
+  subscribe<Request, Reply = never>(
+    to: Subject<Request, Reply>,
+    handler: Handler<Request, Reply>,
+    options?: { readonly queue?: string },
+  ): Promise<Subscription>;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>>;
 
@@ -100,7 +108,9 @@ export interface KeyValueEntry<Value> {
   readonly revision: number;
 }
 
-export type KeyValueChange<Value> = ({ readonly kind: 'put' } & KeyValueEntry<Value>) | { readonly kind: 'delete'; readonly key: string };
+export type KeyValueChange<Value> =
+  | ({ readonly kind: 'put' } & KeyValueEntry<Value>)
+  | { readonly kind: 'delete'; readonly key: string };
 
 export interface KeyValue<Value> {
   /** @throws {BusError} `newer-format` for a value that a newer version has written and this one cannot read. */

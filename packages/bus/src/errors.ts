@@ -6,7 +6,19 @@ import { randomBytes } from 'node:crypto';
  * been executed. `lost`: a large message did not arrive completely. `unknown-kind`: the receiver is of a version that does not know the request, and did
  * nothing. `newer-format`: a stored value has a format that this version cannot read. `refused`: the operator's configuration cannot be right.
  */
-export type BusErrorKind = 'no-responders' | 'closed' | 'payload-too-large' | 'revision-conflict' | 'timeout' | 'overloaded' | 'undecodable' | 'handler-failed' | 'lost' | 'refused' | 'unknown-kind' | 'newer-format';
+export type BusErrorKind =
+  | 'no-responders'
+  | 'closed'
+  | 'payload-too-large'
+  | 'revision-conflict'
+  | 'timeout'
+  | 'overloaded'
+  | 'undecodable'
+  | 'handler-failed'
+  | 'lost'
+  | 'refused'
+  | 'unknown-kind'
+  | 'newer-format';
 
 export class BusError extends Error {
   readonly kind: BusErrorKind;
@@ -23,7 +35,9 @@ export class BusError extends Error {
 
 /** What the operator should look at when something cannot be opened on the bus: the usual cause is a user whose permissions are of an older version. */
 export function openingAdvice(error: unknown): string {
-  return error instanceof BusError && error.kind === 'overloaded' ? 'there is no room for it' : 'does NATS have the permissions of this version (omnibus nats-permissions)?';
+  return error instanceof BusError && error.kind === 'overloaded'
+    ? 'there is no room for it'
+    : 'does NATS have the permissions of this version (omnibus nats-permissions)?';
 }
 
 /** A new id for one failure, for the log and for the answer. */

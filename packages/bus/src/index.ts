@@ -1,11 +1,39 @@
-export type { Bucket, Bus, BusFault, Handler, Journal, JournalDefinition, KeyValue, KeyValueChange, KeyValueEntry, Ledger, LedgerDefinition, LedgerEntry, OnFault, PendingRequest, ReplyObserver, Subscription, Watch } from './bus.ts';
+export type {
+  Bucket,
+  Bus,
+  BusFault,
+  Handler,
+  Journal,
+  JournalDefinition,
+  KeyValue,
+  KeyValueChange,
+  KeyValueEntry,
+  Ledger,
+  LedgerDefinition,
+  LedgerEntry,
+  OnFault,
+  PendingRequest,
+  ReplyObserver,
+  Subscription,
+  Watch,
+} from './bus.ts';
 export { BusError, gatewayFaultOf, newIncident, openingAdvice } from './errors.ts';
 export type { BusErrorKind } from './errors.ts';
 export type { Subject } from './subject.ts';
 export { subjectTable } from './families.ts';
 export type { BusRole } from './families.ts';
 export { busRoles, inboxOf, natsUsers, permissionsOf } from './nats/permissions.ts';
-export { approvedBucket, auditLedger, authorizationBuckets, catalogBucket, quotaBuckets, sessionsBucket, subjects, usageBucket, vaultBuckets } from './subjects.ts';
+export {
+  approvedBucket,
+  auditLedger,
+  authorizationBuckets,
+  catalogBucket,
+  quotaBuckets,
+  sessionsBucket,
+  subjects,
+  usageBucket,
+  vaultBuckets,
+} from './subjects.ts';
 export { Heartbeat, PresenceWatch } from './presence.ts';
 export { askWorker, askWorkers } from './ask-workers.ts';
 export { Inquiry } from './inquiry.ts';

@@ -65,7 +65,11 @@ export class Inquiry<Item, Payload> {
    * @param to the subject of a worker.
    * @param candidatesOf the workers that may hold an item; an item without candidates is left alone.
    */
-  ask(items: readonly Item[], to: (worker: WorkerId) => Subject<Payload, Payload>, candidatesOf: (item: Item) => readonly WorkerId[]): void {
+  ask(
+    items: readonly Item[],
+    to: (worker: WorkerId) => Subject<Payload, Payload>,
+    candidatesOf: (item: Item) => readonly WorkerId[],
+  ): void {
     const byWorker = new Map<WorkerId, Suspect<Item>[]>();
     for (const item of items) {
       const attempt = this.#options.attemptOf(item);
@@ -78,7 +82,17 @@ export class Inquiry<Item, Payload> {
         else known.push(suspect);
       }
     }
-    for (const [worker, suspects] of byWorker) this.#send({ worker, to: to(worker), suspects, pending: undefined, reconnects: 0, looks: 0, unheard: 0, isOver: false });
+    for (const [worker, suspects] of byWorker)
+      this.#send({
+        worker,
+        to: to(worker),
+        suspects,
+        pending: undefined,
+        reconnects: 0,
+        looks: 0,
+        unheard: 0,
+        isOver: false,
+      });
   }
 
   #send(question: Question<Item, Payload>): void {
@@ -114,7 +128,11 @@ export class Inquiry<Item, Payload> {
       question.looks += 1;
       const state = workers.state(question.worker);
       if (state === 'lost') this.#end(question, () => false);
-      else if (bus.connected && (question.pending === undefined || question.reconnects !== bus.reconnects || question.looks % looksPerTry === 0)) this.#send(question);
+      else if (
+        bus.connected &&
+        (question.pending === undefined || question.reconnects !== bus.reconnects || question.looks % looksPerTry === 0)
+      )
+        this.#send(question);
       else this.#lookLater(question);
     });
   }
@@ -126,7 +144,8 @@ export class Inquiry<Item, Payload> {
     question.unheard += 1;
     // Its last message may still be on its way; and right after NATS was disturbed, a worker may be alive before its next sign of life arrives. So it is
     // asked twice.
-    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive') this.#end(question, () => false);
+    if (question.unheard > 1 && bus.connected && workers.state(question.worker) !== 'alive')
+      this.#end(question, () => false);
     else if (question.unheard > maxDeaf) this.#giveUp(question);
   }
 

@@ -15,5 +15,9 @@ export function tellFailure(observer: ReplyObserver<unknown>, failure: BusError,
 export function failObserver(observer: ReplyObserver<unknown>, error: unknown, onFault: OnFault): void {
   const incident = newIncident();
   onFault({ kind: 'observer', what: 'whoever waits for replies threw over one', error, incident });
-  tellFailure(observer, new BusError('handler-failed', `a reply could not be taken (incident ${incident})`, error, incident), onFault);
+  tellFailure(
+    observer,
+    new BusError('handler-failed', `a reply could not be taken (incident ${incident})`, error, incident),
+    onFault,
+  );
 }

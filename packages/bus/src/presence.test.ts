@@ -21,7 +21,9 @@ beforeEach(async () => {
   bus = new MemoryBus(({ what }) => expect.fail(what));
   said = [];
   watch = new PresenceWatch({
-    bus, clock, subject: signs,
+    bus,
+    clock,
+    subject: signs,
     joined: ({ worker }) => said.push(`joined ${worker}`),
     gone: (gone, how) => said.push(...gone.map(({ worker }) => `${how} ${worker}`)),
     disturbed: () => said.push('disturbed'),
@@ -80,17 +82,34 @@ it('a worker that leaves, or was never there, is lost; right after the start, it
 });
 
 it('where no signs are watched, everybody is there', () => {
-  const unwatched = new PresenceWatch({ bus, clock, subject: signs, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
+  const unwatched = new PresenceWatch({
+    bus,
+    clock,
+    subject: signs,
+    joined: () => undefined,
+    gone: () => undefined,
+    disturbed: () => undefined,
+  });
   expect([unwatched.state(one), unwatched.alive]).toEqual(['alive', []]);
 });
 
 it('a worker that speaks another format is sent nothing, and is not taken for gone as long as it gives signs', async () => {
-  const foreign = { worker: two, isLeaving: false, reconnects: 0, formats: { version: '9.0.0', says: 9, reads: [9, 9] as const } };
+  const foreign = {
+    worker: two,
+    isLeaving: false,
+    reconnects: 0,
+    formats: { version: '9.0.0', says: 9, reads: [9, 9] as const },
+  };
   for (let count = 0; count < 12; count += 1) {
     bus.publish(signs, foreign);
     await pass(1, one);
   }
-  expect([watch.alive, watch.state(two), [...watch.expected].sort(), said]).toEqual([[one], 'silent', [one, two].sort(), [`joined ${one}`]]);
+  expect([watch.alive, watch.state(two), [...watch.expected].sort(), said]).toEqual([
+    [one],
+    'silent',
+    [one, two].sort(),
+    [`joined ${one}`],
+  ]);
   await pass(9, one);
   expect([watch.state(two), watch.expected, watch.vanished]).toEqual(['lost', [one], [two]]);
 });
@@ -98,7 +117,8 @@ it('a worker that speaks another format is sent nothing, and is not taken for go
 it('of several workers those of its own region are near, and all of them where it has none', async () => {
   watch.stop();
   Object.defineProperty(bus, 'region', { value: 'east' });
-  const say = (worker: WorkerId, region: string, isLeaving = false): void => bus.publish(signs, { worker, region, isLeaving, reconnects: 0 });
+  const say = (worker: WorkerId, region: string, isLeaving = false): void =>
+    bus.publish(signs, { worker, region, isLeaving, reconnects: 0 });
   await watch.start();
   say(one, 'west');
   await pass(1);
@@ -115,7 +135,8 @@ it('whoever begins something at a near worker waits until one was heard of, for 
   watch.stop();
   await watch.heardNear();
   Object.defineProperty(bus, 'region', { value: 'east' });
-  const say = (worker: WorkerId, region: string): void => bus.publish(signs, { worker, region, isLeaving: false, reconnects: 0 });
+  const say = (worker: WorkerId, region: string): void =>
+    bus.publish(signs, { worker, region, isLeaving: false, reconnects: 0 });
   await watch.start();
   // With workers of another region only, it waits for its maximum time and no longer.
   const inVain = watch.heardNear().then(() => said.push('waited'));

@@ -171,7 +171,13 @@ export class PresenceWatch<S extends Sign> {
   /** Whether every existing worker is known: there are none besides those in `expected`. */
   get isSettled(): boolean {
     const now = performance.now();
-    return this.#startedAt !== undefined && now - this.#startedAt > lostMs && this.#options.bus.connected && !this.isBehind && !this.#isDeaf(now);
+    return (
+      this.#startedAt !== undefined &&
+      now - this.#startedAt > lostMs &&
+      this.#options.bus.connected &&
+      !this.isBehind &&
+      !this.#isDeaf(now)
+    );
   }
 
   /** Where no signs are watched, every worker counts as alive. */
@@ -197,7 +203,8 @@ export class PresenceWatch<S extends Sign> {
 
   #hear(sign: S): void {
     const now = performance.now();
-    if (this.#isDeaf(now)) for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
+    if (this.#isDeaf(now))
+      for (const heard of [...this.#workers.values(), ...this.#missing.values()]) heard.heardAt = now;
     this.#lastHeardAt = now;
     if (!canTalk(sign.formats)) {
       if (sign.isLeaving) this.#foreign.delete(sign.worker);
@@ -238,7 +245,11 @@ export class PresenceWatch<S extends Sign> {
       if (silent.length > 0) this.#setAlive();
       for (const [worker, { heardAt }] of this.#missing) if (now - heardAt > missingMs) this.#missing.delete(worker);
       for (const [worker, heardAt] of this.#foreign) if (now - heardAt > missingMs) this.#foreign.delete(worker);
-      if (silent.length > 0) gone(silent.map(({ sign }) => sign), 'lost');
+      if (silent.length > 0)
+        gone(
+          silent.map(({ sign }) => sign),
+          'lost',
+        );
       else if (this.#missing.size > 0) missing?.([...this.#missing.values()].map(({ sign }) => sign));
       this.#sweepLater();
     });

@@ -6,7 +6,10 @@ import { streamJournal } from './subjects.ts';
  * Opens the journal of streams that clients may resume.
  * @returns undefined when the bus has no room for it: then the events of a stream are lost with its worker, which is logged.
  */
-export async function openStreamJournal(bus: Bus, log: { warn(fields: object, text: string): void }): Promise<Journal<StreamEntry> | undefined> {
+export async function openStreamJournal(
+  bus: Bus,
+  log: { warn(fields: object, text: string): void },
+): Promise<Journal<StreamEntry> | undefined> {
   try {
     return await bus.journal(streamJournal);
   } catch (error) {

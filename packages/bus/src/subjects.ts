@@ -1,5 +1,18 @@
 /** Every subject and bucket of the system, with its senders and receivers. The payloads are in `families.ts`. */
-import type { ApprovedDefinitions, ApprovalRecord, BlockRecord, CatalogRecord, QuotaRecord, ServerName, SessionKey, SessionRecord, StreamEntry, StreamId, UsageRecord, WorkerId } from '@omnibus/protocol';
+import type {
+  ApprovedDefinitions,
+  ApprovalRecord,
+  BlockRecord,
+  CatalogRecord,
+  QuotaRecord,
+  ServerName,
+  SessionKey,
+  SessionRecord,
+  StreamEntry,
+  StreamId,
+  UsageRecord,
+  WorkerId,
+} from '@omnibus/protocol';
 import { families, type FamilyName, type ReplyOf, type RequestOf } from './families.ts';
 import { approvalRecord, blockRecord, quotaRecord, usageRecord } from './shapes/limits.ts';
 import { approvedDefinitions, catalogRecord, sessionRecord } from './shapes/records.ts';
@@ -23,7 +36,10 @@ const backendsAt = new Map<ServerName, (worker: WorkerId) => SubjectOf<'backend-
 const maxWorkers = 1_000;
 
 /** Makes the subjects of single workers, which are needed for every request. */
-function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly string[]): (worker: WorkerId) => SubjectOf<Name> {
+function ofWorker<Name extends FamilyName>(
+  family: Name,
+  ...tokens: readonly string[]
+): (worker: WorkerId) => SubjectOf<Name> {
   const known = new Map<WorkerId, SubjectOf<Name>>();
   return (worker) => {
     const before = known.get(worker);
@@ -36,7 +52,10 @@ function ofWorker<Name extends FamilyName>(family: Name, ...tokens: readonly str
 }
 
 /** A command that any worker can take: a subject for each worker, and one for any worker that NATS chooses (a queue group). */
-function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(family: Name, familyAt: At): (worker: WorkerId | undefined) => SubjectOf<Name> | SubjectOf<At> {
+function ofAnyWorker<Name extends FamilyName, At extends FamilyName>(
+  family: Name,
+  familyAt: At,
+): (worker: WorkerId | undefined) => SubjectOf<Name> | SubjectOf<At> {
   const any = of(family);
   const at = ofWorker(familyAt);
   return (worker) => (worker === undefined ? any : at(worker));
@@ -72,7 +91,8 @@ export const subjects = {
   /** For every session worker. */
   modernControl: of('modern-control'),
   /** Which of these requests does a session worker hold? Without a worker, as older edges ask, every one answers. */
-  modernHolds: (worker: WorkerId | undefined): SubjectOf<'modern-holds'> => (worker === undefined ? forEveryone(of('modern-holds')) : of('modern-holds-at', worker)),
+  modernHolds: (worker: WorkerId | undefined): SubjectOf<'modern-holds'> =>
+    worker === undefined ? forEveryone(of('modern-holds')) : of('modern-holds-at', worker),
   /** A POST of a client of HTTP+SSE, for the edge that holds its stream. */
   edgeInbox: (key: SessionKey): SubjectOf<'edge-inbox'> => of('edge-inbox', key),
   /** A call, for any adapter of the server (queue group `backend`). */
@@ -91,7 +111,7 @@ export const subjects = {
   backendPresence: of('backend-presence'),
   /** Which of these exchanges does a worker's adapter hold? Without a worker, as older session workers ask, every adapter answers. */
   backendHolds: (server: ServerName, worker: WorkerId | undefined): SubjectOf<'backend-holds'> =>
-    (worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker)),
+    worker === undefined ? forEveryone(of('backend-holds', server)) : of('backend-holds-at', server, worker),
   /** Cancellations and similar commands, for every adapter of the server. */
   backendControl: (server: ServerName): SubjectOf<'backend-control'> => of('backend-control', server),
   /** Use of limits, which session workers report to each other. */
@@ -114,18 +134,36 @@ export const subjects = {
 export const catalogBucket: Bucket<CatalogRecord> = { name: 'omnibus-catalog', shape: catalogRecord };
 
 /** The approved definitions of each server; key: the server. */
-export const approvedBucket: Bucket<ApprovedDefinitions> = { name: 'omnibus-definitions', shape: approvedDefinitions, isCurrent: true };
+export const approvedBucket: Bucket<ApprovedDefinitions> = {
+  name: 'omnibus-definitions',
+  shape: approvedDefinitions,
+  isCurrent: true,
+};
 
 /** Messages that a client may request again when the worker that sent them is gone. */
 export const streamJournal: JournalDefinition<StreamEntry> = {
-  name: 'omnibus-streams', family: 'stream', tokens: 2, maxAgeMs: 5 * 60_000, maxBytes: 128 * 1024 * 1024, maxEntries: 256, shape: streamEntry,
+  name: 'omnibus-streams',
+  family: 'stream',
+  tokens: 2,
+  maxAgeMs: 5 * 60_000,
+  maxBytes: 128 * 1024 * 1024,
+  maxEntries: 256,
+  shape: streamEntry,
 };
 
 /** Records from which sessions are restored; key: that of the session. Kept for at most a week after the last write. */
-export const sessionsBucket: Bucket<SessionRecord> = { name: 'omnibus-sessions', shape: sessionRecord, isSmall: true, maxAgeMs: 7 * 24 * 60 * 60_000 };
+export const sessionsBucket: Bucket<SessionRecord> = {
+  name: 'omnibus-sessions',
+  shape: sessionRecord,
+  isSmall: true,
+  maxAgeMs: 7 * 24 * 60 * 60_000,
+};
 
 /** Records of the audit; the operator decides how long they are kept. */
-export const auditLedger = { name: 'omnibus-audit', family: 'audit' } as const satisfies Pick<LedgerDefinition, 'name' | 'family'>;
+export const auditLedger = { name: 'omnibus-audit', family: 'audit' } as const satisfies Pick<
+  LedgerDefinition,
+  'name' | 'family'
+>;
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
@@ -140,33 +178,94 @@ const slackMs = 5 * minuteMs;
  */
 export const authorizationBuckets = {
   /** Codes and pending sign-ins. Strangers can cause these, so their room is small. */
-  short: { name: 'omnibus-oauth-short', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 32 * mebibyte },
+  short: {
+    name: 'omnibus-oauth-short',
+    shape: sealed,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 15 * minuteMs,
+    maxBytes: 32 * mebibyte,
+  },
   /** Sessions of browsers, consents and refresh tokens: at most this long after they were last used. */
-  long: { name: 'omnibus-oauth-long', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs, maxBytes: 64 * mebibyte },
+  long: {
+    name: 'omnibus-oauth-long',
+    shape: sealed,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 31 * dayMs,
+    maxBytes: 64 * mebibyte,
+  },
   /** Clients that registered themselves; kept since they were last used. */
-  clients: { name: 'omnibus-oauth-clients', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 90 * dayMs, maxBytes: 32 * mebibyte },
+  clients: {
+    name: 'omnibus-oauth-clients',
+    shape: sealed,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 90 * dayMs,
+    maxBytes: 32 * mebibyte,
+  },
   /** The keys that tokens are signed with. */
   keys: { name: 'omnibus-oauth-keys', shape: sealed, isSmall: true, isCurrent: true },
   /** Revoked consents; every edge watches the bucket. */
-  revoked: { name: 'omnibus-oauth-revoked', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 31 * dayMs + slackMs, maxBytes: 16 * mebibyte },
+  revoked: {
+    name: 'omnibus-oauth-revoked',
+    shape: sealed,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 31 * dayMs + slackMs,
+    maxBytes: 16 * mebibyte,
+  },
 } as const satisfies Readonly<Record<string, Bucket<string>>>;
 
 /** Quota that session workers have leased; key: the day or month, and a digest of the rule and the party that shares it. */
 export const quotaBuckets = {
-  day: { name: 'omnibus-quotas-day', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 3 * dayMs, maxBytes: 64 * mebibyte },
-  month: { name: 'omnibus-quotas-month', shape: quotaRecord, isSmall: true, isCurrent: true, maxAgeMs: 63 * dayMs, maxBytes: 64 * mebibyte },
+  day: {
+    name: 'omnibus-quotas-day',
+    shape: quotaRecord,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 3 * dayMs,
+    maxBytes: 64 * mebibyte,
+  },
+  month: {
+    name: 'omnibus-quotas-month',
+    shape: quotaRecord,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 63 * dayMs,
+    maxBytes: 64 * mebibyte,
+  },
 } as const satisfies Readonly<Record<string, Bucket<QuotaRecord>>>;
 
 /** The use of tools by callers; key: the day and the session worker. */
 export const usageBucket: Bucket<UsageRecord> = { name: 'omnibus-usage', shape: usageRecord, maxAgeMs: 63 * dayMs };
 
 /** Blocks; key: the kind, and a digest of the name. */
-export const blocksBucket: Bucket<BlockRecord> = { name: 'omnibus-blocks', shape: blockRecord, isSmall: true, maxBytes: 16 * mebibyte };
+export const blocksBucket: Bucket<BlockRecord> = {
+  name: 'omnibus-blocks',
+  shape: blockRecord,
+  isSmall: true,
+  maxBytes: 16 * mebibyte,
+};
 /** Calls that wait for an approval, and for a day their outcome; only session workers write it. */
-export const approvalsBucket: Bucket<ApprovalRecord> = { name: 'omnibus-approvals', shape: approvalRecord, isSmall: true, isCurrent: true, maxAgeMs: dayMs + slackMs, maxBytes: 64 * mebibyte };
+export const approvalsBucket: Bucket<ApprovalRecord> = {
+  name: 'omnibus-approvals',
+  shape: approvalRecord,
+  isSmall: true,
+  isCurrent: true,
+  maxAgeMs: dayMs + slackMs,
+  maxBytes: 64 * mebibyte,
+};
 /** The connections of users to servers (`packages/credentials`), each value encrypted under keys that only backend workers have. */
 export const vaultBuckets = {
   connections: { name: 'omnibus-vault', shape: sealed, isSmall: true, isCurrent: true },
   /** Tickets and pending sign-ins. */
-  passing: { name: 'omnibus-tickets', shape: sealed, isSmall: true, isCurrent: true, maxAgeMs: 15 * minuteMs, maxBytes: 16 * mebibyte },
+  passing: {
+    name: 'omnibus-tickets',
+    shape: sealed,
+    isSmall: true,
+    isCurrent: true,
+    maxAgeMs: 15 * minuteMs,
+    maxBytes: 16 * mebibyte,
+  },
 } as const satisfies Readonly<Record<string, Bucket<string>>>;

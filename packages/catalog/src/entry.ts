@@ -1,15 +1,37 @@
 /** What a server may put into a list. An entry that does not fit is left out, and said to be, rather than break the list. */
-import { isObject, listKinds, parameterHeaders, type CatalogLists, type CatalogRecord, type JsonObject, type ListKind } from '@omnibus/protocol';
+import {
+  isObject,
+  listKinds,
+  parameterHeaders,
+  type CatalogLists,
+  type CatalogRecord,
+  type JsonObject,
+  type ListKind,
+} from '@omnibus/protocol';
 
 const required: Record<ListKind, readonly (readonly [field: string, kind: 'string' | 'object'])[]> = {
-  tools: [['name', 'string'], ['inputSchema', 'object']],
+  tools: [
+    ['name', 'string'],
+    ['inputSchema', 'object'],
+  ],
   prompts: [['name', 'string']],
-  resources: [['uri', 'string'], ['name', 'string']],
-  resourceTemplates: [['uriTemplate', 'string'], ['name', 'string']],
+  resources: [
+    ['uri', 'string'],
+    ['name', 'string'],
+  ],
+  resourceTemplates: [
+    ['uriTemplate', 'string'],
+    ['name', 'string'],
+  ],
 };
 
 /** The member by which entries of a list are told apart. */
-export const identity: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
+export const identity: Record<ListKind, string> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  resourceTemplates: 'uriTemplate',
+};
 
 /** Globs of profiles are tried on names, and people and models read them. */
 const maxNameLength = 1_024;
@@ -26,7 +48,12 @@ export interface CheckedEntries<Kind extends ListKind> {
 }
 
 /** Keeps the sound entries of one list, the first of each identity, in the server's order. */
-export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly unknown[], maxEntries: number, maxLength = maxListLength): CheckedEntries<Kind> {
+export function checkEntries<Kind extends ListKind>(
+  kind: Kind,
+  values: readonly unknown[],
+  maxEntries: number,
+  maxLength = maxListLength,
+): CheckedEntries<Kind> {
   const entries: JsonObject[] = [];
   const rejected: string[] = [];
   const seen = new Set<unknown>();
@@ -50,8 +77,14 @@ export function checkEntries<Kind extends ListKind>(kind: Kind, values: readonly
 
 /** Whether a record has the shape of one, with lists whose entries can be told apart. */
 export function isSoundRecord({ capabilities, lists, announcements }: CatalogRecord): boolean {
-  const isSoundList = (kind: ListKind, list: unknown): boolean => Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
-  return isObject(capabilities) && isObject(lists) && isObject(announcements) && listKinds.every((kind) => isSoundList(kind, lists[kind]));
+  const isSoundList = (kind: ListKind, list: unknown): boolean =>
+    Array.isArray(list) && list.every((entry) => isObject(entry) && typeof entry[identity[kind]] === 'string');
+  return (
+    isObject(capabilities) &&
+    isObject(lists) &&
+    isObject(announcements) &&
+    listKinds.every((kind) => isSoundList(kind, lists[kind]))
+  );
 }
 
 /** An entry as JSON, or why it cannot be shown: whoever reads the catalogue of another process does not know who checked it. */
@@ -79,6 +112,7 @@ function entryProblem(kind: ListKind, value: unknown, seen: ReadonlySet<unknown>
     if ('problem' in headers) return headers.problem;
   }
   const id = value[identity[kind]] as string;
-  if ((kind === 'tools' || kind === 'prompts') && id.length > maxNameLength) return `its name is longer than ${maxNameLength} characters`;
+  if ((kind === 'tools' || kind === 'prompts') && id.length > maxNameLength)
+    return `its name is longer than ${maxNameLength} characters`;
   return seen.has(id) ? `a second entry with ${identity[kind]} ${JSON.stringify(id.slice(0, 200))}` : undefined;
 }

@@ -7,9 +7,16 @@ const maxLength = 16 * 1024;
  * What servers say about themselves, each under its name, and which of them cannot be used now.
  * @param servers of the endpoint, in its order.
  */
-export function instructionsOf(servers: readonly ServerName[], recordOf: (server: ServerName) => CatalogRecord | undefined): string | undefined {
+export function instructionsOf(
+  servers: readonly ServerName[],
+  recordOf: (server: ServerName) => CatalogRecord | undefined,
+): string | undefined {
   const parts = servers.flatMap((server) => {
-    const { status, instructions, problem = 'it is not connected' } = recordOf(server) ?? { problem: 'it has not been reached yet' };
+    const {
+      status,
+      instructions,
+      problem = 'it is not connected',
+    } = recordOf(server) ?? { problem: 'it has not been reached yet' };
     if (status !== 'up') return [`# ${server}\n\nThis server is not available now: ${problem}`];
     if (instructions === undefined || instructions === '') return [];
     return [servers.length > 1 ? `# ${server}\n\n${instructions}` : instructions];

@@ -2,7 +2,14 @@
  * What stands in a list beside its entries: what the servers say of their own lists, how long it can be used and by whom, and which
  * servers are missing from it.
  */
-import { listKinds, type CatalogRecord, type JsonObject, type ListKind, type ListNotes, type ServerName } from '@omnibus/protocol';
+import {
+  listKinds,
+  type CatalogRecord,
+  type JsonObject,
+  type ListKind,
+  type ListNotes,
+  type ServerName,
+} from '@omnibus/protocol';
 
 /** Under `_meta` of the first page: the servers whose entries are missing, each with the reason. */
 export const missingKey = 'omnibus.dev/missing';
@@ -29,7 +36,11 @@ function capabilityOf(kind: ListKind): string {
 }
 
 /** Servers whose entries of a list are not known, or not shown, in the endpoint's order. */
-export function missingServers(kind: ListKind, servers: readonly ServerName[], recordOf: (server: ServerName) => CatalogRecord | undefined): readonly MissingServer[] {
+export function missingServers(
+  kind: ListKind,
+  servers: readonly ServerName[],
+  recordOf: (server: ServerName) => CatalogRecord | undefined,
+): readonly MissingServer[] {
   return servers.flatMap((server) => {
     const record = recordOf(server);
     if (record === undefined) return [{ server, problem: 'it has not been reached yet' }];
@@ -48,9 +59,17 @@ function unreadOf({ unread, problem, lists }: CatalogRecord): readonly ListKind[
  * the earlier in the endpoint's order, as with resources: a name means one thing, and no part of it is made up here.
  * @param records of servers that are up.
  */
-export function listHead(kind: ListKind, records: readonly CatalogRecord[], missing: readonly MissingServer[]): JsonObject {
+export function listHead(
+  kind: ListKind,
+  records: readonly CatalogRecord[],
+  missing: readonly MissingServer[],
+): JsonObject {
   const notes = notesOf(kind, records).toReversed();
-  const meta: JsonObject = Object.assign({}, ...notes.map((each) => each.meta ?? {}), missing.length === 0 ? {} : { [missingKey]: missing }) as JsonObject;
+  const meta: JsonObject = Object.assign(
+    {},
+    ...notes.map((each) => each.meta ?? {}),
+    missing.length === 0 ? {} : { [missingKey]: missing },
+  ) as JsonObject;
   const more: JsonObject = Object.assign({}, ...notes.map((each) => each.more ?? {})) as JsonObject;
   return Object.keys(meta).length === 0 ? more : { ...more, _meta: meta };
 }
@@ -60,12 +79,26 @@ export function listHead(kind: ListKind, records: readonly CatalogRecord[], miss
  * @param isForAll what is in the list does not depend on who asks.
  * @param now milliseconds since 1970.
  */
-export function freshness(kind: ListKind, records: readonly CatalogRecord[], isForAll: boolean, now: number): Freshness {
+export function freshness(
+  kind: ListKind,
+  records: readonly CatalogRecord[],
+  isForAll: boolean,
+  now: number,
+): Freshness {
   const contributing = records.filter(({ capabilities }) => capabilityOf(kind) in capabilities);
   const notes = contributing.map((record) => record.notes?.[kind]);
-  const left = notes.map((each) => (each?.ttlMs === undefined ? ownTtlMs : each.ttlMs - (each.readAt === undefined ? 0 : Math.max(now - each.readAt, 0))));
+  const left = notes.map((each) =>
+    each?.ttlMs === undefined
+      ? ownTtlMs
+      : each.ttlMs - (each.readAt === undefined ? 0 : Math.max(now - each.readAt, 0)),
+  );
   const isPublic = isForAll && notes.length > 0 && notes.every((each) => each?.isPublic === true);
-  return { ttlMs: Math.floor(Math.min(Math.max(notes.length === 0 ? ownTtlMs : Math.min(...left), 0), Number.MAX_SAFE_INTEGER)), cacheScope: isPublic ? 'public' : 'private' };
+  return {
+    ttlMs: Math.floor(
+      Math.min(Math.max(notes.length === 0 ? ownTtlMs : Math.min(...left), 0), Number.MAX_SAFE_INTEGER),
+    ),
+    cacheScope: isPublic ? 'public' : 'private',
+  };
 }
 
 /** The freshness of a list that is not whole: clients are to ask for it again soon. */

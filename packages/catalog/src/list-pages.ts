@@ -75,8 +75,12 @@ export class ListPages implements Pages {
     this.version = version ?? digestOf(entries);
     for (let start = 0; start === 0 || start < entries.length;) {
       let end = start;
-      for (let length = 0; end < entries.length && end - start < pageSize && length <= maxPageLength; end += 1) length += (entries[end] as string).length;
-      const next = end < entries.length ? `,"nextCursor":${JSON.stringify(`${kind}.${this.version}.${this.#pages.length + 1}`)}` : '';
+      for (let length = 0; end < entries.length && end - start < pageSize && length <= maxPageLength; end += 1)
+        length += (entries[end] as string).length;
+      const next =
+        end < entries.length
+          ? `,"nextCursor":${JSON.stringify(`${kind}.${this.version}.${this.#pages.length + 1}`)}`
+          : '';
       this.#pages.push(`{"${kind}":[${entries.slice(start, end).join(',')}]${next}}`);
       start = Math.max(end, 1);
     }

@@ -6,31 +6,63 @@ import { isPrefixed, toolFilter, type EndpointDefinition } from './profile.ts';
 import { isRepeatable, taskSupportOf, type Named } from './tools.ts';
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */
-export function namedTools(definition: EndpointDefinition, records: readonly CatalogRecord[]): ReadonlyMap<string, Named> {
+export function namedTools(
+  definition: EndpointDefinition,
+  records: readonly CatalogRecord[],
+): ReadonlyMap<string, Named> {
   const isShown = toolFilter(definition);
   // What a tool says of tasks counts for nothing when its server does not take any (2025-11-25 basic/utilities/tasks).
-  const runningTasks = new Set(records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server));
-  const tools = named('tools', records).filter(({ server, original }) => isShown(`${server}/${original}`)).map((tool) => {
-    const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
-    const runsTasks = runningTasks.has(tool.server);
-    const complete = { ...tool, taskSupport: runsTasks ? taskSupportOf(tool.entry) : 'forbidden' as const, runsTasks, wrapsOutput: needsWrapping(tool.entry['outputSchema']), isRepeatable: isRepeatable(tool.entry) };
-    return pinned === undefined ? complete : { ...complete, pinned };
-  });
+  const runningTasks = new Set(
+    records.filter(({ capabilities }) => servesTasks(capabilities)).map(({ server }) => server),
+  );
+  const tools = named('tools', records)
+    .filter(({ server, original }) => isShown(`${server}/${original}`))
+    .map((tool) => {
+      const pinned = definition.pin.get(`${tool.server}/${tool.original}`);
+      const runsTasks = runningTasks.has(tool.server);
+      const complete = {
+        ...tool,
+        taskSupport: runsTasks ? taskSupportOf(tool.entry) : ('forbidden' as const),
+        runsTasks,
+        wrapsOutput: needsWrapping(tool.entry['outputSchema']),
+        isRepeatable: isRepeatable(tool.entry),
+      };
+      return pinned === undefined ? complete : { ...complete, pinned };
+    });
   return publicNames(tools, isPrefixed(definition), definition.rename);
 }
 
 /** By public name, in the endpoint's order. @param records of the endpoint's servers. */
-export function namedPrompts(definition: EndpointDefinition, records: readonly CatalogRecord[]): ReadonlyMap<string, Named> {
+export function namedPrompts(
+  definition: EndpointDefinition,
+  records: readonly CatalogRecord[],
+): ReadonlyMap<string, Named> {
   return publicNames(named('prompts', records), isPrefixed(definition), new Map());
 }
 
 function named(kind: 'tools' | 'prompts', records: readonly CatalogRecord[]): Named[] {
   return records.flatMap(({ server, held = [], lists, status, revision }) => {
     const isModern = isModernRevision(revision);
-    const listed = lists[kind].map((entry) => ({ server, original: entry.name, entry, isUp: status === 'up', isModern }));
+    const listed = lists[kind].map((entry) => ({
+      server,
+      original: entry.name,
+      entry,
+      isUp: status === 'up',
+      isModern,
+    }));
     const names = new Set(listed.map(({ original }) => original));
     // What is held back is not shown and keeps its name, so that names depend on nothing that is held or not.
-    const kept = held.filter((each) => each.kind === kind && !names.has(each.name)).map(({ name, guardrail }) => ({ server, original: name, entry: heldEntry(name), isUp: false, isModern, isHeld: true, guardrail }));
+    const kept = held
+      .filter((each) => each.kind === kind && !names.has(each.name))
+      .map(({ name, guardrail }) => ({
+        server,
+        original: name,
+        entry: heldEntry(name),
+        isUp: false,
+        isModern,
+        isHeld: true,
+        guardrail,
+      }));
     return [...listed, ...kept];
   });
 }

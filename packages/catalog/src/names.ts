@@ -33,9 +33,12 @@ export function fitName(name: string): string {
  * @param renamed names that the operator has configured, by `server/original`.
  */
 export function publicNames<Entry extends NamedEntry>(
-  entries: readonly Entry[], prefixed: boolean, renamed: ReadonlyMap<string, string>,
+  entries: readonly Entry[],
+  prefixed: boolean,
+  renamed: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, Entry> {
-  const wanted = (entry: Entry): string => renamed.get(`${entry.server}/${entry.original}`) ?? (prefixed ? prefixedName(entry) : fitName(entry.original));
+  const wanted = (entry: Entry): string =>
+    renamed.get(`${entry.server}/${entry.original}`) ?? (prefixed ? prefixedName(entry) : fitName(entry.original));
   const claims = new Map<string, number>();
   for (const entry of entries) claims.set(wanted(entry), (claims.get(wanted(entry)) ?? 0) + 1);
   const names = new Map<string, Entry>();
@@ -43,7 +46,10 @@ export function publicNames<Entry extends NamedEntry>(
     let name = wanted(entry);
     if ((claims.get(name) ?? 0) > 1) name = prefixedName(entry);
     // Names can be made to collide; whoever comes later in the endpoint's order gives way until nothing is in the way.
-    for (let turn = 0; names.has(name); turn += 1) name = fitName(`${prefixedName(entry)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`);
+    for (let turn = 0; names.has(name); turn += 1)
+      name = fitName(
+        `${prefixedName(entry)}_${shortHash(`${entry.server}/${entry.original}${turn === 0 ? '' : `#${turn}`}`)}`,
+      );
     names.set(name, entry);
   }
   return names;

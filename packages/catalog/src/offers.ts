@@ -1,5 +1,17 @@
 /** How what a server offers to some clients differs from what it offers to everybody, and what such clients are offered then. */
-import { isModernRevision, listKinds, offerKey, ownerKey, type CallerOffer, type CatalogLists, type CatalogRecord, type Declared, type JsonObject, type ListKind, type OfferedList } from '@omnibus/protocol';
+import {
+  isModernRevision,
+  listKinds,
+  offerKey,
+  ownerKey,
+  type CallerOffer,
+  type CatalogLists,
+  type CatalogRecord,
+  type Declared,
+  type JsonObject,
+  type ListKind,
+  type OfferedList,
+} from '@omnibus/protocol';
 import { identity } from './entry.ts';
 
 /**
@@ -8,24 +20,36 @@ import { identity } from './entry.ts';
  * @returns the lists that differ.
  */
 export function differences(common: CatalogLists, lists: Partial<CatalogLists>): CallerOffer['lists'] {
-  return Object.fromEntries(listKinds.flatMap((kind) => {
-    const list = lists[kind];
-    const difference = list === undefined ? undefined : differenceOf(kind, common[kind], list);
-    return difference === undefined ? [] : [[kind, difference]];
-  }));
+  return Object.fromEntries(
+    listKinds.flatMap((kind) => {
+      const list = lists[kind];
+      const difference = list === undefined ? undefined : differenceOf(kind, common[kind], list);
+      return difference === undefined ? [] : [[kind, difference]];
+    }),
+  );
 }
 
 /** What a client is offered by a server, as far as it is known: a record as if the server offered it to everybody. */
 export function offeredTo(record: CatalogRecord, declared: Declared): CatalogRecord {
-  if (isUserUnknown(record, declared)) return { ...record, unread: listKinds, problem: record.problem ?? 'what it offers to this user has not been read yet' };
+  if (isUserUnknown(record, declared))
+    return {
+      ...record,
+      unread: listKinds,
+      problem: record.problem ?? 'what it offers to this user has not been read yet',
+    };
   const offer = offerFor(record, declared);
   if (offer === undefined || Object.keys(offer.lists).length === 0) return record;
-  const lists = Object.fromEntries(listKinds.map((kind) => [kind, withDifference(kind, record.lists[kind], offer.lists[kind])])) as unknown as CatalogLists;
+  const lists = Object.fromEntries(
+    listKinds.map((kind) => [kind, withDifference(kind, record.lists[kind], offer.lists[kind])]),
+  ) as unknown as CatalogLists;
   return { ...record, lists };
 }
 
 /** Under which name a record keeps what such clients are offered; '' for what everybody is. */
-export function offerKeyOf({ revision, owners }: Pick<CatalogRecord, 'revision' | 'owners'>, declared: Declared): string {
+export function offerKeyOf(
+  { revision, owners }: Pick<CatalogRecord, 'revision' | 'owners'>,
+  declared: Declared,
+): string {
   return owners !== undefined ? ownerKey(declared) : offerKey(declared, isModernRevision(revision));
 }
 
@@ -53,7 +77,11 @@ function isUserUnknown(record: CatalogRecord, declared: Declared): boolean {
   return record.owners !== undefined && !isOfferKnown(record, declared);
 }
 
-function differenceOf(kind: ListKind, common: readonly JsonObject[], list: readonly JsonObject[]): OfferedList | undefined {
+function differenceOf(
+  kind: ListKind,
+  common: readonly JsonObject[],
+  list: readonly JsonObject[],
+): OfferedList | undefined {
   const nameOf = (entry: JsonObject): string => entry[identity[kind]] as string;
   const known = new Map(common.map((entry) => [nameOf(entry), JSON.stringify(entry)]));
   const names = new Set(list.map(nameOf));
@@ -63,7 +91,11 @@ function differenceOf(kind: ListKind, common: readonly JsonObject[], list: reado
 }
 
 /** Entries keep their place; those that only such clients are offered come last. */
-function withDifference(kind: ListKind, common: readonly JsonObject[], difference: OfferedList | undefined): readonly JsonObject[] {
+function withDifference(
+  kind: ListKind,
+  common: readonly JsonObject[],
+  difference: OfferedList | undefined,
+): readonly JsonObject[] {
   if (difference === undefined) return common;
   const nameOf = (entry: JsonObject): string => entry[identity[kind]] as string;
   const without = new Set(difference.without);

@@ -16,6 +16,11 @@ export function wrapSchema(schema: JsonObject): JsonObject {
 function moveReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(moveReferences);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) =>
-    (key === '$ref' && typeof each === 'string' && (each === '#' || each.startsWith('#/')) ? [key, `#/properties/result${each.slice(1)}`] : [key, moveReferences(each)])));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) =>
+      key === '$ref' && typeof each === 'string' && (each === '#' || each.startsWith('#/'))
+        ? [key, `#/properties/result${each.slice(1)}`]
+        : [key, moveReferences(each)],
+    ),
+  );
 }

@@ -3,7 +3,8 @@ import { toolFilter, type EndpointDefinition } from './profile.ts';
 
 it('a tool does not dodge a glob by slashes, dots or line breaks in its name', () => {
   const isShown = toolFilter({ tools: ['!a/*', '!b/drop*'] });
-  for (const key of ['a/x', 'a/x/y', 'a//', 'a/.hidden', 'a/..', 'a/x\ny', 'b/drop', 'b/drop/all', 'b/drop\n/.x']) expect(isShown(key), key).toBe(false);
+  for (const key of ['a/x', 'a/x/y', 'a//', 'a/.hidden', 'a/..', 'a/x\ny', 'b/drop', 'b/drop/all', 'b/drop\n/.x'])
+    expect(isShown(key), key).toBe(false);
   for (const key of ['ab/x', 'b/a/x', 'b/keep']) expect(isShown(key), key).toBe(true);
 });
 
@@ -30,8 +31,15 @@ it('many stars and a long name take no longer than both are long', () => {
 });
 
 it('what a server does not offer is in no selection, by its own names or globs', () => {
-  const offered = new Map([['a', { only: ['get_*', 'put'], not: ['get_secret'] }], ['b', { only: undefined, not: ['drop*'] }], ['c', { only: [], not: [] }]] as const);
-  const isShown = toolFilter({ tools: ['*/*'], offered: offered as unknown as NonNullable<EndpointDefinition['offered']> });
+  const offered = new Map([
+    ['a', { only: ['get_*', 'put'], not: ['get_secret'] }],
+    ['b', { only: undefined, not: ['drop*'] }],
+    ['c', { only: [], not: [] }],
+  ] as const);
+  const isShown = toolFilter({
+    tools: ['*/*'],
+    offered: offered as unknown as NonNullable<EndpointDefinition['offered']>,
+  });
   for (const key of ['a/get_one', 'a/put', 'b/x', 'd/anything']) expect(isShown(key), key).toBe(true);
   for (const key of ['a/get_secret', 'a/other', 'b/drop', 'b/drop_all', 'c/x']) expect(isShown(key), key).toBe(false);
 });

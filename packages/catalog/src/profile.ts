@@ -39,22 +39,43 @@ export function isPrefixed({ prefix, servers }: EndpointDefinition): boolean {
  * which an operator gave a tool that name, or the only one. Undefined where nothing tells, and for a tool the endpoint does not show.
  * @param publicName of a tool or prompt; undefined for a resource, whose address tells nothing.
  */
-export function ownerByName(definition: EndpointDefinition, kind: ListKind, publicName: string | undefined): ServerName | undefined {
+export function ownerByName(
+  definition: EndpointDefinition,
+  kind: ListKind,
+  publicName: string | undefined,
+): ServerName | undefined {
   const { servers, rename } = definition;
   const only = servers.length === 1 ? servers[0] : undefined;
   if (publicName === undefined) return only;
-  const renamed = kind === 'tools' ? [...rename].find(([key, name]) => name === publicName && servers.some((server) => key.startsWith(`${server}/`)))?.[0] : undefined;
-  const named = servers.filter((server) => publicName.startsWith(`${server}${separator}`)).toSorted((one, other) => other.length - one.length)[0];
-  const key = renamed ?? (named === undefined ? `${only}/${publicName}` : `${named}/${publicName.slice(named.length + separator.length)}`);
+  const renamed =
+    kind === 'tools'
+      ? [...rename].find(
+          ([key, name]) => name === publicName && servers.some((server) => key.startsWith(`${server}/`)),
+        )?.[0]
+      : undefined;
+  const named = servers
+    .filter((server) => publicName.startsWith(`${server}${separator}`))
+    .toSorted((one, other) => other.length - one.length)[0];
+  const key =
+    renamed ??
+    (named === undefined ? `${only}/${publicName}` : `${named}/${publicName.slice(named.length + separator.length)}`);
   if (kind === 'tools' && !toolFilter(definition)(key)) return undefined;
   return renamed === undefined ? (named ?? only) : (renamed.split('/', 1)[0] as ServerName);
 }
 
 /** The test for `server/tool` that an endpoint's globs make, and those of its servers. */
-export function toolFilter({ tools, offered = new Map<ServerName, OfferedTools>() }: Pick<EndpointDefinition, 'tools' | 'offered'>): (key: string) => boolean {
+export function toolFilter({
+  tools,
+  offered = new Map<ServerName, OfferedTools>(),
+}: Pick<EndpointDefinition, 'tools' | 'offered'>): (key: string) => boolean {
   const isSelected = globTest(tools);
   if (offered.size === 0) return isSelected;
-  const byServer = new Map<string, (tool: string) => boolean>([...offered].map(([server, { only, not }]) => [server, globTest([...(only ?? []), ...not.map((glob) => `!${glob}`)], only !== undefined)]));
+  const byServer = new Map<string, (tool: string) => boolean>(
+    [...offered].map(([server, { only, not }]) => [
+      server,
+      globTest([...(only ?? []), ...not.map((glob) => `!${glob}`)], only !== undefined),
+    ]),
+  );
   return (key) => {
     const at = key.indexOf('/');
     const isOffered = byServer.get(key.slice(0, at));
@@ -67,5 +88,7 @@ function globTest(globs: readonly string[] | undefined, isClosed = false): (text
   if (globs === undefined) return () => true;
   const isGiven = globs.filter((glob) => !glob.startsWith('!')).map((glob) => compileGlob(glob));
   const isTaken = globs.filter((glob) => glob.startsWith('!')).map((glob) => compileGlob(glob.slice(1)));
-  return (text) => ((isGiven.length === 0 && !isClosed) || isGiven.some((matches) => matches(text))) && !isTaken.some((matches) => matches(text));
+  return (text) =>
+    ((isGiven.length === 0 && !isClosed) || isGiven.some((matches) => matches(text))) &&
+    !isTaken.some((matches) => matches(text));
 }

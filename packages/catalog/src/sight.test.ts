@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { noAnnouncements, noLists, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  noAnnouncements,
+  noLists,
+  parseEndpointName,
+  parseServerName,
+  type CatalogLists,
+  type CatalogRecord,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { EndpointDefinition } from './profile.ts';
 import type { Sight } from './sight.ts';
 import { View } from './view.ts';
@@ -7,23 +16,61 @@ import { View } from './view.ts';
 const [a, b] = [parseServerName('a'), parseServerName('b')];
 
 function record(server: ServerName, lists: Partial<CatalogLists>, more: Partial<CatalogRecord> = {}): CatalogRecord {
-  return { server, status: 'up', capabilities: { tools: {} }, lists: { ...noLists, ...lists }, announcements: noAnnouncements, ...more };
+  return {
+    server,
+    status: 'up',
+    capabilities: { tools: {} },
+    lists: { ...noLists, ...lists },
+    announcements: noAnnouncements,
+    ...more,
+  };
 }
 
-const tool = (name: string): JsonObject & { readonly name: string; readonly inputSchema: JsonObject } => ({ name, inputSchema: { type: 'object' } });
+const tool = (name: string): JsonObject & { readonly name: string; readonly inputSchema: JsonObject } => ({
+  name,
+  inputSchema: { type: 'object' },
+});
 const resource = (uri: string): JsonObject & { readonly uri: string; readonly name: string } => ({ uri, name: uri });
-const definition: EndpointDefinition = { endpoint: parseEndpointName(''), servers: [a, b], prefix: 'auto', rename: new Map([['b/x', 'renamed']]), pin: new Map(), pageSize: 2 };
+const definition: EndpointDefinition = {
+  endpoint: parseEndpointName(''),
+  servers: [a, b],
+  prefix: 'auto',
+  rename: new Map([['b/x', 'renamed']]),
+  pin: new Map(),
+  pageSize: 2,
+};
 const records = [
-  record(a, { tools: [tool('x'), tool('y'), tool('z')], resources: [resource('u:same'), resource('u:a')], resourceTemplates: [{ uriTemplate: 'u:one/{id}', name: 'one' }] }, { capabilities: { tools: {}, resources: {} }, instructions: 'of a' }),
-  record(b, { tools: [tool('x')], resources: [resource('u:same')] }, { capabilities: { tools: {}, resources: {} }, instructions: 'of b' }),
+  record(
+    a,
+    {
+      tools: [tool('x'), tool('y'), tool('z')],
+      resources: [resource('u:same'), resource('u:a')],
+      resourceTemplates: [{ uriTemplate: 'u:one/{id}', name: 'one' }],
+    },
+    { capabilities: { tools: {}, resources: {} }, instructions: 'of a' },
+  ),
+  record(
+    b,
+    { tools: [tool('x')], resources: [resource('u:same')] },
+    { capabilities: { tools: {}, resources: {} }, instructions: 'of b' },
+  ),
 ];
-const viewOf = (...all: readonly CatalogRecord[]): View => new View(definition, new Map(all.map((each) => [each.server, each])));
-const sightOf = (sees: (key: string) => boolean, seesServer: (server: string) => boolean = () => false): Sight => ({ name: 'test', sees: (kind, server, name) => sees(`${kind} ${server}/${name}`), seesServer, mayEverythingOf: () => false });
+const viewOf = (...all: readonly CatalogRecord[]): View =>
+  new View(definition, new Map(all.map((each) => [each.server, each])));
+const sightOf = (sees: (key: string) => boolean, seesServer: (server: string) => boolean = () => false): Sight => ({
+  name: 'test',
+  sees: (kind, server, name) => sees(`${kind} ${server}/${name}`),
+  seesServer,
+  mayEverythingOf: () => false,
+});
 const toolsOf = (view: View, isModern = false): unknown[] => {
   const names: unknown[] = [];
   let cursor: string | undefined;
   do {
-    const page = JSON.parse((isModern ? view.modernList('tools', cursor) : view.list('tools', cursor)) as string) as { readonly tools: readonly JsonObject[]; readonly nextCursor?: string };
+    const page = JSON.parse((isModern ? view.modernList('tools', cursor) : view.list('tools', cursor)) as string) as {
+      readonly tools: readonly JsonObject[];
+      readonly nextCursor?: string;
+    };
     names.push(...page.tools.map(({ name }) => name));
     cursor = page.nextCursor;
   } while (cursor !== undefined);
@@ -34,7 +81,11 @@ describe('a view with less in it', () => {
   it('has the names that everybody sees, page by page, in both eras', () => {
     const seen = viewOf(...records).seenBy(sightOf((key) => /\/[xz]$/.test(key)));
     for (const isModern of [false, true]) expect(toolsOf(seen, isModern)).toEqual(['a__x', 'a__z', 'renamed']);
-    expect([seen.toolRoute('a__y'), seen.toolRoute('a__z')?.original, seen.toolRoute('renamed')?.server]).toEqual([undefined, 'z', 'b']);
+    expect([seen.toolRoute('a__y'), seen.toolRoute('a__z')?.original, seen.toolRoute('renamed')?.server]).toEqual([
+      undefined,
+      'z',
+      'b',
+    ]);
     const only = viewOf(...records).seenBy(sightOf((key) => key === 'tool b/x'));
     expect([toolsOf(only), only.isPrefixed, only.instructions()]).toEqual([['renamed'], true, 'of b']);
   });
@@ -44,7 +95,11 @@ describe('a view with less in it', () => {
     const all = whole.seenBy(sightOf(() => true));
     const kept = { length: 0 };
     all.keepPages(kept);
-    expect([all.list('tools', undefined), all.versions, kept.length]).toEqual([whole.list('tools', undefined), whole.versions, 0]);
+    expect([all.list('tools', undefined), all.versions, kept.length]).toEqual([
+      whole.list('tools', undefined),
+      whole.versions,
+      0,
+    ]);
     const less = whole.seenBy(sightOf((key) => key.startsWith('tool a')));
     expect(less.changesSince(whole)).toEqual(['tools', 'resources']);
     // What is gone for everybody was never there for some.
@@ -65,24 +120,62 @@ describe('a view with less in it', () => {
   it('finds no URI that may not be seen, by none of its names; what may be is found under the name that everybody uses', () => {
     const whole = viewOf(...records);
     const ofB = whole.seenBy(sightOf((key) => key === 'resource b/u:same'));
-    expect([ofB.resourceRoute('u:same'), ofB.resourceRoute('omnibus://b/u:same'), ofB.resourceRoute('omnibus://a/u:same'), ofB.resourceRoute('u:one/7')]).toEqual([undefined, { server: 'b', original: 'u:same' }, undefined, undefined]);
-    expect((JSON.parse(ofB.list('resources', undefined) as string) as { readonly resources: readonly JsonObject[] }).resources.map(({ uri }) => uri)).toEqual(['omnibus://b/u:same']);
-    expect([ofB.mayHave(a, 'u:a'), ofB.mayHave(b, 'u:same'), ofB.mayHave(b, 'u:b'), whole.mayHave(b, 'u:b')]).toEqual([false, true, false, true]);
+    expect([
+      ofB.resourceRoute('u:same'),
+      ofB.resourceRoute('omnibus://b/u:same'),
+      ofB.resourceRoute('omnibus://a/u:same'),
+      ofB.resourceRoute('u:one/7'),
+    ]).toEqual([undefined, { server: 'b', original: 'u:same' }, undefined, undefined]);
+    expect(
+      (
+        JSON.parse(ofB.list('resources', undefined) as string) as { readonly resources: readonly JsonObject[] }
+      ).resources.map(({ uri }) => uri),
+    ).toEqual(['omnibus://b/u:same']);
+    expect([ofB.mayHave(a, 'u:a'), ofB.mayHave(b, 'u:same'), ofB.mayHave(b, 'u:b'), whole.mayHave(b, 'u:b')]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
     const ofA = whole.seenBy(sightOf((key) => key.startsWith('resource a/u:one/')));
     expect([ofA.resourceRoute('u:one/7')?.server, ofA.resourceRoute('u:a')]).toEqual(['a', undefined]);
   });
 
   it('tells of no server that is out of sight: not that it is missing, not what it says', () => {
-    const down = viewOf(record(a, { tools: [tool('x')] }, { status: 'down', problem: 'the secret reason' }), records[1] as CatalogRecord);
+    const down = viewOf(
+      record(a, { tools: [tool('x')] }, { status: 'down', problem: 'the secret reason' }),
+      records[1] as CatalogRecord,
+    );
     const seen = down.seenBy(sightOf((key) => key.startsWith('tool b')));
-    expect([seen.missing('tools'), seen.list('tools', undefined)?.includes('secret'), seen.instructions(), seen.record(a), seen.definition.servers]).toEqual([[], false, 'of b', undefined, ['b']]);
+    expect([
+      seen.missing('tools'),
+      seen.list('tools', undefined)?.includes('secret'),
+      seen.instructions(),
+      seen.record(a),
+      seen.definition.servers,
+    ]).toEqual([[], false, 'of b', undefined, ['b']]);
     const unreached = viewOf(records[1] as CatalogRecord);
-    expect(unreached.seenBy(sightOf(() => false, (server) => server === 'a')).missing('tools').map(({ server }) => server)).toEqual(['a']);
+    expect(
+      unreached
+        .seenBy(
+          sightOf(
+            () => false,
+            (server) => server === 'a',
+          ),
+        )
+        .missing('tools')
+        .map(({ server }) => server),
+    ).toEqual(['a']);
     expect(unreached.seenBy(sightOf(() => false)).definition.servers).toEqual([]);
   });
 
   it('knows for those who record it what it does not show', () => {
     const seen = viewOf(...records).seenBy(sightOf((key) => key === 'tool a/x'));
-    expect([seen.hidden('tool', 'renamed')?.server, seen.hidden('tool', 'a__x'), seen.hidden('tool', 'none'), viewOf(...records).hidden('tool', 'a__x')]).toEqual(['b', undefined, undefined, undefined]);
+    expect([
+      seen.hidden('tool', 'renamed')?.server,
+      seen.hidden('tool', 'a__x'),
+      seen.hidden('tool', 'none'),
+      viewOf(...records).hidden('tool', 'a__x'),
+    ]).toEqual(['b', undefined, undefined, undefined]);
   });
 });

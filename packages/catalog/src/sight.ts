@@ -19,7 +19,13 @@ export interface Sight {
 export function isInSight(sight: Sight, server: ServerName, record: CatalogRecord | undefined): boolean {
   if (record === undefined) return sight.seesServer(server);
   const { capabilities, lists } = record;
-  if (lists.resources.some(({ uri }) => sight.sees('resource', server, uri)) || lists.resourceTemplates.some(({ uriTemplate }) => sight.sees('resource', server, uriTemplate))) return true;
+  if (
+    lists.resources.some(({ uri }) => sight.sees('resource', server, uri)) ||
+    lists.resourceTemplates.some(({ uriTemplate }) => sight.sees('resource', server, uriTemplate))
+  )
+    return true;
   // Where nothing is listed, or more can be read than is, the rules alone tell.
-  return ('resources' in capabilities || listKinds.every((kind) => lists[kind].length === 0)) && sight.seesServer(server);
+  return (
+    ('resources' in capabilities || listKinds.every((kind) => lists[kind].length === 0)) && sight.seesServer(server)
+  );
 }

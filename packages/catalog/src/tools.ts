@@ -33,18 +33,32 @@ export interface Named extends NamedEntry, Route {
 }
 
 /** A tool as clients see it, under its public name. @param isModern they are of 2026-07-28. */
-export function publicTool({ entry, pinned, wrapsOutput, runsTasks, isModern: isOfModern }: Named, name: string, isModern: boolean): JsonObject {
+export function publicTool(
+  { entry, pinned, wrapsOutput, runsTasks, isModern: isOfModern }: Named,
+  name: string,
+  isModern: boolean,
+): JsonObject {
   const { execution, ...plain } = entry as ToolEntry;
-  const shown = wrapsOutput === true && !isModern ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) } : plain;
+  const shown =
+    wrapsOutput === true && !isModern
+      ? { ...plain, outputSchema: wrapSchema(entry['outputSchema'] as JsonObject) }
+      : plain;
   // 2026-07-28 has none; what a server of that revision says there is carried as what it does not know is.
   const carried = isModern ? (isOfModern ? execution : undefined) : executionOf(execution, runsTasks === true);
   const tool = carried === undefined ? shown : { ...shown, execution: carried };
-  return pinned === undefined ? { ...tool, name } : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
+  return pinned === undefined
+    ? { ...tool, name }
+    : { ...tool, name, inputSchema: withoutArguments(tool['inputSchema'] as JsonObject, pinned) };
 }
 
 /** A client may take it that a tool runs as a task when any server of the endpoint takes tasks; that of one that takes none does not (2025-11-25 basic/utilities/tasks). */
 function executionOf(execution: unknown, runsTasks: boolean): unknown {
-  if (runsTasks || !isObject(execution) || (execution['taskSupport'] !== 'optional' && execution['taskSupport'] !== 'required')) return execution;
+  if (
+    runsTasks ||
+    !isObject(execution) ||
+    (execution['taskSupport'] !== 'optional' && execution['taskSupport'] !== 'required')
+  )
+    return execution;
   const { taskSupport: _support, ...others } = execution;
   return Object.keys(others).length === 0 ? undefined : others;
 }
@@ -61,7 +75,11 @@ export function isRepeatable({ annotations }: JsonObject): boolean {
 
 function withoutArguments(schema: JsonObject, pinned: JsonObject): JsonObject {
   const isFree = (name: string): boolean => !Object.hasOwn(pinned, name);
-  const properties = Object.fromEntries(Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).filter(([name]) => isFree(name)));
-  const required = Array.isArray(schema['required']) ? { required: (schema['required'] as unknown[]).filter((name) => typeof name !== 'string' || isFree(name)) } : {};
+  const properties = Object.fromEntries(
+    Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).filter(([name]) => isFree(name)),
+  );
+  const required = Array.isArray(schema['required'])
+    ? { required: (schema['required'] as unknown[]).filter((name) => typeof name !== 'string' || isFree(name)) }
+    : {};
   return { ...schema, properties, ...required };
 }

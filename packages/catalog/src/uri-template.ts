@@ -33,14 +33,23 @@ export class UriTemplate {
   /** @returns undefined for a template that is too long or has too many expressions to be matched. */
   static parse(template: string): UriTemplate | undefined {
     if (template.length > maxTemplateLength) return undefined;
-    const parts = template.split(/(\{[^{}]*\})/).filter((part) => part !== '').map((part) => (/^\{.*\}$/s.test(part) ? expansionOf(part.slice(1, -1)) : part));
-    return parts.filter((part) => typeof part !== 'string').length > maxExpressions ? undefined : new UriTemplate(parts);
+    const parts = template
+      .split(/(\{[^{}]*\})/)
+      .filter((part) => part !== '')
+      .map((part) => (/^\{.*\}$/s.test(part) ? expansionOf(part.slice(1, -1)) : part));
+    return parts.filter((part) => typeof part !== 'string').length > maxExpressions
+      ? undefined
+      : new UriTemplate(parts);
   }
 
   /** A URI of another scheme or authority is told apart without matching the rest. */
   mayMatch(uri: string): boolean {
     const [first, last] = [this.#parts[0] ?? '', this.#parts.at(-1) ?? ''];
-    return uri.length <= maxUriLength && (typeof first !== 'string' || uri.startsWith(first)) && (typeof last !== 'string' || uri.endsWith(last));
+    return (
+      uri.length <= maxUriLength &&
+      (typeof first !== 'string' || uri.startsWith(first)) &&
+      (typeof last !== 'string' || uri.endsWith(last))
+    );
   }
 
   /** Takes the product of both lengths at most. */
@@ -58,21 +67,30 @@ export class UriTemplate {
 
 function expansionOf(expression: string): Expansion {
   switch (expression[0]) {
-    case '+': return { ends: '' };
-    case '#': return { lead: 0x23, ends: '' };
-    case '.': return { lead: 0x2e, ends: '/?#' };
-    case '/': return { lead: 0x2f, ends: '?#' };
-    case ';': return { lead: 0x3b, ends: '/?#' };
-    case '?': return { lead: 0x3f, ends: '#' };
-    case '&': return { lead: 0x26, ends: '#' };
-    default: return { ends: expression.endsWith('*') ? '?#' : '/?#' };
+    case '+':
+      return { ends: '' };
+    case '#':
+      return { lead: 0x23, ends: '' };
+    case '.':
+      return { lead: 0x2e, ends: '/?#' };
+    case '/':
+      return { lead: 0x2f, ends: '?#' };
+    case ';':
+      return { lead: 0x3b, ends: '/?#' };
+    case '?':
+      return { lead: 0x3f, ends: '#' };
+    case '&':
+      return { lead: 0x26, ends: '#' };
+    default:
+      return { ends: expression.endsWith('*') ? '?#' : '/?#' };
   }
 }
 
 /** @param reached where the parts before can end. @returns where this one can. */
 function afterLiteral(uri: string, literal: string, reached: Uint8Array): Uint8Array {
   const next = new Uint8Array(reached.length);
-  for (let at = reached.indexOf(1); at !== -1; at = reached.indexOf(1, at + 1)) if (uri.startsWith(literal, at)) next[at + literal.length] = 1;
+  for (let at = reached.indexOf(1); at !== -1; at = reached.indexOf(1, at + 1))
+    if (uri.startsWith(literal, at)) next[at + literal.length] = 1;
   return next;
 }
 
@@ -84,7 +102,8 @@ function afterExpansion(uri: string, { lead, ends }: Expansion, reached: Uint8Ar
     const canBegin = reached[at] === 1;
     if (isInside || (canBegin && lead !== undefined)) next[at] = 1;
     const goesOn: boolean = isInside && !ends.includes(uri.charAt(at));
-    const begins: boolean = canBegin && (lead === undefined ? !ends.includes(uri.charAt(at)) : uri.charCodeAt(at) === lead);
+    const begins: boolean =
+      canBegin && (lead === undefined ? !ends.includes(uri.charAt(at)) : uri.charCodeAt(at) === lead);
     isInside = goesOn || begins;
   }
   return next;

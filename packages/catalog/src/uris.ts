@@ -50,11 +50,20 @@ export class ResourceIndex {
   readonly #sees: ((server: ServerName, uri: string) => boolean) | undefined;
 
   /** @param claims in the order of the configuration: the first to claim a URI keeps it. */
-  constructor(claims: readonly ResourceClaim[], templates: readonly TemplateClaim[], narrowed?: { readonly base: ResourceIndex; readonly sees: (server: ServerName, uri: string) => boolean }) {
+  constructor(
+    claims: readonly ResourceClaim[],
+    templates: readonly TemplateClaim[],
+    narrowed?: { readonly base: ResourceIndex; readonly sees: (server: ServerName, uri: string) => boolean },
+  ) {
     this.#sees = narrowed?.sees;
     if (narrowed !== undefined) {
       const { base } = narrowed;
-      [this.#owners, this.#aliased, this.#templateOwners, this.#templates] = [base.#owners, base.#aliased, base.#templateOwners, base.#templates];
+      [this.#owners, this.#aliased, this.#templateOwners, this.#templates] = [
+        base.#owners,
+        base.#aliased,
+        base.#templateOwners,
+        base.#templates,
+      ];
       return;
     }
     for (const { server, uri } of claims) {
@@ -65,8 +74,11 @@ export class ResourceIndex {
         this.#aliased.set(server, aliased.add(uri));
       }
     }
-    for (const { server, uriTemplate } of templates) if (!this.#templateOwners.has(uriTemplate)) this.#templateOwners.set(uriTemplate, server);
-    this.#templates = new Map([...Map.groupBy(templates, ({ server }) => server)].map(([server, own]) => [server, parseTemplates(own)]));
+    for (const { server, uriTemplate } of templates)
+      if (!this.#templateOwners.has(uriTemplate)) this.#templateOwners.set(uriTemplate, server);
+    this.#templates = new Map(
+      [...Map.groupBy(templates, ({ server }) => server)].map(([server, own]) => [server, parseTemplates(own)]),
+    );
   }
 
   /** The same for somebody who may not see everything: a URI means what it means for everybody, or nothing. */
@@ -104,5 +116,8 @@ export class ResourceIndex {
 }
 
 function parseTemplates(claims: readonly TemplateClaim[]): UriTemplate[] {
-  return claims.slice(0, maxTemplatesOfServer).flatMap(({ uriTemplate }) => UriTemplate.parse(uriTemplate) ?? []).toSorted((a, b) => b.literals - a.literals);
+  return claims
+    .slice(0, maxTemplatesOfServer)
+    .flatMap(({ uriTemplate }) => UriTemplate.parse(uriTemplate) ?? [])
+    .toSorted((a, b) => b.literals - a.literals);
 }

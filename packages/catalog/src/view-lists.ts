@@ -53,7 +53,15 @@ export class ViewLists {
     this.#entries = entries;
     this.#pageSize = pageSize;
     this.#less = less;
-    this.#pages = mapLists(eachKind, (kind) => (less === undefined ? new ListPages(kind, entries(kind, false).map(({ text }) => text), pageSize) : this.#lessOf(less, less.of.#pages[kind], kind, false)));
+    this.#pages = mapLists(eachKind, (kind) =>
+      less === undefined
+        ? new ListPages(
+            kind,
+            entries(kind, false).map(({ text }) => text),
+            pageSize,
+          )
+        : this.#lessOf(less, less.of.#pages[kind], kind, false),
+    );
     this.versions = mapLists(this.#pages, ({ version }) => version);
   }
 
@@ -76,9 +84,20 @@ export class ViewLists {
   modernPage(kind: ListKind, cursor: string | undefined): string | undefined {
     if (kind !== 'tools') return this.page(kind, cursor);
     const less = this.#less;
-    this.#modernTools ??= less === undefined
-      ? new ListPages('tools', this.#entries('tools', true).map(({ text }) => text), this.#pageSize, this.versions.tools)
-      : this.#lessOf(less, { version: this.versions.tools, page: (asked) => less.of.modernPage('tools', asked) }, 'tools', true);
+    this.#modernTools ??=
+      less === undefined
+        ? new ListPages(
+            'tools',
+            this.#entries('tools', true).map(({ text }) => text),
+            this.#pageSize,
+            this.versions.tools,
+          )
+        : this.#lessOf(
+            less,
+            { version: this.versions.tools, page: (asked) => less.of.modernPage('tools', asked) },
+            'tools',
+            true,
+          );
     return this.#modernTools.page(cursor);
   }
 
@@ -95,7 +114,8 @@ export class ViewLists {
 
   /** Drops such pages; they are made again at each request. */
   drop(): void {
-    for (const pages of [...Object.values(this.#pages), this.#modernTools]) if (pages instanceof LazyPages) pages.drop();
+    for (const pages of [...Object.values(this.#pages), this.#modernTools])
+      if (pages instanceof LazyPages) pages.drop();
     this.#keeping.pages = undefined;
   }
 
@@ -118,11 +138,17 @@ export class ViewLists {
 }
 
 /** The entries of one list in order. An entry that cannot be shown does not affect others. */
-function entriesOf({ tools, prompts, resources, up }: Contents, kind: ListKind, isModern: boolean, leaveOut: (server: ServerName, problem: string) => void): Listed[] {
+function entriesOf(
+  { tools, prompts, resources, up }: Contents,
+  kind: ListKind,
+  isModern: boolean,
+  leaveOut: (server: ServerName, problem: string) => void,
+): Listed[] {
   const listed = (server: ServerName, original: string, show: () => JsonObject, publicName?: string): Listed[] => {
     try {
       const text = entryText(show());
-      if (typeof text === 'string') return [{ server, original, ...(publicName === undefined ? {} : { publicName }), text }];
+      if (typeof text === 'string')
+        return [{ server, original, ...(publicName === undefined ? {} : { publicName }), text }];
       leaveOut(server, text.problem);
     } catch (error) {
       leaveOut(server, `an entry cannot be shown: ${(error as Error).message}`);
@@ -130,17 +156,32 @@ function entriesOf({ tools, prompts, resources, up }: Contents, kind: ListKind, 
     return [];
   };
   const named = (names: ReadonlyMap<string, Named>, show: (named: Named, publicName: string) => JsonObject): Listed[] =>
-    [...names].filter(([, { isUp }]) => isUp).flatMap(([publicName, each]) => listed(each.server, each.original, () => show(each, publicName), publicName));
+    [...names]
+      .filter(([, { isUp }]) => isUp)
+      .flatMap(([publicName, each]) => listed(each.server, each.original, () => show(each, publicName), publicName));
   switch (kind) {
-    case 'tools': return named(tools, (tool, name) => publicTool(tool, name, isModern));
-    case 'prompts': return named(prompts, ({ entry }, name) => ({ ...entry, name }));
-    case 'resources': return up.flatMap(({ server, lists }) => lists.resources.flatMap((entry) => listed(server, entry.uri, () => ({ ...entry, uri: resources.publicUri(server, entry.uri) }))));
-    case 'resourceTemplates': return up.flatMap(({ server, lists }) => lists.resourceTemplates.flatMap((entry) => listed(server, entry.uriTemplate, () => entry)));
+    case 'tools':
+      return named(tools, (tool, name) => publicTool(tool, name, isModern));
+    case 'prompts':
+      return named(prompts, ({ entry }, name) => ({ ...entry, name }));
+    case 'resources':
+      return up.flatMap(({ server, lists }) =>
+        lists.resources.flatMap((entry) =>
+          listed(server, entry.uri, () => ({ ...entry, uri: resources.publicUri(server, entry.uri) })),
+        ),
+      );
+    case 'resourceTemplates':
+      return up.flatMap(({ server, lists }) =>
+        lists.resourceTemplates.flatMap((entry) => listed(server, entry.uriTemplate, () => entry)),
+      );
   }
 }
 
 /** Maps the value of each list. */
-export function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: From, kind: ListKind) => To): Record<ListKind, To> {
+export function mapLists<From, To>(
+  lists: Record<ListKind, From>,
+  map: (list: From, kind: ListKind) => To,
+): Record<ListKind, To> {
   return {
     tools: map(lists.tools, 'tools'),
     prompts: map(lists.prompts, 'prompts'),
@@ -149,4 +190,9 @@ export function mapLists<From, To>(lists: Record<ListKind, From>, map: (list: Fr
   };
 }
 
-export const eachKind: Record<ListKind, ListKind> = { tools: 'tools', prompts: 'prompts', resources: 'resources', resourceTemplates: 'resourceTemplates' };
+export const eachKind: Record<ListKind, ListKind> = {
+  tools: 'tools',
+  prompts: 'prompts',
+  resources: 'resources',
+  resourceTemplates: 'resourceTemplates',
+};

@@ -1,23 +1,52 @@
 import { describe, expect, it } from 'vitest';
-import { noAnnouncements, noLists, parseEndpointName, parseServerName, type CatalogLists, type CatalogRecord, type JsonObject, type ServerName, type ToolEntry } from '@omnibus/protocol';
+import {
+  noAnnouncements,
+  noLists,
+  parseEndpointName,
+  parseServerName,
+  type CatalogLists,
+  type CatalogRecord,
+  type JsonObject,
+  type ServerName,
+  type ToolEntry,
+} from '@omnibus/protocol';
 import type { EndpointDefinition } from './profile.ts';
 import { View } from './view.ts';
 
 function record(name: string, lists: Partial<CatalogLists>, more: Partial<CatalogRecord> = {}): CatalogRecord {
-  return { server: parseServerName(name), status: 'up', capabilities: { tools: {}, resources: {} }, lists: { ...noLists, ...lists }, announcements: noAnnouncements, ...more };
+  return {
+    server: parseServerName(name),
+    status: 'up',
+    capabilities: { tools: {}, resources: {} },
+    lists: { ...noLists, ...lists },
+    announcements: noAnnouncements,
+    ...more,
+  };
 }
 
 function definition(servers: string[], more: Partial<EndpointDefinition> = {}): EndpointDefinition {
-  return { endpoint: parseEndpointName(''), servers: servers.map(parseServerName), prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100, ...more };
+  return {
+    endpoint: parseEndpointName(''),
+    servers: servers.map(parseServerName),
+    prefix: 'auto',
+    rename: new Map(),
+    pin: new Map(),
+    pageSize: 100,
+    ...more,
+  };
 }
 
 function catalog(...records: CatalogRecord[]): Map<ServerName, CatalogRecord> {
   return new Map(records.map((each) => [each.server, each]));
 }
 
-const tool = (name: string, properties: object = {}) => ({ name, inputSchema: { type: 'object', properties, required: Object.keys(properties) } });
+const tool = (name: string, properties: object = {}) => ({
+  name,
+  inputSchema: { type: 'object', properties, required: Object.keys(properties) },
+});
 const resource = (uri: string) => ({ uri, name: uri });
-const namesOf = (view: View): string[] => (JSON.parse(view.list('tools', undefined) as string) as { tools: { name: string }[] }).tools.map(({ name }) => name);
+const namesOf = (view: View): string[] =>
+  (JSON.parse(view.list('tools', undefined) as string) as { tools: { name: string }[] }).tools.map(({ name }) => name);
 
 describe('a view', () => {
   it('prefixes names when the endpoint has several servers, and not when it has one', () => {
@@ -37,7 +66,10 @@ describe('a view', () => {
   });
 
   it('lists no tool of a server that is down, but still knows whose it is', () => {
-    const view = new View(definition(['a', 'b']), catalog(record('a', { tools: [tool('x')] }, { status: 'down' }), record('b', {})));
+    const view = new View(
+      definition(['a', 'b']),
+      catalog(record('a', { tools: [tool('x')] }, { status: 'down' }), record('b', {})),
+    );
     expect(namesOf(view)).toEqual([]);
     expect(view.toolRoute('a__x')).toMatchObject({ server: 'a', original: 'x' });
   });
@@ -48,7 +80,10 @@ describe('a view', () => {
     const seen: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = JSON.parse(view.list('tools', cursor) as string) as { tools: { name: string }[]; nextCursor?: string };
+      const page = JSON.parse(view.list('tools', cursor) as string) as {
+        tools: { name: string }[];
+        nextCursor?: string;
+      };
       seen.push(...page.tools.map(({ name }) => name));
       cursor = page.nextCursor;
     } while (cursor !== undefined);
@@ -64,21 +99,38 @@ describe('a view', () => {
   it('selects, renames and pins what a profile says', () => {
     const view = new View(
       definition(['a', 'b'], {
-        tools: ['a/get_*', 'b/*', '!b/drop'], rename: new Map([['a/get_one', 'one']]), pin: new Map([['b/search', { scope: 'mine' }]]),
+        tools: ['a/get_*', 'b/*', '!b/drop'],
+        rename: new Map([['a/get_one', 'one']]),
+        pin: new Map([['b/search', { scope: 'mine' }]]),
       }),
-      catalog(record('a', { tools: [tool('get_one'), tool('set_one')] }), record('b', { tools: [tool('drop'), tool('search', { scope: {}, text: {} })] })),
+      catalog(
+        record('a', { tools: [tool('get_one'), tool('set_one')] }),
+        record('b', { tools: [tool('drop'), tool('search', { scope: {}, text: {} })] }),
+      ),
     );
     expect(namesOf(view)).toEqual(['one', 'b__search']);
     expect(view.toolRoute('b__search')).toMatchObject({ server: 'b', original: 'search', pinned: { scope: 'mine' } });
-    const [, search] = (JSON.parse(view.list('tools', undefined) as string) as { tools: { inputSchema: object }[] }).tools;
+    const [, search] = (JSON.parse(view.list('tools', undefined) as string) as { tools: { inputSchema: object }[] })
+      .tools;
     expect(search?.inputSchema).toEqual({ type: 'object', properties: { text: {} }, required: ['text'] });
   });
 
   it('routes a URI by its owner, then by the most specific template', () => {
-    const view = new View(definition(['a', 'b']), catalog(
-      record('a', { resources: [resource('file:///x')], resourceTemplates: [{ name: 't', uriTemplate: 'db://{table}/{id}' }] }),
-      record('b', { resourceTemplates: [{ name: 't', uriTemplate: 'db://users/{id}' }, { name: 'all', uriTemplate: 'web://{+rest}' }] }),
-    ));
+    const view = new View(
+      definition(['a', 'b']),
+      catalog(
+        record('a', {
+          resources: [resource('file:///x')],
+          resourceTemplates: [{ name: 't', uriTemplate: 'db://{table}/{id}' }],
+        }),
+        record('b', {
+          resourceTemplates: [
+            { name: 't', uriTemplate: 'db://users/{id}' },
+            { name: 'all', uriTemplate: 'web://{+rest}' },
+          ],
+        }),
+      ),
+    );
     expect(view.resourceRoute('file:///x')?.server).toBe('a');
     expect(view.resourceRoute('db://users/1')?.server).toBe('b');
     expect(view.resourceRoute('db://orders/1')?.server).toBe('a');
@@ -87,15 +139,27 @@ describe('a view', () => {
   });
 
   it('gives the later of two servers with one URI an alias that leads back to it', () => {
-    const view = new View(definition(['a', 'b']), catalog(record('a', { resources: [resource('file:///x?q#f')] }), record('b', { resources: [resource('file:///x?q#f')] })));
+    const view = new View(
+      definition(['a', 'b']),
+      catalog(
+        record('a', { resources: [resource('file:///x?q#f')] }),
+        record('b', { resources: [resource('file:///x?q#f')] }),
+      ),
+    );
     const { resources } = JSON.parse(view.list('resources', undefined) as string) as { resources: { uri: string }[] };
-    expect(resources.map(({ uri }) => view.resourceRoute(uri))).toEqual([{ server: 'a', original: 'file:///x?q#f' }, { server: 'b', original: 'file:///x?q#f' }]);
+    expect(resources.map(({ uri }) => view.resourceRoute(uri))).toEqual([
+      { server: 'a', original: 'file:///x?q#f' },
+      { server: 'b', original: 'file:///x?q#f' },
+    ]);
   });
 
   it('says which lists changed: those that read differently and those a server announced', () => {
     const before = new View(definition(['a']), catalog(record('a', { tools: [tool('x')] })));
     const other = new View(definition(['a']), catalog(record('a', { tools: [tool('y')] })));
-    const announced = new View(definition(['a']), catalog(record('a', { tools: [tool('x')] }, { announcements: { ...noAnnouncements, prompts: 1 } })));
+    const announced = new View(
+      definition(['a']),
+      catalog(record('a', { tools: [tool('x')] }, { announcements: { ...noAnnouncements, prompts: 1 } })),
+    );
     expect(before.changesSince(before)).toEqual([]);
     expect(other.changesSince(before)).toEqual(['tools']);
     expect(announced.changesSince(before)).toEqual(['prompts']);
@@ -105,8 +169,14 @@ describe('a view', () => {
     let deep: object = { type: 'string' };
     for (let level = 0; level < 6_000; level += 1) deep = { items: deep };
     const bad = record('bad', {
-      tools: [{ name: 'in', inputSchema: { ...(deep as JsonObject), type: 'object' } }, { name: 'out', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: deep } }, tool('fine')], prompts: [{ name: 'p', _meta: deep }],
-      resources: [{ uri: 'x://1', name: 'r', _meta: deep }, resource('x://2')], resourceTemplates: [{ uriTemplate: 'x://{a}', name: 't', _meta: deep }],
+      tools: [
+        { name: 'in', inputSchema: { ...(deep as JsonObject), type: 'object' } },
+        { name: 'out', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: deep } },
+        tool('fine'),
+      ],
+      prompts: [{ name: 'p', _meta: deep }],
+      resources: [{ uri: 'x://1', name: 'r', _meta: deep }, resource('x://2')],
+      resourceTemplates: [{ uriTemplate: 'x://{a}', name: 't', _meta: deep }],
     });
     const view = new View(definition(['good', 'bad']), catalog(record('good', { tools: [tool('x')] }), bad));
     expect(namesOf(view)).toEqual(['good__x', 'bad__fine']);
@@ -119,26 +189,56 @@ describe('a view', () => {
 
   it('leaves a record out that is none, whoever wrote it', () => {
     const good = record('good', { tools: [tool('x')] });
-    for (const broken of [{}, { capabilities: {}, lists: {}, announcements: {} }, { ...good, lists: { ...good.lists, tools: [null] } }, { ...good, lists: { ...good.lists, resources: {} } }, { ...good, capabilities: null }]) {
-      const view = new View(definition(['good', 'bad']), catalog(good, { ...broken, server: 'bad' } as unknown as CatalogRecord));
+    for (const broken of [
+      {},
+      { capabilities: {}, lists: {}, announcements: {} },
+      { ...good, lists: { ...good.lists, tools: [null] } },
+      { ...good, lists: { ...good.lists, resources: {} } },
+      { ...good, capabilities: null },
+    ]) {
+      const view = new View(
+        definition(['good', 'bad']),
+        catalog(good, { ...broken, server: 'bad' } as unknown as CatalogRecord),
+      );
       expect(namesOf(view)).toEqual(['good__x']);
       expect(view.problems).toEqual([{ server: 'bad', problem: 'its record in the catalogue is not one' }]);
     }
   });
 
   it('shows what a server says of its entries as it is, whatever its type, where nothing is computed from it', () => {
-    const odd = { name: 'odd', inputSchema: { type: 7, properties: [], required: 'x' }, outputSchema: 'none', annotations: 5, execution: [], title: {}, icons: [{ src: 'javascript:alert(1)' }], _meta: { x: 'y' } };
-    const view = new View(definition(['a'], { pin: new Map([['a/odd', { a: 1 }]]) }), catalog(record('a', { tools: [odd as unknown as ToolEntry] })));
-    expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({ tools: [{ ...odd, inputSchema: { ...odd.inputSchema, properties: {} } }] });
+    const odd = {
+      name: 'odd',
+      inputSchema: { type: 7, properties: [], required: 'x' },
+      outputSchema: 'none',
+      annotations: 5,
+      execution: [],
+      title: {},
+      icons: [{ src: 'javascript:alert(1)' }],
+      _meta: { x: 'y' },
+    };
+    const view = new View(
+      definition(['a'], { pin: new Map([['a/odd', { a: 1 }]]) }),
+      catalog(record('a', { tools: [odd as unknown as ToolEntry] })),
+    );
+    expect(JSON.parse(view.list('tools', undefined) as string)).toEqual({
+      tools: [{ ...odd, inputSchema: { ...odd.inputSchema, properties: {} } }],
+    });
   });
 
   it('ends a page early when its entries are large', { timeout: 30_000 }, () => {
-    const tools = Array.from({ length: 20 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(900_000), inputSchema: { type: 'object' } }));
+    const tools = Array.from({ length: 20 }, (_, index) => ({
+      name: `t${index}`,
+      description: 'x'.repeat(900_000),
+      inputSchema: { type: 'object' },
+    }));
     const view = new View(definition(['a']), catalog(record('a', { tools })));
     expect((view.list('tools', undefined) as string).length).toBeLessThan(6_000_000);
     const seen: string[] = [];
     for (let cursor: string | undefined, page = 0; page === 0 || cursor !== undefined; page += 1) {
-      const list = JSON.parse(view.list('tools', cursor) as string) as { tools: { name: string }[]; nextCursor?: string };
+      const list = JSON.parse(view.list('tools', cursor) as string) as {
+        tools: { name: string }[];
+        nextCursor?: string;
+      };
       seen.push(...list.tools.map(({ name }) => name));
       cursor = list.nextCursor;
     }
@@ -149,19 +249,37 @@ describe('a view', () => {
     const view = new View(definition(['a'], { pageSize: 1 }), catalog(record('a', { tools: [tool('1'), tool('2')] })));
     const { nextCursor } = JSON.parse(view.list('tools', undefined) as string) as { nextCursor: string };
     expect(view.list('tools', nextCursor)).toBeDefined();
-    for (const forged of ['.'.repeat(8_000_000), nextCursor.replace(/1$/, '0'), nextCursor.replace(/1$/, '-1'), nextCursor.replace(/1$/, '01'), nextCursor.replace(/1$/, '1e0'), nextCursor.replace(/1$/, '9'.repeat(400)), '__proto__', 'tools..1']) {
+    for (const forged of [
+      '.'.repeat(8_000_000),
+      nextCursor.replace(/1$/, '0'),
+      nextCursor.replace(/1$/, '-1'),
+      nextCursor.replace(/1$/, '01'),
+      nextCursor.replace(/1$/, '1e0'),
+      nextCursor.replace(/1$/, '9'.repeat(400)),
+      '__proto__',
+      'tools..1',
+    ]) {
       expect(view.list('tools', forged), forged.slice(0, 40)).toBeUndefined();
     }
   });
 
   it('gives the words of each server an equal share, so that no server talks the others away', () => {
-    const view = new View(definition(['a', 'b']), catalog(record('a', {}, { instructions: 'a'.repeat(100_000) }), record('b', {}, { instructions: 'Use me for weather.' })));
+    const view = new View(
+      definition(['a', 'b']),
+      catalog(
+        record('a', {}, { instructions: 'a'.repeat(100_000) }),
+        record('b', {}, { instructions: 'Use me for weather.' }),
+      ),
+    );
     expect(view.instructions()).toContain('Use me for weather.');
     expect((view.instructions() as string).length).toBeLessThan(17_000);
   });
 
   it('takes tools away that a profile takes away, also those whose names begin with a dot', () => {
-    const view = new View(definition(['a'], { tools: ['!a/*'] }), catalog(record('a', { tools: [tool('.hidden'), tool('plain')] })));
+    const view = new View(
+      definition(['a'], { tools: ['!a/*'] }),
+      catalog(record('a', { tools: [tool('.hidden'), tool('plain')] })),
+    );
     expect(namesOf(view)).toEqual([]);
   });
 });

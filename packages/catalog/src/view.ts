@@ -9,7 +9,18 @@
  *  V4  An entry that cannot be shown is left out, with a reason in `problems`, and does not affect others.
  *  V5  The view of a caller is the common view without the entries that the caller may not see; these change no name in it.
  */
-import { changeKinds, featuresOf, isObject, servesTasks, type CatalogRecord, type ChangeKind, type Declared, type JsonObject, type ListKind, type ServerName } from '@omnibus/protocol';
+import {
+  changeKinds,
+  featuresOf,
+  isObject,
+  servesTasks,
+  type CatalogRecord,
+  type ChangeKind,
+  type Declared,
+  type JsonObject,
+  type ListKind,
+  type ServerName,
+} from '@omnibus/protocol';
 import { isSoundRecord } from './entry.ts';
 import { differenceFor, offeredTo } from './offers.ts';
 import { instructionsOf } from './instructions.ts';
@@ -65,14 +76,17 @@ export class View {
       this.#prompts = only(base.#prompts, ({ server, original }) => sight.sees('prompt', server, original));
       this.resources = base.resources.seenBy((server, uri) => sight.sees('resource', server, uri));
       const shown = new Set([...this.#tools.values(), ...this.#prompts.values()].map(({ server }) => server));
-      const servers = definition.servers.filter((server) => shown.has(server) || isInSight(sight, server, base.record(server)));
+      const servers = definition.servers.filter(
+        (server) => shown.has(server) || isInSight(sight, server, base.record(server)),
+      );
       this.definition = { ...definition, servers, isForKnown: true };
       this.records = base.records.filter(({ server }) => servers.includes(server));
       this.#byServer = new Map(this.records.map((record) => [record.server, record]));
       this.isPrefixed = base.isPrefixed;
       this.dependsOnCaller = base.dependsOnCaller;
       this.lists = base.lists.seenBy((kind, { server, original, publicName }) => {
-        if (kind === 'tools' || kind === 'prompts') return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
+        if (kind === 'tools' || kind === 'prompts')
+          return (kind === 'tools' ? this.#tools : this.#prompts).has(publicName as string);
         return this.mayHave(server, original);
       });
       this.#missing = mapLists(base.#missing, (missing) => missing.filter(({ server }) => servers.includes(server)));
@@ -84,15 +98,25 @@ export class View {
     this.#byServer = new Map(this.records.map((record) => [record.server, record]));
     this.isPrefixed = isPrefixed(definition);
     const isOwned = this.records.some(({ owners }) => owners !== undefined);
-    this.dependsOnCaller = isOwned ? 'owner' : this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0)) && 'declared';
+    this.dependsOnCaller = isOwned
+      ? 'owner'
+      : this.records.some(({ offers = [] }) => offers.some(({ lists }) => Object.keys(lists).length > 0)) && 'declared';
     this.#tools = namedTools(definition, this.records);
     this.#prompts = namedPrompts(definition, this.records);
     this.resources = new ResourceIndex(
       this.records.flatMap(({ server, lists }) => lists.resources.map(({ uri }) => ({ server, uri }))),
-      this.records.flatMap(({ server, lists }) => lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate }))),
+      this.records.flatMap(({ server, lists }) =>
+        lists.resourceTemplates.map(({ uriTemplate }) => ({ server, uriTemplate })),
+      ),
     );
-    this.lists = ViewLists.of({ tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() }, definition.pageSize, (server, problem) => this.#leaveOut(server, problem));
-    this.#missing = mapLists(eachKind, (_kind, kind) => missingServers(kind, definition.servers, (server) => this.record(server)));
+    this.lists = ViewLists.of(
+      { tools: this.#tools, prompts: this.#prompts, resources: this.resources, up: this.#up() },
+      definition.pageSize,
+      (server, problem) => this.#leaveOut(server, problem),
+    );
+    this.#missing = mapLists(eachKind, (_kind, kind) =>
+      missingServers(kind, definition.servers, (server) => this.record(server)),
+    );
     this.#heads = mapLists(this.#missing, (missing, kind) => listHead(kind, this.#up(), missing));
   }
 
@@ -103,14 +127,19 @@ export class View {
 
   /** Whether the caller may see the resource of a URI at a server, whether or not a list has it. */
   mayHave(server: ServerName, uri: string): boolean {
-    return this.#narrowed === undefined || (this.definition.servers.includes(server) && this.#narrowed.sight.sees('resource', server, uri));
+    return (
+      this.#narrowed === undefined ||
+      (this.definition.servers.includes(server) && this.#narrowed.sight.sees('resource', server, uri))
+    );
   }
 
   /** Whether the caller may see a task of a server. @param tool the server's own name of its tool; undefined or empty where that is unknown. */
   mayHaveTask(server: ServerName, tool: string | undefined): boolean {
     if (this.#narrowed === undefined) return true;
     const { sight } = this.#narrowed;
-    return tool === undefined || tool === '' ? sight.mayEverythingOf(server) : sight.sees('tool', server, tool, this.toolOf(server, tool));
+    return tool === undefined || tool === ''
+      ? sight.mayEverythingOf(server)
+      : sight.sees('tool', server, tool, this.toolOf(server, tool));
   }
 
   /** The server's definition of a tool, by the server's own name, whether or not the caller sees it. */
@@ -145,7 +174,11 @@ export class View {
   differing(declared: Declared): { readonly name: string; readonly make: () => View } | undefined {
     const offers = this.records.flatMap((record) => differenceFor(record, declared) ?? []);
     if (offers.length === 0) return undefined;
-    return { name: offers.join('\n'), make: () => new View(this.definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))) };
+    return {
+      name: offers.join('\n'),
+      make: () =>
+        new View(this.definition, new Map(this.records.map((record) => [record.server, offeredTo(record, declared)]))),
+    };
   }
 
   /** The `result` of a list request as JSON, or undefined when the cursor is not one of this view (2025-11-25 pagination: -32602). */
@@ -161,7 +194,10 @@ export class View {
 
   /** @param now milliseconds since 1970. */
   freshness(kind: ListKind, now: number): Freshness {
-    const isForAll = this.definition.isForKnown !== true && this.dependsOnCaller !== 'owner' && this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
+    const isForAll =
+      this.definition.isForKnown !== true &&
+      this.dependsOnCaller !== 'owner' &&
+      this.records.every(({ offers = [] }) => offers.every(({ lists }) => lists[kind] === undefined));
     return this.#missing[kind].length > 0 ? notFresh : freshness(kind, this.#up(), isForAll, now);
   }
 
@@ -192,7 +228,9 @@ export class View {
 
   /** Servers that have an extension, in the endpoint's order. */
   serversWithExtension(name: string): readonly ServerName[] {
-    return this.records.filter(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions']).map(({ server }) => server);
+    return this.records
+      .filter(({ capabilities }) => isObject(capabilities['extensions']) && name in capabilities['extensions'])
+      .map(({ server }) => server);
   }
 
   toolRoute(publicName: string): Route | undefined {
@@ -213,12 +251,18 @@ export class View {
   /** Whether a server of the endpoint has a capability, according to its last record. `tools` is always offered, since there may be some at any time. */
   offers(capability: Capability): boolean {
     switch (capability) {
-      case 'tools': return true;
-      case 'completions': return this.records.some(({ server }) => this.canComplete(server));
-      case 'resources.subscribe': return this.records.some(({ capabilities: { resources } }) => isObject(resources) && resources['subscribe'] === true);
+      case 'tools':
+        return true;
+      case 'completions':
+        return this.records.some(({ server }) => this.canComplete(server));
+      case 'resources.subscribe':
+        return this.records.some(
+          ({ capabilities: { resources } }) => isObject(resources) && resources['subscribe'] === true,
+        );
       case 'prompts':
       case 'resources':
-      case 'logging': return this.serversWith(capability).length > 0;
+      case 'logging':
+        return this.serversWith(capability).length > 0;
     }
   }
 
@@ -229,7 +273,11 @@ export class View {
   /** The server and its own URI for a URI of a client, as far as the catalogue has it. */
   resourceRoute(uri: string): Route | undefined {
     const alias = parseAlias(uri);
-    if (alias !== undefined && this.definition.servers.includes(alias.server as ServerName) && this.mayHave(alias.server as ServerName, alias.uri)) {
+    if (
+      alias !== undefined &&
+      this.definition.servers.includes(alias.server as ServerName) &&
+      this.mayHave(alias.server as ServerName, alias.uri)
+    ) {
       return { server: alias.server as ServerName, original: alias.uri };
     }
     const server = this.resources.ownerOf(uri);
@@ -249,7 +297,12 @@ export class View {
     const record = this.record(server);
     if (record === undefined) return false;
     const { capabilities, revision } = record;
-    return 'completions' in capabilities || (revision !== undefined && !featuresOf(revision).completionCapability && ('prompts' in capabilities || 'resources' in capabilities));
+    return (
+      'completions' in capabilities ||
+      (revision !== undefined &&
+        !featuresOf(revision).completionCapability &&
+        ('prompts' in capabilities || 'resources' in capabilities))
+    );
   }
 
   /** Servers that support calls as tasks, in the endpoint's order. */
@@ -290,8 +343,13 @@ export class View {
   }
 
   #leaveOut(server: ServerName, problem: string): void {
-    if (this.#problems.length < maxProblems && !this.#problems.some((each) => each.server === server && each.problem === problem)) this.#problems.push({ server, problem });
+    if (
+      this.#problems.length < maxProblems &&
+      !this.#problems.some((each) => each.server === server && each.problem === problem)
+    )
+      this.#problems.push({ server, problem });
   }
 }
 
-const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> => new Map([...names].filter(([, named]) => isShown(named)));
+const only = (names: ReadonlyMap<string, Named>, isShown: (named: Named) => boolean): ReadonlyMap<string, Named> =>
+  new Map([...names].filter(([, named]) => isShown(named)));

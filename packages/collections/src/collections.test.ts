@@ -14,19 +14,21 @@ class Member extends Link {
 
 describe('a ring', () => {
   it('holds what was added and not removed, in order', () => {
-    assert(property(array(boolean()), (removals) => {
-      const ring = new Ring<Member>();
-      const members = removals.map((_, number) => new Member(number));
-      for (const member of members) ring.add(member);
-      members.forEach((member, number) => {
-        if (removals[number] === true) expect(ring.remove(member)).toBe(true);
-      });
-      const kept = members.filter((_, number) => removals[number] !== true);
-      expect(ring.toArray()).toEqual(kept);
-      expect(ring.size).toBe(kept.length);
-      expect(ring.first).toBe(kept[0]);
-      for (const member of members) expect(ring.has(member)).toBe(kept.includes(member));
-    }));
+    assert(
+      property(array(boolean()), (removals) => {
+        const ring = new Ring<Member>();
+        const members = removals.map((_, number) => new Member(number));
+        for (const member of members) ring.add(member);
+        members.forEach((member, number) => {
+          if (removals[number] === true) expect(ring.remove(member)).toBe(true);
+        });
+        const kept = members.filter((_, number) => removals[number] !== true);
+        expect(ring.toArray()).toEqual(kept);
+        expect(ring.size).toBe(kept.length);
+        expect(ring.first).toBe(kept[0]);
+        for (const member of members) expect(ring.has(member)).toBe(kept.includes(member));
+      }),
+    );
   });
 
   it('removes a member once', () => {
@@ -39,27 +41,29 @@ describe('a ring', () => {
 
 describe('a slot table', () => {
   it('finds each value under its own handle and gives no handle twice', () => {
-    assert(property(array(nat(5)), (steps) => {
-      const table = new SlotTable<string>();
-      const held = new Map<number, string>();
-      const used = new Set<number>();
-      steps.forEach((step, number) => {
-        const handles = [...held.keys()];
-        if (step > 0 || handles.length === 0) {
-          const handle = table.add(`value ${number}`);
-          expect(used.has(handle) || handle === 0).toBe(false);
-          used.add(handle);
-          held.set(handle, `value ${number}`);
-        } else {
-          const handle = handles[number % handles.length] as number;
-          expect(table.take(handle)).toBe(held.get(handle));
-          held.delete(handle);
-        }
-        for (const handle of used) expect(table.get(handle)).toBe(held.get(handle));
-        expect(table.size).toBe(held.size);
-        expect(new Map(table.toArray())).toEqual(held);
-      });
-    }));
+    assert(
+      property(array(nat(5)), (steps) => {
+        const table = new SlotTable<string>();
+        const held = new Map<number, string>();
+        const used = new Set<number>();
+        steps.forEach((step, number) => {
+          const handles = [...held.keys()];
+          if (step > 0 || handles.length === 0) {
+            const handle = table.add(`value ${number}`);
+            expect(used.has(handle) || handle === 0).toBe(false);
+            used.add(handle);
+            held.set(handle, `value ${number}`);
+          } else {
+            const handle = handles[number % handles.length] as number;
+            expect(table.take(handle)).toBe(held.get(handle));
+            held.delete(handle);
+          }
+          for (const handle of used) expect(table.get(handle)).toBe(held.get(handle));
+          expect(table.size).toBe(held.size);
+          expect(new Map(table.toArray())).toEqual(held);
+        });
+      }),
+    );
   });
 
   it('knows nothing under numbers it never gave', () => {

@@ -45,6 +45,8 @@ export class SlotTable<Value> {
 
   /** The handles and values as they are now: they may be taken while the result is walked. */
   toArray(): (readonly [handle: number, value: Value])[] {
-    return this.#values.flatMap((value, slot) => (value === undefined ? [] : [[(this.#generations[slot] as number) * slots + slot, value] as const]));
+    return this.#values.flatMap((value, slot) =>
+      value === undefined ? [] : [[(this.#generations[slot] as number) * slots + slot, value] as const],
+    );
   }
 }

@@ -12,72 +12,200 @@ const parts = z.strictObject({
   tenant: named('The tenant of the caller.'),
   client: named('The client id of the program that the token was issued to.'),
   scope: named('A scope of the token.'),
-  via: named('An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".'),
+  via: named(
+    'An agent that acts for the user: "any" for whichever agent, "ISSUER|SUBJECT" of the agent, or "client:ID".',
+  ),
 });
 const selector = z.string().min(1).max(1_000);
-export const who = z.union([selector, z.array(z.union([selector, parts])).min(1).max(1_000), parts]);
+export const who = z.union([
+  selector,
+  z
+    .array(z.union([selector, parts]))
+    .min(1)
+    .max(1_000),
+  parts,
+]);
 
 const number = z.number();
 const argument = z.strictObject({
   min: number.optional().describe('A number of at least this.'),
   max: number.optional().describe('A number of at most this.'),
-  in: z.array(z.union([z.string(), z.number(), z.boolean(), z.null()])).max(1_000).optional().describe('Exactly one of these.'),
-  maxLength: z.int().nonnegative().optional().describe('A text of at most so many characters, or a list of at most so many members.'),
+  in: z
+    .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
+    .max(1_000)
+    .optional()
+    .describe('Exactly one of these.'),
+  maxLength: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe('A text of at most so many characters, or a list of at most so many members.'),
   pattern: texts.optional().describe('Globs; a text has to match one of them.'),
-  optional: z.boolean().optional().describe('true: a call without the argument passes this check. Otherwise a missing argument counts against the caller.'),
+  optional: z
+    .boolean()
+    .optional()
+    .describe(
+      'true: a call without the argument passes this check. Otherwise a missing argument counts against the caller.',
+    ),
 });
 
 const hint = z.enum(['readOnly', 'destructive', 'nonDestructive', 'idempotent', 'openWorld', 'closedWorld']);
 
 /** Who waits for an approval waits for a person; whoever needs longer than a day is better asked before. */
 const maxExpiresMs = 24 * 60 * 60_000;
-export const duration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
+export const duration = z
+  .union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
   .transform((value) => parseDurationMs(value) as number);
 const expires = duration.refine((ms) => ms > 0 && ms <= maxExpiresMs, { error: 'expected a time of at most 24h' });
 
 /** When a rule holds, and for which calls; of guardrails too (`guardrails-schema.ts`). */
 export const conditions = {
-  only: z.union([hint, z.array(hint).min(1).max(10)]).optional().describe('The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.'),
-  args: z.record(z.string().min(1).max(200), argument).optional().describe('Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".'),
-  time: z.strictObject({
-    days: texts.optional().describe('"mon-fri", or days one by one. Default: every day.'),
-    hours: z.string().optional().describe('Hours of the day such as "08:00-18:00", without the last minute named. Default: all day.'),
-    zone: z.string().optional().describe('The time zone, such as "Europe/Berlin". Default: UTC.'),
-  }).optional().describe('When the rule holds.'),
-  network: texts.optional().describe('Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.'),
-  when: z.string().min(1).max(4_000).optional().describe('A condition in CEL over `args`, `caller`, `method`, `server` and `name`.'),
+  only: z
+    .union([hint, z.array(hint).min(1).max(10)])
+    .optional()
+    .describe(
+      'The rule is about tools with this hint only. Hints are believed at servers with `hints: believe`; at other servers a rule with `only` allows no tool, or denies every tool.',
+    ),
+  args: z
+    .record(z.string().min(1).max(200), argument)
+    .optional()
+    .describe(
+      'Conditions on arguments of the call, keyed by the name of the argument, or by a JSON pointer such as "/filter/limit".',
+    ),
+  time: z
+    .strictObject({
+      days: texts.optional().describe('"mon-fri", or days one by one. Default: every day.'),
+      hours: z
+        .string()
+        .optional()
+        .describe('Hours of the day such as "08:00-18:00", without the last minute named. Default: all day.'),
+      zone: z.string().optional().describe('The time zone, such as "Europe/Berlin". Default: UTC.'),
+    })
+    .optional()
+    .describe('When the rule holds.'),
+  network: texts
+    .optional()
+    .describe(
+      'Addresses and networks that the client connects from, such as "10.0.0.0/8". With a proxy in front, set `security.trustedProxies`.',
+    ),
+  when: z
+    .string()
+    .min(1)
+    .max(4_000)
+    .optional()
+    .describe('A condition in CEL over `args`, `caller`, `method`, `server` and `name`.'),
 };
 
 const rule = z.strictObject({
-  id: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' }).optional().describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
-  who: who.describe('"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match.'),
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
+    .optional()
+    .describe('What the rule is called in refusals, logs and records. Default: its number, such as "#3".'),
+  who: who.describe(
+    '"everyone", "user:ISSUER|SUBJECT", "key:SUBJECT", "group:NAME", "tenant:NAME", "client:ID", "scope:NAME", several at once as in `{ tenant: acme, group: eng }`, or a list of which one has to match.',
+  ),
   except: who.optional().describe('Whom the rule is not about; written like `who`.'),
-  allow: texts.optional().describe('What the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the names that the server itself gives, or the name of a server for all that it has, or "*" for everything.'),
-  deny: texts.optional().describe('What the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.'),
-  ask: texts.optional().describe('What the rule allows after an approval of each call of a tool, prompt or read of a resource, also where other rules allow it without; written like `allow`.'),
-  redact: texts.optional().describe('What the rule takes a part out of the results of, whatever allows them: globs as in `allow`. The part is what `patterns` find and what is at `paths`.'),
-  patterns: texts.optional().describe('What a rule with `redact` looks for in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".'),
-  paths: texts.optional().describe('JSON pointers to values of structured results that a rule with `redact` takes out, in which "*" is any member or item: "/customers/*/phone". A text that is the same as JSON is treated alike.'),
-  unreadable: z.enum(['withhold', 'pass']).optional().describe('What becomes of what a rule with `redact` cannot look into: images, audio and other binary contents, results of more than 1,048,576 characters, and, with `paths`, texts that are no JSON. Default: withhold.'),
-  by: z.enum(['caller', 'approvers']).optional().describe('Who approves the calls of a rule with `ask`. caller: the user who makes the call, in a form of the client (elicitation). approvers: others, at the admin port (`omnibus approvals`). Default: approvers where the rule names some, else the caller.'),
-  approvers: texts.optional().describe('Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.'),
-  expires: expires.optional().describe('Time after which a call of a rule with `ask` is refused if nobody has approved it, at most 24h. For a caller who is asked, `timeouts.human` holds too. Default: 10m.'),
+  allow: texts
+    .optional()
+    .describe(
+      'What the rule allows: globs over "server/tool", "prompt:server/name" and "resource:server/uri" with the names that the server itself gives, or the name of a server for all that it has, or "*" for everything.',
+    ),
+  deny: texts
+    .optional()
+    .describe(
+      'What the rule denies, whatever other rules allow; written like `allow`. A rule has one of `allow`, `deny`, `ask` and `redact`.',
+    ),
+  ask: texts
+    .optional()
+    .describe(
+      'What the rule allows after an approval of each call of a tool, prompt or read of a resource, also where other rules allow it without; written like `allow`.',
+    ),
+  redact: texts
+    .optional()
+    .describe(
+      'What the rule takes a part out of the results of, whatever allows them: globs as in `allow`. The part is what `patterns` find and what is at `paths`.',
+    ),
+  patterns: texts
+    .optional()
+    .describe(
+      'What a rule with `redact` looks for in texts and numbers: "email", "card" (with a valid check digit), "iban", "key" (tokens and private keys by their shapes), or patterns such as "EMP-[0-9]{6}": characters, classes, {n}, {n,m} and ?, without groups, "|", "*", "+" and ".".',
+    ),
+  paths: texts
+    .optional()
+    .describe(
+      'JSON pointers to values of structured results that a rule with `redact` takes out, in which "*" is any member or item: "/customers/*/phone". A text that is the same as JSON is treated alike.',
+    ),
+  unreadable: z
+    .enum(['withhold', 'pass'])
+    .optional()
+    .describe(
+      'What becomes of what a rule with `redact` cannot look into: images, audio and other binary contents, results of more than 1,048,576 characters, and, with `paths`, texts that are no JSON. Default: withhold.',
+    ),
+  by: z
+    .enum(['caller', 'approvers'])
+    .optional()
+    .describe(
+      'Who approves the calls of a rule with `ask`. caller: the user who makes the call, in a form of the client (elicitation). approvers: others, at the admin port (`omnibus approvals`). Default: approvers where the rule names some, else the caller.',
+    ),
+  approvers: texts
+    .optional()
+    .describe(
+      'Who may approve, out of those with the role approver, operator or admin (`auth.admin.roles`): "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT". Nobody may approve calls of his own. Default: everybody with one of these roles.',
+    ),
+  expires: expires
+    .optional()
+    .describe(
+      'Time after which a call of a rule with `ask` is refused if nobody has approved it, at most 24h. For a caller who is asked, `timeouts.human` holds too. Default: 10m.',
+    ),
   ...conditions,
   because: z.string().max(500).optional().describe('Text that a refused caller is told: the reason, or whom to ask.'),
 });
 
 export const accessSchema = z.strictObject({
   default: z.enum(['allow', 'deny']).default('deny').describe('What holds for a request that no rule is about.'),
-  mode: z.enum(['enforce', 'record']).default('enforce').describe('record: nothing is refused or hidden; what the rules would refuse is logged and counted.'),
-  rules: z.array(rule).max(1_000).default([]).describe('Rules that deny override rules that ask, these override rules that allow, and all override `default`. The order of the rules has no effect.'),
-  approvals: z.strictObject({
-    clients: z.boolean().default(false).describe('true: approvers who are connected with an MCP client that can show forms (elicitation) are asked there too, besides the admin port. A client that answers forms without its user gives that user\'s approvals away.'),
-    webhook: z.strictObject({
-      url: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' }).describe('The address that each message is posted to.'),
-      secret: z.string().min(16).describe('The secret that each message is signed with: HMAC-SHA256, in the header `omnibus-signature`. Secret.'),
-      timeout: duration.prefault('5s').describe('Time limit of one attempt.'),
-      attempts: z.int().min(1).max(20).default(5).describe('Attempts before a message is given up, logged and counted. The wait between them doubles.'),
-    }).optional().describe('Is told of each call that waits for approvers, and how the wait ended. It cannot approve anything.'),
-  }).prefault({}).describe('How approvers learn of waiting calls (`ask`). A change takes effect with the next start.'),
+  mode: z
+    .enum(['enforce', 'record'])
+    .default('enforce')
+    .describe('record: nothing is refused or hidden; what the rules would refuse is logged and counted.'),
+  rules: z
+    .array(rule)
+    .max(1_000)
+    .default([])
+    .describe(
+      'Rules that deny override rules that ask, these override rules that allow, and all override `default`. The order of the rules has no effect.',
+    ),
+  approvals: z
+    .strictObject({
+      clients: z
+        .boolean()
+        .default(false)
+        .describe(
+          "true: approvers who are connected with an MCP client that can show forms (elicitation) are asked there too, besides the admin port. A client that answers forms without its user gives that user's approvals away.",
+        ),
+      webhook: z
+        .strictObject({
+          url: z
+            .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
+            .describe('The address that each message is posted to.'),
+          secret: z
+            .string()
+            .min(16)
+            .describe(
+              'The secret that each message is signed with: HMAC-SHA256, in the header `omnibus-signature`. Secret.',
+            ),
+          timeout: duration.prefault('5s').describe('Time limit of one attempt.'),
+          attempts: z
+            .int()
+            .min(1)
+            .max(20)
+            .default(5)
+            .describe('Attempts before a message is given up, logged and counted. The wait between them doubles.'),
+        })
+        .optional()
+        .describe('Is told of each call that waits for approvers, and how the wait ended. It cannot approve anything.'),
+    })
+    .prefault({})
+    .describe('How approvers learn of waiting calls (`ask`). A change takes effect with the next start.'),
 });

@@ -4,179 +4,559 @@ import { z } from 'zod';
 import { durationProblem, parseDurationMs } from './duration.ts';
 
 /** Only algorithms with a private key: with a shared secret, whoever can check a token could also make one. */
-const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const;
+const algorithms = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+] as const;
 
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
-const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' }).transform((name) => name.toLowerCase());
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected an IP address or a network such as "10.0.0.0/8"',
+});
+const headerName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, { error: 'expected the name of a header' })
+  .transform((name) => name.toLowerCase());
 /** The widest networks that belong to somebody have 8 bits of IPv4 (10.0.0.0/8) and 7 of IPv6 (fc00::/7). IPv4 within IPv6 has 96 bits more. */
 function isEverywhere(text: string): boolean {
   const [address = '', bits] = text.split('/', 2);
   return bits !== undefined && Number(bits) < (address.includes(':') ? (/^(0*:)*:?ffff:/i.test(address) ? 104 : 7) : 8);
 }
 /** Whoever is at one of these addresses can be anybody, so they cannot be all there are, or half of them. */
-const proxyNetwork = network.refine((text) => !isEverywhere(text), { error: 'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody' });
+const proxyNetwork = network.refine((text) => !isEverywhere(text), {
+  error:
+    'expected addresses that only the proxy has, and not every address: whoever connects from one of these can be anybody',
+});
 /** Headers with credentials would end up in logs as the name of a user; the others are of the protocol, or name machines and programs. */
-const otherHeaders: ReadonlySet<string> = new Set(['authorization', 'proxy-authorization', 'cookie', 'host', 'mcp-session-id', 'x-forwarded-for', 'x-real-ip', 'forwarded', 'user-agent']);
-const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), { error: ({ input }) => `expected a header that the proxy sets, and not ${String(input)}` });
+const otherHeaders: ReadonlySet<string> = new Set([
+  'authorization',
+  'proxy-authorization',
+  'cookie',
+  'host',
+  'mcp-session-id',
+  'x-forwarded-for',
+  'x-real-ip',
+  'forwarded',
+  'user-agent',
+]);
+const proxyHeader = headerName.refine((name) => !otherHeaders.has(name), {
+  error: ({ input }) => `expected a header that the proxy sets, and not ${String(input)}`,
+});
 const claim = (fallback: string) => z.string().min(1).default(fallback);
-const scope = z.string().regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
-const trusted = (text: string): boolean => URL.canParse(text) && (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
-const trustedUrl = z.url({ protocol: /^https?$/ }).refine(trusted, { error: 'expected an https:// address, or one of this machine' });
+const scope = z
+  .string()
+  .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected a scope: letters, digits and signs, without spaces' });
+const trusted = (text: string): boolean =>
+  URL.canParse(text) &&
+  (new URL(text).protocol === 'https:' || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(text).hostname));
+const trustedUrl = z
+  .url({ protocol: /^https?$/ })
+  .refine(trusted, { error: 'expected an https:// address, or one of this machine' });
 
-const required = z.record(z.string().min(1), z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat())).default({})
-  .describe('Claims that a token must have, with the accepted values; a claim that is a list must contain one of them: `{ hd: example.com }`. Needed where the issuer serves other organizations too. A dot leads into a claim, as in `realm_access.roles`.');
+const required = z
+  .record(
+    z.string().min(1),
+    z.union([z.string(), z.array(z.string()).min(1)]).transform((said) => [said].flat()),
+  )
+  .default({})
+  .describe(
+    'Claims that a token must have, with the accepted values; a claim that is a list must contain one of them: `{ hd: example.com }`. Needed where the issuer serves other organizations too. A dot leads into a claim, as in `realm_access.roles`.',
+  );
 
 /** The name of a tenant, exactly as issuers, API keys and proxies give it. */
-export const tenantName = z.string().min(1).max(255)
+export const tenantName = z
+  .string()
+  .min(1)
+  .max(255)
   .refine((text) => text === text.trim(), { error: 'expected the name of a tenant without blanks around it' })
-  .refine((text) => text !== '*', { error: 'expected the name of a tenant, and "*" stands for no other: leave `tenants` out for what is for everybody' });
+  .refine((text) => text !== '*', {
+    error: 'expected the name of a tenant, and "*" stands for no other: leave `tenants` out for what is for everybody',
+  });
 
 /** An issuer is a name, and its metadata are found below it (RFC 8414, 2 and 3; OpenID Connect Discovery, 4). */
-const issuerUrl = trustedUrl.max(512)
-  .refine((text) => !text.includes('/.well-known/'), { error: 'expected the issuer, and not the address of its metadata: what stands before /.well-known/, or the member `issuer` of the document there' })
+const issuerUrl = trustedUrl
+  .max(512)
+  .refine((text) => !text.includes('/.well-known/'), {
+    error:
+      'expected the issuer, and not the address of its metadata: what stands before /.well-known/, or the member `issuer` of the document there',
+  })
   .refine((text) => !/[?#]/.test(text), { error: 'expected an issuer, which has no "?" and no "#"' });
 
 const issuer = z.strictObject({
-  issuer: issuerUrl.describe('The issuer exactly as its tokens name it, such as "https://login.example.com". Its keys are found through its metadata.'),
-  jwksUri: trustedUrl.optional().describe('Address of the issuer\'s keys, for an issuer without metadata.'),
-  algorithms: z.array(z.enum(algorithms)).min(1).default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA']).describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
-  tokenType: z.enum(['auto', 'at+jwt']).default('auto').describe('at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.'),
-  subject: claim('sub').describe('The claim that identifies the caller for good. Entra ID: `oid`. Do not use an e-mail address, which may pass to somebody else.'),
-  groups: claim('groups').describe('The claim with the caller\'s groups. A dot leads into a claim: Keycloak has `realm_access.roles`.'),
-  claims: z.array(z.string().min(1).max(200)).max(20).default([]).describe('Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.'),
+  issuer: issuerUrl.describe(
+    'The issuer exactly as its tokens name it, such as "https://login.example.com". Its keys are found through its metadata.',
+  ),
+  jwksUri: trustedUrl.optional().describe("Address of the issuer's keys, for an issuer without metadata."),
+  algorithms: z
+    .array(z.enum(algorithms))
+    .min(1)
+    .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA'])
+    .describe('Signature algorithms that are accepted. None of them uses a shared secret.'),
+  tokenType: z
+    .enum(['auto', 'at+jwt'])
+    .default('auto')
+    .describe(
+      'at+jwt: only tokens whose header says that they are access tokens (RFC 9068). auto: also those that do not say what they are, unless they look like ID tokens.',
+    ),
+  subject: claim('sub').describe(
+    'The claim that identifies the caller for good. Entra ID: `oid`. Do not use an e-mail address, which may pass to somebody else.',
+  ),
+  groups: claim('groups').describe(
+    "The claim with the caller's groups. A dot leads into a claim: Keycloak has `realm_access.roles`.",
+  ),
+  claims: z
+    .array(z.string().min(1).max(200))
+    .max(20)
+    .default([])
+    .describe(
+      'Claims whose values may be used in `headers` of servers, as `{principal.claims.NAME}` (docs/credentials.md). Of a text, a number or a truth value; a dot leads into a claim.',
+    ),
   require: required,
-  tenant: z.string().min(1).optional().describe('The claim that names the caller\'s tenant. A token without it is refused.'),
+  tenant: z
+    .string()
+    .min(1)
+    .optional()
+    .describe("The claim that names the caller's tenant. A token without it is refused."),
   ofTenant: tenantName.optional().describe('The tenant of all callers of this issuer, instead of a claim.'),
-  introspection: z.strictObject({
-    url: trustedUrl.describe('Address of the introspection endpoint.'),
-    clientId: z.string().min(1).describe('Client id by which the gateway authenticates there.'),
-    clientSecret: z.string().min(1).describe('The secret of that client. Secret.'),
-  }).optional().describe('How opaque tokens are checked, which are no JWT (RFC 7662). Answers are kept for a minute.'),
+  introspection: z
+    .strictObject({
+      url: trustedUrl.describe('Address of the introspection endpoint.'),
+      clientId: z.string().min(1).describe('Client id by which the gateway authenticates there.'),
+      clientSecret: z.string().min(1).describe('The secret of that client. Secret.'),
+    })
+    .optional()
+    .describe('How opaque tokens are checked, which are no JWT (RFC 7662). Answers are kept for a minute.'),
 });
 
-const proxy = z.strictObject({
-  addresses: z.array(proxyNetwork).min(1).describe('Addresses and networks that the proxy connects from. From anywhere else its headers are ignored.'),
-  userHeader: proxyHeader.default('x-forwarded-user').describe('The header in which the proxy names the user. The proxy must remove it from requests of clients.'),
-  groupsHeader: proxyHeader.optional().describe('The header in which the proxy names the user\'s groups, separated by commas.'),
-  tenantHeader: proxyHeader.optional().describe('The header in which the proxy names the tenant. A request without it is refused.'),
-}).refine(({ userHeader, groupsHeader, tenantHeader }) => new Set([userHeader, groupsHeader ?? 0, tenantHeader ?? 1]).size === 3, { error: 'the proxy names users, groups and tenants in headers of their own, and one of them is named twice' });
+const proxy = z
+  .strictObject({
+    addresses: z
+      .array(proxyNetwork)
+      .min(1)
+      .describe('Addresses and networks that the proxy connects from. From anywhere else its headers are ignored.'),
+    userHeader: proxyHeader
+      .default('x-forwarded-user')
+      .describe('The header in which the proxy names the user. The proxy must remove it from requests of clients.'),
+    groupsHeader: proxyHeader
+      .optional()
+      .describe("The header in which the proxy names the user's groups, separated by commas."),
+    tenantHeader: proxyHeader
+      .optional()
+      .describe('The header in which the proxy names the tenant. A request without it is refused.'),
+  })
+  .refine(
+    ({ userHeader, groupsHeader, tenantHeader }) =>
+      new Set([userHeader, groupsHeader ?? 0, tenantHeader ?? 1]).size === 3,
+    { error: 'the proxy names users, groups and tenants in headers of their own, and one of them is named twice' },
+  );
 
-const lasting = (fallback: string) => z.union([z.string(), z.number()])
-  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-  .transform((value) => parseDurationMs(value) as number)
-  .prefault(fallback);
-const atMost = (most: string, text: string) => lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
+const lasting = (fallback: string) =>
+  z
+    .union([z.string(), z.number()])
+    .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
+    .transform((value) => parseDurationMs(value) as number)
+    .prefault(fallback);
+const atMost = (most: string, text: string) =>
+  lasting(text).refine((ms) => ms <= (parseDurationMs(most) as number), { error: `expected ${most} at most` });
 
 const isGitHub = (issuer: string): boolean => /^https:\/\/github\.com(?:\/|$)/.test(issuer);
 
-const signIn = z.strictObject({
-  issuer: issuerUrl.describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
-  clientId: z.string().min(1).describe('Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.'),
-  clientSecret: z.string().min(1).optional().describe('The secret of that client. Secret.'),
-  scopes: z.array(scope).max(50).default(['openid', 'profile']).describe('Scopes that the provider is asked for. With `offline_access`, where the provider has it, the provider is asked at each refresh whether the sign-in still holds; without, a sign-in lasts as long as the token that the provider gave.'),
-  subject: claim('sub').describe('The claim that identifies a user for good. Entra ID: `oid`.'),
-  groups: claim('groups').describe('The claim with the user\'s groups, which the gateway\'s own tokens then contain. A dot leads into a claim.'),
-  require: required,
-  parameters: z.record(z.string().regex(/^(?!(client_id|redirect_uri|response_type|scope|state|nonce|code_challenge|code_challenge_method|request|request_uri)$)[a-z_]+$/, { error: 'expected a parameter that the gateway does not set itself' }), z.string()).default({})
-    .describe('Further query parameters of the address at which users sign in: Google gives a refresh token only with `{ access_type: offline, prompt: consent }`.'),
-  oauth: z.strictObject({
-    authorizationUrl: trustedUrl.describe('Address of the authorization endpoint, where users sign in.'),
-    tokenUrl: trustedUrl.describe('Address of the token endpoint, where codes are redeemed.'),
-    userUrl: trustedUrl.describe('Address that says whose a token is, as a JSON object whose members are used as claims. It is asked again at each refresh of the gateway\'s tokens.'),
-    groupsUrl: trustedUrl.optional().describe('Address that lists the groups of the user, as a JSON array of objects.'),
-    groupName: claim('login').describe('The member of those objects that is the name of the group.'),
-  }).optional().describe('Addresses of a provider without OpenID Connect, such as GitHub. `issuer` is then only its name.'),
-  tenant: z.string().min(1).optional().describe('The claim that names the user\'s tenant. A user without it is not let in.'),
-})
-  .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), { error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/sign-in.md', path: ['issuer'] })
-  .refine(({ scopes, oauth, issuer: name }) => oauth !== undefined || scopes.includes('openid') || isGitHub(name), { error: 'expected `openid` among the scopes: without it, a provider does not say who its user is', path: ['scopes'] });
+const signIn = z
+  .strictObject({
+    issuer: issuerUrl.describe('The OpenID provider at which users sign in, such as "https://login.example.com".'),
+    clientId: z
+      .string()
+      .min(1)
+      .describe(
+        'Client id under which the gateway is registered at the provider, with the redirect address `publicUrl`/federation/callback.',
+      ),
+    clientSecret: z.string().min(1).optional().describe('The secret of that client. Secret.'),
+    scopes: z
+      .array(scope)
+      .max(50)
+      .default(['openid', 'profile'])
+      .describe(
+        'Scopes that the provider is asked for. With `offline_access`, where the provider has it, the provider is asked at each refresh whether the sign-in still holds; without, a sign-in lasts as long as the token that the provider gave.',
+      ),
+    subject: claim('sub').describe('The claim that identifies a user for good. Entra ID: `oid`.'),
+    groups: claim('groups').describe(
+      "The claim with the user's groups, which the gateway's own tokens then contain. A dot leads into a claim.",
+    ),
+    require: required,
+    parameters: z
+      .record(
+        z
+          .string()
+          .regex(
+            /^(?!(client_id|redirect_uri|response_type|scope|state|nonce|code_challenge|code_challenge_method|request|request_uri)$)[a-z_]+$/,
+            { error: 'expected a parameter that the gateway does not set itself' },
+          ),
+        z.string(),
+      )
+      .default({})
+      .describe(
+        'Further query parameters of the address at which users sign in: Google gives a refresh token only with `{ access_type: offline, prompt: consent }`.',
+      ),
+    oauth: z
+      .strictObject({
+        authorizationUrl: trustedUrl.describe('Address of the authorization endpoint, where users sign in.'),
+        tokenUrl: trustedUrl.describe('Address of the token endpoint, where codes are redeemed.'),
+        userUrl: trustedUrl.describe(
+          "Address that says whose a token is, as a JSON object whose members are used as claims. It is asked again at each refresh of the gateway's tokens.",
+        ),
+        groupsUrl: trustedUrl
+          .optional()
+          .describe('Address that lists the groups of the user, as a JSON array of objects.'),
+        groupName: claim('login').describe('The member of those objects that is the name of the group.'),
+      })
+      .optional()
+      .describe('Addresses of a provider without OpenID Connect, such as GitHub. `issuer` is then only its name.'),
+    tenant: z
+      .string()
+      .min(1)
+      .optional()
+      .describe("The claim that names the user's tenant. A user without it is not let in."),
+  })
+  .refine(({ issuer: name, oauth }) => oauth !== undefined || !isGitHub(name), {
+    error: 'github.com has no OpenID Connect: write `oauth` with its addresses, as in docs/sign-in.md',
+    path: ['issuer'],
+  })
+  .refine(({ scopes, oauth, issuer: name }) => oauth !== undefined || scopes.includes('openid') || isGitHub(name), {
+    error: 'expected `openid` among the scopes: without it, a provider does not say who its user is',
+    path: ['scopes'],
+  });
 
 const problemOf = (uri: string): string | undefined => {
   const kind = redirectKind(uri);
   return 'problem' in kind ? kind.problem : undefined;
 };
-const redirectUri = z.string().min(1).max(2_000).refine((uri) => problemOf(uri) === undefined, { error: ({ input }) => problemOf(String(input)) });
+const redirectUri = z
+  .string()
+  .min(1)
+  .max(2_000)
+  .refine((uri) => problemOf(uri) === undefined, { error: ({ input }) => problemOf(String(input)) });
 
 const authorizationServer = z.strictObject({
-  users: z.strictObject({
-    file: z.string().min(1).describe('File of users that `omnibus users` writes. It contains digests of passwords, and a running gateway follows its changes.'),
-  }).optional().describe('Users with passwords that the gateway keeps itself; meant for a few.'),
+  users: z
+    .strictObject({
+      file: z
+        .string()
+        .min(1)
+        .describe(
+          'File of users that `omnibus users` writes. It contains digests of passwords, and a running gateway follows its changes.',
+        ),
+    })
+    .optional()
+    .describe('Users with passwords that the gateway keeps itself; meant for a few.'),
   signIn: signIn.optional().describe('Users sign in at an OpenID provider.'),
-  registration: z.enum(['open', 'token', 'off']).default('open').describe('Who may register a client (RFC 7591). open: anybody, at a limited rate; users see on the consent page what they allow. token: whoever sends `registrationToken`. off: nobody; clients have a document of their own (`clientDocuments`) or are listed in `clients`.'),
-  registrationToken: z.string().min(16).regex(/^[A-Za-z0-9._~+/-]+=*$/, { error: 'expected letters, digits and "-._~+/", which can stand in a header' }).optional().describe('The token that is sent as `Authorization: Bearer` to register a client. Secret.'),
-  clientDocuments: z.boolean().default(true).describe('Whether a client may use as its client id the https:// address of a document that describes it (client id metadata documents).'),
-  documentHosts: z.array(z.string().min(1)).default([]).describe('Such a document is fetched only from addresses of the public Internet. Hosts named here are allowed all the same.'),
-  clients: z.array(z.strictObject({
-    // RFC 6749, A.1.
-    id: z.string().min(1).max(200).regex(/^[\x20-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII' }).refine((id) => id !== 'omnibus-account', { error: 'this is the client id of the page /account' }).describe('The client id.'),
-    name: z.string().max(200).optional().describe('Name that the consent page shows.'),
-    secret: z.string().min(16).optional().describe('The secret of the client. Without, it is a public client, such as a program on users\' machines. Secret.'),
-    redirectUris: z.array(redirectUri).min(1).max(10).describe('Addresses that users may be sent back to: https:// addresses; for programs, loopback addresses (with any port) or a URI scheme of the program.'),
-  })).max(100).refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, { error: 'the same client is listed twice' }).default([]).describe('Clients that need not register.'),
+  registration: z
+    .enum(['open', 'token', 'off'])
+    .default('open')
+    .describe(
+      'Who may register a client (RFC 7591). open: anybody, at a limited rate; users see on the consent page what they allow. token: whoever sends `registrationToken`. off: nobody; clients have a document of their own (`clientDocuments`) or are listed in `clients`.',
+    ),
+  registrationToken: z
+    .string()
+    .min(16)
+    .regex(/^[A-Za-z0-9._~+/-]+=*$/, { error: 'expected letters, digits and "-._~+/", which can stand in a header' })
+    .optional()
+    .describe('The token that is sent as `Authorization: Bearer` to register a client. Secret.'),
+  clientDocuments: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether a client may use as its client id the https:// address of a document that describes it (client id metadata documents).',
+    ),
+  documentHosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      'Such a document is fetched only from addresses of the public Internet. Hosts named here are allowed all the same.',
+    ),
+  clients: z
+    .array(
+      z.strictObject({
+        // RFC 6749, A.1.
+        id: z
+          .string()
+          .min(1)
+          .max(200)
+          .regex(/^[\x20-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII' })
+          .refine((id) => id !== 'omnibus-account', { error: 'this is the client id of the page /account' })
+          .describe('The client id.'),
+        name: z.string().max(200).optional().describe('Name that the consent page shows.'),
+        secret: z
+          .string()
+          .min(16)
+          .optional()
+          .describe(
+            "The secret of the client. Without, it is a public client, such as a program on users' machines. Secret.",
+          ),
+        redirectUris: z
+          .array(redirectUri)
+          .min(1)
+          .max(10)
+          .describe(
+            'Addresses that users may be sent back to: https:// addresses; for programs, loopback addresses (with any port) or a URI scheme of the program.',
+          ),
+      }),
+    )
+    .max(100)
+    .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, {
+      error: 'the same client is listed twice',
+    })
+    .default([])
+    .describe('Clients that need not register.'),
   accessTokenLife: atMost('1h', '10m').describe('How long an access token is valid.'),
-  signInLife: atMost('720h', '336h').describe('How long after its last refresh a client may still refresh its tokens, and how long a browser stays signed in after its last use.'),
-  refreshGrace: atMost('2m', '30s').describe('How long the same client may use a refresh token once more, for a client that has lost the answer. A later second use revokes all tokens of that client and user.'),
+  signInLife: atMost('720h', '336h').describe(
+    'How long after its last refresh a client may still refresh its tokens, and how long a browser stays signed in after its last use.',
+  ),
+  refreshGrace: atMost('2m', '30s').describe(
+    'How long the same client may use a refresh token once more, for a client that has lost the answer. A later second use revokes all tokens of that client and user.',
+  ),
 });
 
 const clientCertificates = z.strictObject({
-  caFile: z.string().min(1).describe('File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.'),
-  required: z.boolean().default(false).describe('true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still prove by a token or key who it is. false: a certificate is one of several ways.'),
-  subject: z.enum(['uri', 'commonName']).default('uri').describe('What identifies the caller. uri: the only URI among the subject alternative names, such as a SPIFFE ID. commonName: the common name of the subject.'),
-  uriPrefix: z.string().min(1).optional().describe('Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.'),
-  groups: z.enum(['organization', 'organizationalUnit']).optional().describe('The part of the certificate\'s subject that names the caller\'s groups. Default: certificates give no groups.'),
+  caFile: z
+    .string()
+    .min(1)
+    .describe(
+      'File with the certificates of the authorities that sign client certificates, PEM. A running gateway follows its changes.',
+    ),
+  required: z
+    .boolean()
+    .default(false)
+    .describe(
+      'true: a connection without a client certificate is refused in the TLS handshake; a caller with one may still prove by a token or key who it is. false: a certificate is one of several ways.',
+    ),
+  subject: z
+    .enum(['uri', 'commonName'])
+    .default('uri')
+    .describe(
+      'What identifies the caller. uri: the only URI among the subject alternative names, such as a SPIFFE ID. commonName: the common name of the subject.',
+    ),
+  uriPrefix: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Beginning that the URI must have, such as "spiffe://example.org/" for one trust domain. A path is compared letter by letter: end it with "/", too.',
+    ),
+  groups: z
+    .enum(['organization', 'organizationalUnit'])
+    .optional()
+    .describe(
+      "The part of the certificate's subject that names the caller's groups. Default: certificates give no groups.",
+    ),
 });
 
 const account = '/var/run/secrets/kubernetes.io/serviceaccount';
 const kubernetes = z.strictObject({
-  issuer: z.string().min(1).optional().describe('The issuer of the cluster\'s tokens, as they name it (`kubectl get --raw /.well-known/openid-configuration`). Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server.'),
+  issuer: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      "The issuer of the cluster's tokens, as they name it (`kubectl get --raw /.well-known/openid-configuration`). Default: the issuer of the token in `tokenFile`. Only tokens of this issuer are sent to the API server.",
+    ),
   apiServer: trustedUrl.default('https://kubernetes.default.svc').describe('Address of the API server.'),
-  caFile: z.string().min(1).default(`${account}/ca.crt`).describe('File with the certificate of the authority that signed the API server\'s certificate, PEM.'),
-  tokenFile: z.string().min(1).default(`${account}/token`).describe('File with the token of the service account by which the gateway asks the API server. The account must be allowed to create `tokenreviews` (cluster role system:auth-delegator). Read for each request.'),
+  caFile: z
+    .string()
+    .min(1)
+    .default(`${account}/ca.crt`)
+    .describe("File with the certificate of the authority that signed the API server's certificate, PEM."),
+  tokenFile: z
+    .string()
+    .min(1)
+    .default(`${account}/token`)
+    .describe(
+      'File with the token of the service account by which the gateway asks the API server. The account must be allowed to create `tokenreviews` (cluster role system:auth-delegator). Read for each request.',
+    ),
 });
 
-const persons = z.array(z.string().regex(/^(group:\S(.*\S)?|key:\S(.*\S)?|[^|\s][^|]*\|.*\S)$/su, { error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"' })).max(1_000).default([]);
+const persons = z
+  .array(
+    z.string().regex(/^(group:\S(.*\S)?|key:\S(.*\S)?|[^|\s][^|]*\|.*\S)$/su, {
+      error: 'expected "group:NAME", "key:SUBJECT" for an API key, or "ISSUER|SUBJECT"',
+    }),
+  )
+  .max(1_000)
+  .default([]);
 const adminAccess = z.strictObject({
-  roles: z.strictObject({
-    viewer: persons.describe('Who may see /status and /sessions, and /metrics where that is not open.'),
-    operator: persons.describe('Who may, besides what a viewer may, reload the configuration, reconnect a server, approve definitions, and block callers, tools and servers, and approve calls.'),
-    approver: persons.describe('Who may see the calls that wait for approvers (`ask` under `access`) and that they may approve, and approve or refuse them.'),
-    auditor: persons.describe('Who may, besides what a viewer may, see API keys, users and what each caller has used.'),
-    admin: persons.describe('Who may do everything, such as make and revoke API keys, and add and remove users.'),
-  }).prefault({}).describe('Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups, keys and the names that a proxy gives count only for callers without a tenant, and an agent that acts for a user has no role.'),
-  tenants: z.record(tenantName, persons).default({}).describe('For each tenant, the callers of it who see at /status the servers of the tenant, and in `omnibus usage` what its callers have used, and nothing else. Groups are those of the tenant. A running gateway follows changes.'),
-  metrics: z.enum(['open', 'viewer']).default('open').describe('open: everybody who reaches the admin port may read /metrics. viewer: only callers with a role.'),
-  scope: z.union([scope, z.literal(false)]).default('mcp:admin').describe('A scope that a token must have at the admin port, so that a client that may use servers may not administer the gateway. false: none, for issuers at which you cannot define scopes.'),
-  clientId: z.string().max(200).regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, { error: 'expected letters, digits and other characters of ASCII, without blanks and quotes' }).optional()
-    .describe('Client id of the console at the first issuer of `auth.issuers`, for *Sign in* where web pages cannot register: a public client with the addresses of the console, such as "https://admin.example.com/", as redirect URIs and as origins that may ask (CORS).'),
+  roles: z
+    .strictObject({
+      viewer: persons.describe('Who may see /status and /sessions, and /metrics where that is not open.'),
+      operator: persons.describe(
+        'Who may, besides what a viewer may, reload the configuration, reconnect a server, approve definitions, and block callers, tools and servers, and approve calls.',
+      ),
+      approver: persons.describe(
+        'Who may see the calls that wait for approvers (`ask` under `access`) and that they may approve, and approve or refuse them.',
+      ),
+      auditor: persons.describe(
+        'Who may, besides what a viewer may, see API keys, users and what each caller has used.',
+      ),
+      admin: persons.describe('Who may do everything, such as make and revoke API keys, and add and remove users.'),
+    })
+    .prefault({})
+    .describe(
+      'Which callers have which role: "group:NAME", "key:SUBJECT" for the API keys of a subject, or "ISSUER|SUBJECT". A running gateway follows changes. Groups, keys and the names that a proxy gives count only for callers without a tenant, and an agent that acts for a user has no role.',
+    ),
+  tenants: z
+    .record(tenantName, persons)
+    .default({})
+    .describe(
+      'For each tenant, the callers of it who see at /status the servers of the tenant, and in `omnibus usage` what its callers have used, and nothing else. Groups are those of the tenant. A running gateway follows changes.',
+    ),
+  metrics: z
+    .enum(['open', 'viewer'])
+    .default('open')
+    .describe('open: everybody who reaches the admin port may read /metrics. viewer: only callers with a role.'),
+  scope: z
+    .union([scope, z.literal(false)])
+    .default('mcp:admin')
+    .describe(
+      'A scope that a token must have at the admin port, so that a client that may use servers may not administer the gateway. false: none, for issuers at which you cannot define scopes.',
+    ),
+  clientId: z
+    .string()
+    .max(200)
+    .regex(/^[\x21\x23-\x5B\x5D-\x7E]+$/, {
+      error: 'expected letters, digits and other characters of ASCII, without blanks and quotes',
+    })
+    .optional()
+    .describe(
+      'Client id of the console at the first issuer of `auth.issuers`, for *Sign in* where web pages cannot register: a public client with the addresses of the console, such as "https://admin.example.com/", as redirect URIs and as origins that may ask (CORS).',
+    ),
 });
 
-const selectors = (most: number) => z.union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(most)]).transform((said) => [said].flat()).default([]);
-const stepUp = z.strictObject({
-  scope: scope.max(200).describe('The scope.'),
-  for: selectors(1_000).describe('What needs it, as in rules: globs over "server/tool", "prompt:server/name" and "resource:server/uri", the name of a server for all that it has, or "*".'),
-  endpoints: z.union([z.string(), z.array(z.string()).max(1_000)]).transform((said) => [said].flat().map((name) => (name === '/mcp' ? '' : name))).default([]).describe('Servers and profiles at whose endpoints every request needs it; "/mcp" is the endpoint of all servers.'),
-  impliedBy: z.array(scope).max(50).default([]).describe('Broader scopes: a token with one of them need not have this one.'),
-  description: z.string().min(1).max(200).optional().describe('What the scope permits, in words that the consent page of the gateway\'s own authorization server shows.'),
-}).refine(({ for: what, endpoints }) => what.length + endpoints.length > 0, { error: 'expected `for` or `endpoints`: something that needs the scope' });
+const selectors = (most: number) =>
+  z
+    .union([z.string().min(1).max(1_000), z.array(z.string().min(1).max(1_000)).max(most)])
+    .transform((said) => [said].flat())
+    .default([]);
+const stepUp = z
+  .strictObject({
+    scope: scope.max(200).describe('The scope.'),
+    for: selectors(1_000).describe(
+      'What needs it, as in rules: globs over "server/tool", "prompt:server/name" and "resource:server/uri", the name of a server for all that it has, or "*".',
+    ),
+    endpoints: z
+      .union([z.string(), z.array(z.string()).max(1_000)])
+      .transform((said) => [said].flat().map((name) => (name === '/mcp' ? '' : name)))
+      .default([])
+      .describe(
+        'Servers and profiles at whose endpoints every request needs it; "/mcp" is the endpoint of all servers.',
+      ),
+    impliedBy: z
+      .array(scope)
+      .max(50)
+      .default([])
+      .describe('Broader scopes: a token with one of them need not have this one.'),
+    description: z
+      .string()
+      .min(1)
+      .max(200)
+      .optional()
+      .describe(
+        "What the scope permits, in words that the consent page of the gateway's own authorization server shows.",
+      ),
+  })
+  .refine(({ for: what, endpoints }) => what.length + endpoints.length > 0, {
+    error: 'expected `for` or `endpoints`: something that needs the scope',
+  });
 
-const ways = z.strictObject({
-  keys: z.strictObject({
-    file: z.string().min(1).describe('File of the API keys that `omnibus keys` makes, lists and revokes. It contains digests only, and a running gateway follows its changes.'),
-  }).optional().describe('API keys: `Authorization: Bearer omk_…`.'),
-  issuers: z.array(issuer).max(100).default([]).describe('Authorization servers whose tokens are accepted. Needs `publicUrl`.'),
-  audience: z.array(z.string().min(1)).default([]).describe('Audiences (`aud`) that tokens may have at every endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always accepted there.'),
-  scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have. Clients are told of them.'),
-  stepUp: z.array(stepUp).max(100).refine((rows) => new Set(rows.map(({ scope: name }) => name)).size === rows.length, { error: 'expected each scope once, with all that it is needed for' }).default([]).describe('Scopes that a token must have for certain endpoints, servers and tools only. A client whose token lacks one is told which, and can ask its user for it (step-up authorization). API keys, certificates, proxies and service accounts have no scopes, and none is asked of them.'),
-  server: authorizationServer.optional().describe('An authorization server that the gateway itself runs, for teams without one. Needs `publicUrl`.'),
-  proxy: proxy.optional().describe('A proxy in front of the gateway that signs users in and names them in a header.'),
-  clientCertificates: clientCertificates.optional().describe('Certificates that clients show when they connect. Needs `tls`.'),
-  kubernetes: kubernetes.optional().describe('Tokens of the service accounts of a Kubernetes cluster, which its API server checks (TokenReview); its answers are kept for a minute. Needs `publicUrl` or `audience`.'),
-  admin: adminAccess.optional().describe('Who may do what at the admin port; callers prove who they are in the same ways. Default: programs of this machine have the role operator, and all others may only read /metrics and health.'),
-}).refine(({ keys, issuers, proxy: front, clientCertificates: certificates, kubernetes: cluster, server }) => keys !== undefined || issuers.length > 0 || front !== undefined || certificates !== undefined || cluster !== undefined || server !== undefined, { error: 'expected a way for callers to prove who they are, such as `keys: { file: keys.yaml }`, or "none"' })
-  .refine(({ issuers }) => issuers.every(({ tenant, ofTenant }) => tenant === undefined || ofTenant === undefined), { error: 'an issuer has either `tenant` (a claim that names the tenant) or `ofTenant`, not both', path: ['issuers'] })
-  .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, { error: 'the same issuer is listed twice', path: ['issuers'] })
-  .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, { error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider', path: ['server'] })
-  .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, { error: 'registration with a token needs `registrationToken`', path: ['server', 'registration'] })
-  .refine(({ issuers }) => issuers.filter(({ introspection }) => introspection !== undefined).length <= 1, { error: 'an opaque token does not say whose it is, so only one issuer can have introspection', path: ['issuers'] });
+const ways = z
+  .strictObject({
+    keys: z
+      .strictObject({
+        file: z
+          .string()
+          .min(1)
+          .describe(
+            'File of the API keys that `omnibus keys` makes, lists and revokes. It contains digests only, and a running gateway follows its changes.',
+          ),
+      })
+      .optional()
+      .describe('API keys: `Authorization: Bearer omk_…`.'),
+    issuers: z
+      .array(issuer)
+      .max(100)
+      .default([])
+      .describe('Authorization servers whose tokens are accepted. Needs `publicUrl`.'),
+    audience: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        'Audiences (`aud`) that tokens may have at every endpoint. Default: `publicUrl` followed by /mcp. A token for the address of one endpoint is always accepted there.',
+      ),
+    scopes: z.array(scope).max(50).default([]).describe('Scopes that every token must have. Clients are told of them.'),
+    stepUp: z
+      .array(stepUp)
+      .max(100)
+      .refine((rows) => new Set(rows.map(({ scope: name }) => name)).size === rows.length, {
+        error: 'expected each scope once, with all that it is needed for',
+      })
+      .default([])
+      .describe(
+        'Scopes that a token must have for certain endpoints, servers and tools only. A client whose token lacks one is told which, and can ask its user for it (step-up authorization). API keys, certificates, proxies and service accounts have no scopes, and none is asked of them.',
+      ),
+    server: authorizationServer
+      .optional()
+      .describe('An authorization server that the gateway itself runs, for teams without one. Needs `publicUrl`.'),
+    proxy: proxy.optional().describe('A proxy in front of the gateway that signs users in and names them in a header.'),
+    clientCertificates: clientCertificates
+      .optional()
+      .describe('Certificates that clients show when they connect. Needs `tls`.'),
+    kubernetes: kubernetes
+      .optional()
+      .describe(
+        'Tokens of the service accounts of a Kubernetes cluster, which its API server checks (TokenReview); its answers are kept for a minute. Needs `publicUrl` or `audience`.',
+      ),
+    admin: adminAccess
+      .optional()
+      .describe(
+        'Who may do what at the admin port; callers prove who they are in the same ways. Default: programs of this machine have the role operator, and all others may only read /metrics and health.',
+      ),
+  })
+  .refine(
+    ({ keys, issuers, proxy: front, clientCertificates: certificates, kubernetes: cluster, server }) =>
+      keys !== undefined ||
+      issuers.length > 0 ||
+      front !== undefined ||
+      certificates !== undefined ||
+      cluster !== undefined ||
+      server !== undefined,
+    { error: 'expected a way for callers to prove who they are, such as `keys: { file: keys.yaml }`, or "none"' },
+  )
+  .refine(({ issuers }) => issuers.every(({ tenant, ofTenant }) => tenant === undefined || ofTenant === undefined), {
+    error: 'an issuer has either `tenant` (a claim that names the tenant) or `ofTenant`, not both',
+    path: ['issuers'],
+  })
+  .refine(({ issuers }) => new Set(issuers.map((each) => each.issuer)).size === issuers.length, {
+    error: 'the same issuer is listed twice',
+    path: ['issuers'],
+  })
+  .refine(({ server }) => server === undefined || server.users !== undefined || server.signIn !== undefined, {
+    error: 'expected users: `users: { file: users.yaml }`, or `signIn` with an OpenID provider',
+    path: ['server'],
+  })
+  .refine(({ server }) => server?.registration !== 'token' || server.registrationToken !== undefined, {
+    error: 'registration with a token needs `registrationToken`',
+    path: ['server', 'registration'],
+  })
+  .refine(({ issuers }) => issuers.filter(({ introspection }) => introspection !== undefined).length <= 1, {
+    error: 'an opaque token does not say whose it is, so only one issuer can have introspection',
+    path: ['issuers'],
+  });
 
-export const authSchema = z.union([z.literal('none'), ways], { error: 'expected ways for callers to prove who they are, such as `auth: { keys: { file: keys.yaml } }`, or "none"' });
+export const authSchema = z.union([z.literal('none'), ways], {
+  error: 'expected ways for callers to prove who they are, such as `auth: { keys: { file: keys.yaml } }`, or "none"',
+});

@@ -4,10 +4,21 @@ import { isOfThisMachine } from './loopback.ts';
 
 const mode = z.enum(['auto', 'off', 'read', 'full']);
 
-export const consoleSchema = z.union([mode, z.strictObject({
-  mode: mode.default('auto').describe('The same as the word alone.'),
-  payloads: z.boolean().default(false).describe('Whether an operator may see arguments and results of calls that are watched, without what looks secret. Who does, and for how long, is in the log.'),
-})]).transform((given) => (typeof given === 'string' ? { mode: given, payloads: false } : given)).prefault('auto');
+export const consoleSchema = z
+  .union([
+    mode,
+    z.strictObject({
+      mode: mode.default('auto').describe('The same as the word alone.'),
+      payloads: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether an operator may see arguments and results of calls that are watched, without what looks secret. Who does, and for how long, is in the log.',
+        ),
+    }),
+  ])
+  .transform((given) => (typeof given === 'string' ? { mode: given, payloads: false } : given))
+  .prefault('auto');
 
 /** What is served: everything, what changes nothing, or nothing. */
 export type ConsoleMode = 'off' | 'read' | 'full';

@@ -20,21 +20,64 @@ export function diffServers(before: Config, after: Config): ServerChanges {
     added: [...now.keys()].filter((name) => !old.has(name)),
     removed: [...old.keys()].filter((name) => !now.has(name)),
     // `hints` matters to the rules under `access` only; changing it does not touch the connection.
-    changed: [...now].filter(([name, server]) => old.has(name) && !isDeepStrictEqual({ ...old.get(name), hints: undefined }, { ...server, hints: undefined })).map(([name]) => name),
+    changed: [...now]
+      .filter(
+        ([name, server]) =>
+          old.has(name) && !isDeepStrictEqual({ ...old.get(name), hints: undefined }, { ...server, hints: undefined }),
+      )
+      .map(([name]) => name),
   };
 }
 
 /** Options that only take effect with a restart, of those that differ. */
 export function restartOptions(before: Config, after: Config): string[] {
-  const [one, other] = [before, after].map((config) => withoutVaultKeys(withoutRules(withoutRoles(config)))) as [Config, Config];
-  const approvals = isDeepStrictEqual(before.access?.approvals, after.access?.approvals) || before.access === undefined ? [] : ['access.approvals'];
-  return [...(['listen', 'tls', 'admin', 'bus', 'auth', 'publicUrl', 'nats', 'log', 'limits', 'security', 'tracing', 'audit', 'discovery', 'vault'] as const).filter((option) => !isDeepStrictEqual(one[option], other[option])), ...approvals];
+  const [one, other] = [before, after].map((config) => withoutVaultKeys(withoutRules(withoutRoles(config)))) as [
+    Config,
+    Config,
+  ];
+  const approvals =
+    isDeepStrictEqual(before.access?.approvals, after.access?.approvals) || before.access === undefined
+      ? []
+      : ['access.approvals'];
+  return [
+    ...(
+      [
+        'listen',
+        'tls',
+        'admin',
+        'bus',
+        'auth',
+        'publicUrl',
+        'nats',
+        'log',
+        'limits',
+        'security',
+        'tracing',
+        'audit',
+        'discovery',
+        'vault',
+      ] as const
+    ).filter((option) => !isDeepStrictEqual(one[option], other[option])),
+    ...approvals,
+  ];
 }
 
 /** The configuration without the roles of the admin port, which a running gateway follows. */
 function withoutRoles(config: Config): Config {
   const { auth } = config;
-  return auth === undefined || auth === 'none' || auth.admin === undefined ? config : { ...config, auth: { ...auth, admin: { ...auth.admin, tenants: {}, roles: { viewer: [], operator: [], approver: [], auditor: [], admin: [] } } } };
+  return auth === undefined || auth === 'none' || auth.admin === undefined
+    ? config
+    : {
+        ...config,
+        auth: {
+          ...auth,
+          admin: {
+            ...auth.admin,
+            tenants: {},
+            roles: { viewer: [], operator: [], approver: [], auditor: [], admin: [] },
+          },
+        },
+      };
 }
 
 /** The configuration without `limits.rules`, which a running gateway follows. */
@@ -44,5 +87,7 @@ function withoutRules(config: Config): Config {
 
 /** The configuration without keys of the vault, which a running gateway takes. Without any it makes its own, which it decides at its start. */
 function withoutVaultKeys(config: Config): Config {
-  return config.vault === undefined || config.vault.keys.length === 0 ? config : { ...config, vault: { ...config.vault, keys: ['some'] } };
+  return config.vault === undefined || config.vault.keys.length === 0
+    ? config
+    : { ...config, vault: { ...config.vault, keys: ['some'] } };
 }

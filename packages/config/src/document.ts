@@ -22,7 +22,17 @@ export interface Unreadable {
 
 /** Parses a configuration. A file that ends in `.toml` is TOML, a text that begins with a brace is JSON, anything else YAML. */
 export function readDocument(text: string, file: string): ReadDocument | Unreadable {
-  if (text.includes('\0')) return { faults: [{ line: 1, column: 1, message: 'this is no text in UTF-8: save it as UTF-8 (PowerShell writes UTF-16 with ">"; use Set-Content -Encoding utf8)' }] };
+  if (text.includes('\0'))
+    return {
+      faults: [
+        {
+          line: 1,
+          column: 1,
+          message:
+            'this is no text in UTF-8: save it as UTF-8 (PowerShell writes UTF-16 with ">"; use Set-Content -Encoding utf8)',
+        },
+      ],
+    };
   if (file.endsWith('.toml')) return readToml(text);
   const isJson = looksLikeJson(text);
   const lines = new LineCounter();
@@ -46,8 +56,14 @@ function unfold(document: Document.Parsed): { readonly value: unknown } | { read
     JSON.stringify(value);
     return { value };
   } catch (error) {
-    if (error instanceof ReferenceError) return { problem: 'aliases ("*name") refer to aliases so often that the file would be too large: write the parts out' };
-    return { problem: 'an alias ("*name") stands inside the part that it refers to ("&name"), which has no end: write the part out' };
+    if (error instanceof ReferenceError)
+      return {
+        problem: 'aliases ("*name") refer to aliases so often that the file would be too large: write the parts out',
+      };
+    return {
+      problem:
+        'an alias ("*name") stands inside the part that it refers to ("&name"), which has no end: write the part out',
+    };
   }
 }
 
@@ -57,7 +73,9 @@ export function looksLikeJson(text: string): boolean {
 
 /** The same text with blanks where comments and tabs were, so that everything else stays where it is. */
 export function blankComments(text: string): string {
-  return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) => (found.startsWith('"') ? found : found.replaceAll(/[^\r\n]/g, ' ')));
+  return text.replaceAll(/"(?:\\[^\n]|[^"\\\n])*"|\/\/[^\n]*|\/\*[\s\S]*?\*\/|\t/g, (found) =>
+    found.startsWith('"') ? found : found.replaceAll(/[^\r\n]/g, ' '),
+  );
 }
 
 /** Replaces the byte order mark that some editors on Windows put in front of a text. */
@@ -66,7 +84,12 @@ function withoutMark(text: string): string {
 }
 
 /** The mistakes in a text, of which structural ones only the first: everything after it would be reported too. */
-function faultsOf(errors: readonly YAMLError[], text: string, lines: LineCounter, isJson: boolean): (Place & { readonly message: string })[] {
+function faultsOf(
+  errors: readonly YAMLError[],
+  text: string,
+  lines: LineCounter,
+  isJson: boolean,
+): (Place & { readonly message: string })[] {
   const faults: (Place & { readonly message: string })[] = [];
   let hasStructural = false;
   for (const error of errors) {
@@ -77,7 +100,11 @@ function faultsOf(errors: readonly YAMLError[], text: string, lines: LineCounter
     }
     const { line, col } = lines.linePos(error.pos[0]);
     if (faults.some((fault) => fault.line === line && fault.message === words)) continue;
-    faults.push({ line: Math.max(1, line), column: Math.max(1, col), message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${error.message}${indentAdvice(error)}` });
+    faults.push({
+      line: Math.max(1, line),
+      column: Math.max(1, col),
+      message: words ?? `not ${isJson ? 'JSON' : 'YAML or JSON'}: ${error.message}${indentAdvice(error)}`,
+    });
   }
   return faults;
 }
@@ -99,7 +126,9 @@ function wordsOf({ code, pos: [at] }: YAMLError, text: string, isJson: boolean):
 }
 
 function indentAdvice({ code }: YAMLError): string {
-  return code === 'BAD_INDENT' || code === 'UNEXPECTED_TOKEN' || code === 'MULTILINE_IMPLICIT_KEY' ? '; is the line indented as far as the others of its map, with a blank after its colon?' : '';
+  return code === 'BAD_INDENT' || code === 'UNEXPECTED_TOKEN' || code === 'MULTILINE_IMPLICIT_KEY'
+    ? '; is the line indented as far as the others of its map, with a blank after its colon?'
+    : '';
 }
 
 function placeIn(document: Document.Parsed, lines: LineCounter, path: Path): Place {
@@ -121,7 +150,11 @@ function readToml(text: string): ReadDocument | Unreadable {
     return { format: 'toml', value: parseToml(text), placeOf: (path) => placeInToml(text, path) };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    return { faults: [{ line: error.line, column: error.column, message: `not TOML: ${error.message.split('\n', 1)[0] ?? ''}` }] };
+    return {
+      faults: [
+        { line: error.line, column: error.column, message: `not TOML: ${error.message.split('\n', 1)[0] ?? ''}` },
+      ],
+    };
   }
 }
 
@@ -133,7 +166,13 @@ function placeInToml(text: string, path: Path): Place {
     const table = lines.findIndex((line) => bare(line).startsWith(`[${path.slice(0, depth).join('.')}]`));
     if (table === -1) continue;
     const next = lines.findIndex((line, index) => index > table && line.trimStart().startsWith('['));
-    const option = depth < path.length ? lines.findIndex((line, index) => index > table && (next === -1 || index < next) && bare(line).startsWith(`${String(path[depth])}=`)) : -1;
+    const option =
+      depth < path.length
+        ? lines.findIndex(
+            (line, index) =>
+              index > table && (next === -1 || index < next) && bare(line).startsWith(`${String(path[depth])}=`),
+          )
+        : -1;
     return { line: (option === -1 ? table : option) + 1, column: 1 };
   }
   return { line: 1, column: 1 };

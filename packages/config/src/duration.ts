@@ -1,7 +1,8 @@
 /** Durations as people write them: `500ms`, `30s`, `10m`, `1h`, `90d`, or a number of milliseconds as desktop clients write it. */
 const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-export const durationHint = 'a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on';
+export const durationHint =
+  'a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on';
 
 /** Milliseconds, or undefined when the text is no duration. */
 export function parseDurationMs(value: string | number): number | undefined {
@@ -16,6 +17,9 @@ export function parseDurationMs(value: string | number): number | undefined {
  * @returns what is wrong with a duration, in words; undefined when it is one.
  */
 export function durationProblem(value: unknown): string | undefined {
-  if (typeof value === 'number' && value > 0 && value < 1_000) return `a bare number is milliseconds here and seconds elsewhere: write "${value}s" or "${value}ms"`;
-  return (typeof value === 'number' || typeof value === 'string') && parseDurationMs(value) !== undefined ? undefined : `expected ${durationHint}`;
+  if (typeof value === 'number' && value > 0 && value < 1_000)
+    return `a bare number is milliseconds here and seconds elsewhere: write "${value}s" or "${value}ms"`;
+  return (typeof value === 'number' || typeof value === 'string') && parseDurationMs(value) !== undefined
+    ? undefined
+    : `expected ${durationHint}`;
 }

@@ -12,39 +12,133 @@ const characters = z.int().positive().max(1_000_000_000).optional();
 const maxTimeoutMs = 60_000;
 
 const guardrail = z.strictObject({
-  id: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' }).describe('What the guardrail is called in logs, metrics, records and labels.'),
+  id: z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, { error: 'expected 1 to 64 characters of letters, digits, ".", "_" and "-"' })
+    .describe('What the guardrail is called in logs, metrics, records and labels.'),
   who: who.default('everyone').describe('Whose messages it looks at; written like `who` of a rule under `access`.'),
   except: who.optional().describe('Whose messages it does not look at; written like `who`.'),
-  what: texts.default('*').describe('What the messages are about: globs as under `allow` of a rule under `access`, with the names that the server itself gives.'),
+  what: texts
+    .default('*')
+    .describe(
+      'What the messages are about: globs as under `allow` of a rule under `access`, with the names that the server itself gives.',
+    ),
   ...conditions,
-  on: z.union([stage, z.array(stage).min(1).max(4)]).optional().describe('What it looks at. requests: what clients send, their answers to questions of servers among it. results: what servers answer, and say meanwhile. questions: what servers ask clients. lists: entries of lists, and instructions; only of a guardrail about everyone. Default: what suits the kind of guardrail.'),
-  size: z.strictObject({
-    arguments: characters.describe('Most characters of JSON that the arguments of a call may have.'),
-    result: characters.describe('Most characters of JSON that a result may have.'),
-    text: characters.describe('Most characters of any single text in a message.'),
-  }).optional().describe('Finds what is too large. A guardrail has one of `size`, `patterns`, `hidden`, `urls`, `markers`, `webhook` and `tool`.'),
-  patterns: texts.optional().describe('Finds secrets and personal data: "email", "card", "iban", "key", or patterns of your own, as under `patterns` of a rule that redacts.'),
-  unreadable: z.enum(['withhold', 'pass']).optional().describe('Whether what a guardrail with `patterns` cannot look into (images, audio and other binary contents, messages of more than 1,048,576 characters) counts as found. Default: withhold, which means that it does.'),
-  hidden: z.union([z.literal('all'), hidden, z.array(hidden).min(1).max(5)]).optional().describe('Finds characters that a person does not see: tags (which spell hidden text), zeroWidth, bidi (which reorder text), selectors (variation selectors that belong to no pictograph), control; or "all".'),
-  urls: z.strictObject({
-    hosts: z.array(z.string().min(1).max(300)).max(1_000).describe('Hosts that are allowed, as globs: "docs.example.com", "*.example.com", "localhost:8080".'),
-    only: z.literal('images').optional().describe('images: only addresses that clients load without being asked, as those of images in Markdown. Default: all addresses.'),
-  }).optional().describe('Finds addresses of hosts that are not allowed.'),
-  markers: z.literal(true).optional().describe('Finds phrases that speak to a model, as attempts at prompt injection do. They are only ever labelled.'),
-  webhook: z.strictObject({
-    url: z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' }).describe('The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.'),
-    headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers of the request, for example `Authorization`. Secret.'),
-  }).optional().describe('Asks a program of your own over HTTP.'),
-  tool: z.string().min(3).max(300).optional().describe('Asks a tool of a server under `mcpServers`: "server/tool", with the name that the server itself gives. Its arguments are the parameters of `interceptor/invoke` of SEP-2624.'),
-  config: z.record(z.string(), z.unknown()).optional().describe('Sent along to whoever is asked (`config` of SEP-2624).'),
-  timeout: duration.refine((ms) => ms > 0 && ms <= maxTimeoutMs, { error: 'expected a time of at most 60s' }).optional().describe('Time that whoever is asked has to answer, at most 60s. Default: 2s.'),
-  onFailure: z.enum(['deny', 'allow']).optional().describe('What becomes of a message when whoever is asked does not answer in time, or with something that is no answer. Default: deny.'),
-  concurrency: z.int().positive().max(10_000).optional().describe('Messages that are checked at the same time by whoever is asked, at one session worker; as many again as four times that wait. One caller never takes all of these places. Default: 32.'),
-  action: z.enum(['deny', 'change', 'label']).optional().describe('What becomes of a message in which something is found. deny: the sender is answered with an error. change: what is found is taken out. label: it is passed on with a label. Default: deny for `size`, label for `markers`, change for others; whoever is asked decides himself.'),
-  label: z.string().min(1).max(100).optional().describe('The word of the label. Default: the kind of the guardrail, such as "markers".'),
+  on: z
+    .union([stage, z.array(stage).min(1).max(4)])
+    .optional()
+    .describe(
+      'What it looks at. requests: what clients send, their answers to questions of servers among it. results: what servers answer, and say meanwhile. questions: what servers ask clients. lists: entries of lists, and instructions; only of a guardrail about everyone. Default: what suits the kind of guardrail.',
+    ),
+  size: z
+    .strictObject({
+      arguments: characters.describe('Most characters of JSON that the arguments of a call may have.'),
+      result: characters.describe('Most characters of JSON that a result may have.'),
+      text: characters.describe('Most characters of any single text in a message.'),
+    })
+    .optional()
+    .describe(
+      'Finds what is too large. A guardrail has one of `size`, `patterns`, `hidden`, `urls`, `markers`, `webhook` and `tool`.',
+    ),
+  patterns: texts
+    .optional()
+    .describe(
+      'Finds secrets and personal data: "email", "card", "iban", "key", or patterns of your own, as under `patterns` of a rule that redacts.',
+    ),
+  unreadable: z
+    .enum(['withhold', 'pass'])
+    .optional()
+    .describe(
+      'Whether what a guardrail with `patterns` cannot look into (images, audio and other binary contents, messages of more than 1,048,576 characters) counts as found. Default: withhold, which means that it does.',
+    ),
+  hidden: z
+    .union([z.literal('all'), hidden, z.array(hidden).min(1).max(5)])
+    .optional()
+    .describe(
+      'Finds characters that a person does not see: tags (which spell hidden text), zeroWidth, bidi (which reorder text), selectors (variation selectors that belong to no pictograph), control; or "all".',
+    ),
+  urls: z
+    .strictObject({
+      hosts: z
+        .array(z.string().min(1).max(300))
+        .max(1_000)
+        .describe('Hosts that are allowed, as globs: "docs.example.com", "*.example.com", "localhost:8080".'),
+      only: z
+        .literal('images')
+        .optional()
+        .describe(
+          'images: only addresses that clients load without being asked, as those of images in Markdown. Default: all addresses.',
+        ),
+    })
+    .optional()
+    .describe('Finds addresses of hosts that are not allowed.'),
+  markers: z
+    .literal(true)
+    .optional()
+    .describe('Finds phrases that speak to a model, as attempts at prompt injection do. They are only ever labelled.'),
+  webhook: z
+    .strictObject({
+      url: z
+        .url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
+        .describe('The address that each message is posted to, as the `interceptor/invoke` request of SEP-2624.'),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('HTTP headers of the request, for example `Authorization`. Secret.'),
+    })
+    .optional()
+    .describe('Asks a program of your own over HTTP.'),
+  tool: z
+    .string()
+    .min(3)
+    .max(300)
+    .optional()
+    .describe(
+      'Asks a tool of a server under `mcpServers`: "server/tool", with the name that the server itself gives. Its arguments are the parameters of `interceptor/invoke` of SEP-2624.',
+    ),
+  config: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Sent along to whoever is asked (`config` of SEP-2624).'),
+  timeout: duration
+    .refine((ms) => ms > 0 && ms <= maxTimeoutMs, { error: 'expected a time of at most 60s' })
+    .optional()
+    .describe('Time that whoever is asked has to answer, at most 60s. Default: 2s.'),
+  onFailure: z
+    .enum(['deny', 'allow'])
+    .optional()
+    .describe(
+      'What becomes of a message when whoever is asked does not answer in time, or with something that is no answer. Default: deny.',
+    ),
+  concurrency: z
+    .int()
+    .positive()
+    .max(10_000)
+    .optional()
+    .describe(
+      'Messages that are checked at the same time by whoever is asked, at one session worker; as many again as four times that wait. One caller never takes all of these places. Default: 32.',
+    ),
+  action: z
+    .enum(['deny', 'change', 'label'])
+    .optional()
+    .describe(
+      'What becomes of a message in which something is found. deny: the sender is answered with an error. change: what is found is taken out. label: it is passed on with a label. Default: deny for `size`, label for `markers`, change for others; whoever is asked decides himself.',
+    ),
+  label: z
+    .string()
+    .min(1)
+    .max(100)
+    .optional()
+    .describe('The word of the label. Default: the kind of the guardrail, such as "markers".'),
   because: z.string().min(1).max(500).optional().describe('Text that the user is told where a message is denied.'),
-  mode: z.enum(['enforce', 'record']).default('enforce').describe('record: nothing is denied, changed or labelled; what would be is logged, counted and put on record.'),
+  mode: z
+    .enum(['enforce', 'record'])
+    .default('enforce')
+    .describe('record: nothing is denied, changed or labelled; what would be is logged, counted and put on record.'),
 });
 
-export const guardrailsSchema = z.array(guardrail).max(200).default([])
+export const guardrailsSchema = z
+  .array(guardrail)
+  .max(200)
+  .default([])
   .refine((all) => new Set(all.map(({ id }) => id)).size === all.length, { error: 'two guardrails have one id' });

@@ -4,7 +4,9 @@ import { formatProblem } from './problem.ts';
 
 function load(text: string, env: Record<string, string> = {}, files: Record<string, string> = {}): LoadResult {
   return loadConfig({
-    file: 'omnibus.yaml', text, env,
+    file: 'omnibus.yaml',
+    text,
+    env,
     readFile(path) {
       const content = files[path];
       if (content === undefined) throw new Error('there is no such file');
@@ -22,25 +24,51 @@ describe('a configuration', () => {
   it('needs no more than one server', () => {
     const result = load('mcpServers: { a: { url: http://127.0.0.1:4001/mcp } }');
     expect(result).toMatchObject({
-      config: { listen: '127.0.0.1:7300', bus: 'memory', timeouts: { call: 60_000, max: 600_000 }, mcpServers: { a: { url: 'http://127.0.0.1:4001/mcp', concurrency: 128 } } },
+      config: {
+        listen: '127.0.0.1:7300',
+        bus: 'memory',
+        timeouts: { call: 60_000, max: 600_000 },
+        mcpServers: { a: { url: 'http://127.0.0.1:4001/mcp', concurrency: 128 } },
+      },
     });
   });
 
   it('takes the mcpServers map of a desktop client as it is', () => {
-    const result = load(JSON.stringify({
-      mcpServers: {
-        files: { type: 'stdio', command: 'npx', args: ['-y', 'server-filesystem', '/tmp'], env: { DEBUG: '1' }, autoApprove: ['read'], disabled: false },
-        web: { type: 'http', url: 'https://example.com/mcp', headers: { Authorization: 'Bearer x' }, timeout: 30_000 },
-      },
-    }));
+    const result = load(
+      JSON.stringify({
+        mcpServers: {
+          files: {
+            type: 'stdio',
+            command: 'npx',
+            args: ['-y', 'server-filesystem', '/tmp'],
+            env: { DEBUG: '1' },
+            autoApprove: ['read'],
+            disabled: false,
+          },
+          web: {
+            type: 'http',
+            url: 'https://example.com/mcp',
+            headers: { Authorization: 'Bearer x' },
+            timeout: 30_000,
+          },
+        },
+      }),
+    );
     expect(result).toMatchObject({ config: { mcpServers: { files: { command: 'npx' }, web: { timeout: 30_000 } } } });
   });
 
   it('holds no secret of a server, and looks none up, where nobody connects to it', () => {
-    const text = 'mcpServers: { a: { url: "https://example.com/mcp", headers: { Authorization: "Bearer ${TOKEN}" } }, b: { command: x, env: { KEY: "${file:key}" } } }';
+    const text =
+      'mcpServers: { a: { url: "https://example.com/mcp", headers: { Authorization: "Bearer ${TOKEN}" } }, b: { command: x, env: { KEY: "${file:key}" } } }';
     const here = load(text);
     expect('faults' in here && here.faults).toHaveLength(2);
-    const result = loadConfig({ file: 'omnibus.yaml', text, env: { TOKEN: 'hunter2' }, readFile: () => 'hunter2', withoutServerSecrets: true });
+    const result = loadConfig({
+      file: 'omnibus.yaml',
+      text,
+      env: { TOKEN: 'hunter2' },
+      readFile: () => 'hunter2',
+      withoutServerSecrets: true,
+    });
     expect(result).toMatchObject({ config: { mcpServers: { a: { headers: {} }, b: { env: {} } } } });
     expect(JSON.stringify(result)).not.toContain('hunter2');
   });
@@ -48,13 +76,21 @@ describe('a configuration', () => {
   it('replaces references to the environment and to files', () => {
     const result = load(
       'mcpServers: { a: { url: "https://${HOST}/mcp", headers: { Authorization: "Bearer ${file:token}", X: "${NONE:-none} $${kept}" } } }',
-      { HOST: 'example.com' }, { token: 'secret\n' },
+      { HOST: 'example.com' },
+      { token: 'secret\n' },
     );
-    expect(result).toMatchObject({ config: { mcpServers: { a: { url: 'https://example.com/mcp', headers: { Authorization: 'Bearer secret', X: 'none ${kept}' } } } } });
+    expect(result).toMatchObject({
+      config: {
+        mcpServers: {
+          a: { url: 'https://example.com/mcp', headers: { Authorization: 'Bearer secret', X: 'none ${kept}' } },
+        },
+      },
+    });
   });
 
   it('is refused with every mistake at once, each with line, path and what was expected', () => {
-    expect(problemsOf(`
+    expect(
+      problemsOf(`
 lisen: 127.0.0.1:7300
 timeouts:
   call: soon
@@ -69,7 +105,8 @@ mcpServers:
 profiles:
   a: {}
   p: { servers: [x] }
-`)).toEqual([
+`),
+    ).toEqual([
       'omnibus.yaml:2:1: lisen: unknown option; did you mean "listen"?',
       'omnibus.yaml:4:3: timeouts.call: expected a duration such as "500ms", "30s", "10m", "1h" or "90d", or a number of milliseconds from 1000 on, got "soon"',
       'omnibus.yaml:7:5: mcpServers.a.url: expected an http://, https://, ws:// or wss:// address, got "ftp://example.com"',
@@ -80,14 +117,16 @@ profiles:
   });
 
   it('is refused where its parts do not fit each other', () => {
-    expect(problemsOf(`
+    expect(
+      problemsOf(`
 mcpServers:
   a: { type: stdio, url: "http://127.0.0.1:1/mcp" }
   b: {}
 profiles:
   a: {}
   p: { servers: [x], rename: { nonsense: n } }
-`)).toEqual([
+`),
+    ).toEqual([
       'omnibus.yaml:3:8: mcpServers.a.type: type "stdio" needs "command", got "stdio"',
       'omnibus.yaml:3:21: mcpServers.a.url: type "stdio" does not go with "url": leave out "url" for a program on stdin and stdout, or "type" for a program that serves this address, got "http://127.0.0.1:1/mcp"',
       'omnibus.yaml:4:3: mcpServers.b: expected "command" (a program to start) or "url" (a server to connect to)',
@@ -98,10 +137,14 @@ profiles:
   });
 
   it('shows no password or token of it', () => {
-    const problems = problemsOf('bus: "http://team:hunter2@nats:4222"\nnats: { password: { secret: hunter2 }, token: 4711 }\nmcpServers: { a: { url: "ftp://me:hunter2@host", env: { KEY: 4711 } } }').join('\n');
+    const problems = problemsOf(
+      'bus: "http://team:hunter2@nats:4222"\nnats: { password: { secret: hunter2 }, token: 4711 }\nmcpServers: { a: { url: "ftp://me:hunter2@host", env: { KEY: 4711 } } }',
+    ).join('\n');
     expect(problems).toContain('bus: expected "memory" or "nats://host:port", got "http://...@nats:4222"');
     expect(problems).toContain('nats.token');
-    expect(problemsOf('auth: { keys: omk_0123456789ab_hunter2-hunter_2 }\nmcpServers: {}').join()).toContain('auth.keys: expected a map, got "omk_..."');
+    expect(problemsOf('auth: { keys: omk_0123456789ab_hunter2-hunter_2 }\nmcpServers: {}').join()).toContain(
+      'auth.keys: expected a map, got "omk_..."',
+    );
     expect(problems).toContain('mcpServers.a.env.KEY');
     expect(problems).not.toMatch(/hunter2|4711/);
   });

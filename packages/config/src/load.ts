@@ -72,23 +72,57 @@ function loadOwn(source: ConfigSource, before: ReadDocument): LoadResult {
   const problems: ConfigProblem[] = [];
   const now = outdated.length === 0 ? before : readDocument(text, file);
   const read = 'faults' in now ? before : now;
-  for (const { path, instead, ...place } of outdated) problems.push({ file, ...place, path: formatPath(path), message: `write ${instead}; \`omnibus migrate ${file} --write\` does it` });
-  return finish(source, read.value ?? {}, { placeOf: (path) => read.placeOf(path), problems, notes: [], client: undefined });
+  for (const { path, instead, ...place } of outdated)
+    problems.push({
+      file,
+      ...place,
+      path: formatPath(path),
+      message: `write ${instead}; \`omnibus migrate ${file} --write\` does it`,
+    });
+  return finish(source, read.value ?? {}, {
+    placeOf: (path) => read.placeOf(path),
+    problems,
+    notes: [],
+    client: undefined,
+  });
 }
 
 /** Loads a client's file. An entry that would become a different server than the client has is a problem; nothing is dropped silently. */
 function loadOf(client: Client, source: ConfigSource, read: ReadDocument): LoadResult {
   const { file } = source;
   const { hasServers, value, notes, losses, origin } = adopt(client, file, read.value);
-  const at = (path: Path, message: string): ConfigProblem => ({ file, ...read.placeOf(path), path: formatPath(path), message });
+  const at = (path: Path, message: string): ConfigProblem => ({
+    file,
+    ...read.placeOf(path),
+    path: formatPath(path),
+    message,
+  });
   const problems = losses.map(({ path, text }) => at(path, `${text}; \`omnibus import ${file}\` takes over the rest`));
-  if (!hasServers) problems.push(at([], `this is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`));
+  if (!hasServers)
+    problems.push(
+      at(
+        [],
+        `this is a file of ${client.name}, which keeps its servers under ${client.keys[0]?.join('.') ?? 'mcpServers'}, and it has none there`,
+      ),
+    );
   if (client.id === 'client' && isMap(read.value)) {
-    for (const option of Object.keys(read.value).filter((each) => !['mcpServers', 'inputs', '$schema'].includes(each))) {
-      reportIssue({ code: 'unrecognized_keys', keys: [option], path: [], message: '', input: read.value }, read.value, (path, message) => void problems.push(at(path, message)));
+    for (const option of Object.keys(read.value).filter(
+      (each) => !['mcpServers', 'inputs', '$schema'].includes(each),
+    )) {
+      reportIssue(
+        { code: 'unrecognized_keys', keys: [option], path: [], message: '', input: read.value },
+        read.value,
+        (path, message) => void problems.push(at(path, message)),
+      );
     }
   }
-  return finish(source, value, { placeOf: (path) => read.placeOf(origin(path)), pathOf: origin, problems, notes: notes.map(({ path, text }) => at(path, text)), client });
+  return finish(source, value, {
+    placeOf: (path) => read.placeOf(origin(path)),
+    pathOf: origin,
+    problems,
+    notes: notes.map(({ path, text }) => at(path, text)),
+    client,
+  });
 }
 
 interface Found {
@@ -101,31 +135,69 @@ interface Found {
 }
 
 /** Resolves references and runs all checks on a configuration with Omnibus' own option names. */
-function finish(source: ConfigSource, raw: unknown, { placeOf, pathOf = (path) => path, problems, notes, client }: Found): LoadResult {
+function finish(
+  source: ConfigSource,
+  raw: unknown,
+  { placeOf, pathOf = (path) => path, problems, notes, client }: Found,
+): LoadResult {
   const { file } = source;
-  const at = (path: Path, message: string): ConfigProblem => ({ file, ...placeOf(path), path: formatPath(pathOf(path)), message });
-  const into = (list: ConfigProblem[]): Report => (path, message) => void list.push(at(path, message));
+  const at = (path: Path, message: string): ConfigProblem => ({
+    file,
+    ...placeOf(path),
+    path: formatPath(pathOf(path)),
+    message,
+  });
+  const into =
+    (list: ConfigProblem[]): Report =>
+    (path, message) =>
+      void list.push(at(path, message));
   const report = into(problems);
   const faults: ConfigProblem[] = [];
-  const servers = new ServerFaults(source, report, into(faults), source.withoutServerSecrets === true || source.withoutExchangeSecrets === true);
+  const servers = new ServerFaults(
+    source,
+    report,
+    into(faults),
+    source.withoutServerSecrets === true || source.withoutExchangeSecrets === true,
+  );
   const value = servers.substitute(withoutServerKeys(raw, source, into(notes)));
   const parsed = configSchema.safeParse(value);
   if (!parsed.success) for (const issue of parsed.error.issues) reportIssue(issue, value, report);
-  if (problems.length > 0 || !parsed.success) return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
+  if (problems.length > 0 || !parsed.success)
+    return { problems: withoutConsequences([...problems, ...faults]).toSorted(byPlace) };
   profileNotes(parsed.data, into(notes));
   serverNotes(parsed.data, raw, into(notes));
-  return { config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) }, faults: faults.toSorted(byPlace), notes: notes.toSorted(byPlace), client, problemAt: at, given: raw };
+  return {
+    config: { ...parsed.data, mcpServers: servers.mark(parsed.data.mcpServers) },
+    faults: faults.toSorted(byPlace),
+    notes: notes.toSorted(byPlace),
+    client,
+    problemAt: at,
+    given: raw,
+  };
 }
 
 /** Leaves out "expected command or url" for a server where one of these is only mistyped, which another problem reports. */
 function withoutConsequences(problems: readonly ConfigProblem[]): readonly ConfigProblem[] {
-  return problems.filter(({ path, message }) => !message.startsWith('expected "command"') || !problems.some((other) => other.path.startsWith(`${path}.`) && /did you mean "(url|command)"/.test(other.message)));
+  return problems.filter(
+    ({ path, message }) =>
+      !message.startsWith('expected "command"') ||
+      !problems.some(
+        (other) => other.path.startsWith(`${path}.`) && /did you mean "(url|command)"/.test(other.message),
+      ),
+  );
 }
 
 const secretServerKeys = ['headers', 'env', 'envFile'];
 
 /** Removes options that clients write for their own use, with a note, and secrets that this process must not hold. */
-function withoutServerKeys(value: unknown, { withoutServerSecrets = false, withoutExchangeSecrets = false }: Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'>, note: Report): unknown {
+function withoutServerKeys(
+  value: unknown,
+  {
+    withoutServerSecrets = false,
+    withoutExchangeSecrets = false,
+  }: Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'>,
+  note: Report,
+): unknown {
   if (!isMap(value) || !isMap(value['mcpServers'])) return value;
   const servers = Object.entries(value['mcpServers']).map(([name, server]) => {
     if (!isMap(server)) return [name, server] as const;
@@ -139,23 +211,43 @@ function withoutServerKeys(value: unknown, { withoutServerSecrets = false, witho
     if (withoutServerSecrets && isMap(server['headers'])) ours['headers'] = placeholdersIn(server['headers']);
     const { credentials, tls } = ours;
     if (withoutServerSecrets && isMap(tls)) ours['tls'] = without(tls, ['key', 'cert', 'ca'], '');
-    if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets)) ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
+    if (isMap(credentials) && (isMadeFromCallers(credentials) ? withoutExchangeSecrets : withoutServerSecrets))
+      ours['credentials'] = without(credentials, ['clientSecret', 'privateKey'], '');
     return [name, ours] as const;
   });
-  return { ...value, mcpServers: Object.fromEntries(servers), ...(withoutServerSecrets && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}) };
+  return {
+    ...value,
+    mcpServers: Object.fromEntries(servers),
+    ...(withoutServerSecrets && isMap(value['vault']) ? { vault: without(value['vault'], ['keys'], []) } : {}),
+  };
 }
 
 /** Whether an edge asks for the tokens that the server is called with. */
 function isMadeFromCallers({ kind, identityProvider }: Readonly<Record<string, unknown>>): boolean {
-  return kind === 'exchange' || (kind === 'enterprise' && !(isMap(identityProvider) && 'idTokenFile' in identityProvider));
+  return (
+    kind === 'exchange' || (kind === 'enterprise' && !(isMap(identityProvider) && 'idTokenFile' in identityProvider))
+  );
 }
 
 /** The headers that name the caller, without any other text in them. */
 function placeholdersIn(headers: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) => (typeof value === 'string' && isTemplate(value) ? [[name, placeholdersOf(value)]] : [])));
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      typeof value === 'string' && isTemplate(value) ? [[name, placeholdersOf(value)]] : [],
+    ),
+  );
 }
 
 /** Replaces secrets by a stand-in: every process knows that there is one, and only the process that uses it knows its value. */
-function without(options: Readonly<Record<string, unknown>>, secrets: readonly string[], instead: unknown): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(options).map(([key, value]) => [key, secrets.includes(key) ? instead : isMap(value) ? without(value, secrets, instead) : value]));
+function without(
+  options: Readonly<Record<string, unknown>>,
+  secrets: readonly string[],
+  instead: unknown,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(options).map(([key, value]) => [
+      key,
+      secrets.includes(key) ? instead : isMap(value) ? without(value, secrets, instead) : value,
+    ]),
+  );
 }

@@ -22,16 +22,32 @@ mcpServers: # all of them
   files: { type: "stdio", command: npx, 'env': { A: "1" } }
 listen: 127.0.0.1:7300
 `);
-  expect(outdated.map(({ line, path }) => `${line} ${path.join('.')}`)).toEqual(['2 servers', '4 mcpServers.docs.serverUrl', '5 mcpServers.docs.enabled', '6 mcpServers.files.environment', '6 mcpServers.files.type']);
+  expect(outdated.map(({ line, path }) => `${line} ${path.join('.')}`)).toEqual([
+    '2 servers',
+    '4 mcpServers.docs.serverUrl',
+    '5 mcpServers.docs.enabled',
+    '6 mcpServers.files.environment',
+    '6 mcpServers.files.type',
+  ]);
   expect(migrateConfig(text)).toEqual({ text, outdated: [] });
 });
 
 it('does the same to JSON', () => {
-  expect(migrateConfig('{"servers":{"a":{"httpUrl":"http://127.0.0.1:1/mcp","enabled":true}}}').text).toBe('{"mcpServers":{"a":{"url":"http://127.0.0.1:1/mcp","disabled":false}}}');
+  expect(migrateConfig('{"servers":{"a":{"httpUrl":"http://127.0.0.1:1/mcp","enabled":true}}}').text).toBe(
+    '{"mcpServers":{"a":{"url":"http://127.0.0.1:1/mcp","disabled":false}}}',
+  );
 });
 
 it('leaves alone what nobody can decide, what is as it should be, and what cannot be read', () => {
-  for (const text of ['mcpServers: { a: { url: "http://a/", serverUrl: "http://b/" } }', 'mcpServers: { servers: { command: x } }', 'mcpServers: { a: { url: "http://a/", enabled: "${ON}" } }', 'servers: [', '', 'just text']) expect(migrateConfig(text)).toEqual({ text, outdated: [] });
+  for (const text of [
+    'mcpServers: { a: { url: "http://a/", serverUrl: "http://b/" } }',
+    'mcpServers: { servers: { command: x } }',
+    'mcpServers: { a: { url: "http://a/", enabled: "${ON}" } }',
+    'servers: [',
+    '',
+    'just text',
+  ])
+    expect(migrateConfig(text)).toEqual({ text, outdated: [] });
 });
 
 it('an outdated configuration is refused with the one line to change, and with whatever else is wrong', () => {
@@ -44,5 +60,7 @@ it('an outdated configuration is refused with the one line to change, and with w
     'omnibus.yaml:6:41: mcpServers.files.environment: write env (as written for other gateways: environment); `omnibus migrate omnibus.yaml --write` does it',
     'omnibus.yaml:8:1: lisen: unknown option; did you mean "listen"?',
   ]);
-  expect('config' in loadConfig({ file: 'omnibus.yaml', text: migrateConfig(yaml).text, env: {}, readFile: () => '' })).toBe(true);
+  expect(
+    'config' in loadConfig({ file: 'omnibus.yaml', text: migrateConfig(yaml).text, env: {}, readFile: () => '' }),
+  ).toBe(true);
 });

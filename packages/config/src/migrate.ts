@@ -24,7 +24,12 @@ const rows: readonly Row[] = [
   { path: ['mcpServers', '*', 'httpUrl'], to: 'url', of: 'Gemini' },
   { path: ['mcpServers', '*', 'transport'], to: 'type', of: 'other gateways' },
   { path: ['mcpServers', '*', 'environment'], to: 'env', of: 'other gateways' },
-  { path: ['mcpServers', '*', 'enabled'], to: 'disabled', values: { true: 'false', false: 'true' }, of: 'other gateways' },
+  {
+    path: ['mcpServers', '*', 'enabled'],
+    to: 'disabled',
+    values: { true: 'false', false: 'true' },
+    of: 'other gateways',
+  },
   { path: ['mcpServers', '*', 'type'], values: { local: 'stdio', remote: 'http' }, of: 'other gateways' },
 ];
 
@@ -69,9 +74,15 @@ export function migrateConfig(text: string): Migrated {
       if (said !== undefined) edits.push(editOf(value as Scalar, said, current));
       const option = row.to ?? String(key.value);
       const { line, col: column } = lines.linePos(key.range?.[0] ?? 0);
-      outdated.push({ line, column, path, instead: `${option}${said === undefined ? '' : `: ${said}`} (as written for ${row.of}: ${String(key.value)}${said === undefined ? '' : `: ${String((value as Scalar).value)}`})` });
+      outdated.push({
+        line,
+        column,
+        path,
+        instead: `${option}${said === undefined ? '' : `: ${said}`} (as written for ${row.of}: ${String(key.value)}${said === undefined ? '' : `: ${String((value as Scalar).value)}`})`,
+      });
     }
-    for (const { start, end, text: replacement } of edits.toSorted((a, b) => b.start - a.start)) current = current.slice(0, start) + replacement + current.slice(end);
+    for (const { start, end, text: replacement } of edits.toSorted((a, b) => b.start - a.start))
+      current = current.slice(0, start) + replacement + current.slice(end);
     if (edits.length > 0) read = readDocument(current);
   }
   return { text: current, outdated: outdated.toSorted((a, b) => a.line - b.line) };
@@ -79,7 +90,13 @@ export function migrateConfig(text: string): Migrated {
 
 function readDocument(text: string): { readonly document: Document.Parsed; readonly lines: LineCounter } {
   const lines = new LineCounter();
-  return { lines, document: parseDocument(looksLikeJson(text) ? blankComments(text) : text, { lineCounter: lines, prettyErrors: false }) };
+  return {
+    lines,
+    document: parseDocument(looksLikeJson(text) ? blankComments(text) : text, {
+      lineCounter: lines,
+      prettyErrors: false,
+    }),
+  };
 }
 
 interface Found {

@@ -8,7 +8,11 @@ export function nearestOf(word: string, words: Iterable<string>): string | undef
     const found = { name, distance: mistyped(word.toLowerCase(), name.toLowerCase()) };
     if (candidate === undefined || found.distance < candidate.distance) candidate = found;
   }
-  return candidate !== undefined && candidate.distance <= Math.max(2, word.length / 3) && candidate.distance < word.length ? candidate.name : undefined;
+  return candidate !== undefined &&
+    candidate.distance <= Math.max(2, word.length / 3) &&
+    candidate.distance < word.length
+    ? candidate.name
+    : undefined;
 }
 
 /** The edit distance of two words, where words of the same letters in another order have a distance of 1 at most. */

@@ -18,7 +18,9 @@ export function formatProblem({ file, line, column, path, message }: ConfigProbl
 }
 
 export function formatPath(path: Path): string {
-  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
+  return path
+    .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`))
+    .join('');
 }
 
 /** By where they are. */

@@ -26,6 +26,11 @@ function globProblem(glob: string, servers: readonly string[]): string | undefin
   }
   if (servers.some((server) => server.startsWith(literal)) && literal !== glob) return undefined;
   const named = servers.find((server) => glob.startsWith(`${server}__`));
-  const instead = named === undefined ? (servers.includes(glob) ? `${glob}/*` : `*/${glob}`) : `${named}/${glob.slice(named.length + 2)}`;
+  const instead =
+    named === undefined
+      ? servers.includes(glob)
+        ? `${glob}/*`
+        : `*/${glob}`
+      : `${named}/${glob.slice(named.length + 2)}`;
   return `${JSON.stringify(glob)} matches nothing: a glob is over \`server/tool\`, such as ${JSON.stringify(instead)}`;
 }

@@ -15,7 +15,11 @@ export interface SecretReader {
    * @param at the environment, and the folder that relative paths start at.
    * @returns an answer for each of them.
    */
-  read(references: readonly string[], settings: StoreSettings, at: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string }): Promise<ReadonlyMap<string, Resolved>>;
+  read(
+    references: readonly string[],
+    settings: StoreSettings,
+    at: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string },
+  ): Promise<ReadonlyMap<string, Resolved>>;
 }
 
 export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' | 'withoutExchangeSecrets'> {
@@ -28,7 +32,10 @@ export interface ReadOptions extends Pick<ConfigSource, 'withoutServerSecrets' |
 }
 
 /** Reads and checks a configuration file. `${file:…}` is relative to its folder. The store is asked once it is known which secrets are needed. */
-export async function readConfigFile(file: string, { env = process.env, secrets, connects = true, ...how }: ReadOptions = {}): Promise<LoadResult> {
+export async function readConfigFile(
+  file: string,
+  { env = process.env, secrets, connects = true, ...how }: ReadOptions = {},
+): Promise<LoadResult> {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
@@ -68,9 +75,13 @@ function unasked(reference: string): Resolved {
 function unreadable(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {
-    case 'ENOENT': return 'there is no such file';
-    case 'EISDIR': return 'this is a folder, and not a file';
-    case 'EACCES': return 'this file, or a folder that it is in, may not be read by the user who runs this';
-    default: return `this file cannot be read: ${code ?? String(error)}`;
+    case 'ENOENT':
+      return 'there is no such file';
+    case 'EISDIR':
+      return 'this is a folder, and not a file';
+    case 'EACCES':
+      return 'this file, or a folder that it is in, may not be read by the user who runs this';
+    default:
+      return `this file cannot be read: ${code ?? String(error)}`;
   }
 }

@@ -1,11 +1,13 @@
 import { parseVaultReference } from './vault-reference.ts';
 
 /** What a reference stands for, or why that cannot be had, in words. */
-export type Resolved = { readonly text: string } | {
-  readonly problem: string;
-  /** Nobody asked for it: nothing is wrong with the server that has it. */
-  readonly isUnasked?: boolean | undefined;
-};
+export type Resolved =
+  | { readonly text: string }
+  | {
+      readonly problem: string;
+      /** Nobody asked for it: nothing is wrong with the server that has it. */
+      readonly isUnasked?: boolean | undefined;
+    };
 
 /** `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${file:path}` and `${vault:MOUNT/PATH#FIELD}` inside any text of the configuration; `$${` is a plain `${`. */
 export interface ReferenceSource {
@@ -56,14 +58,18 @@ export function resolveReferences(text: string, source: ReferenceSource, ofServe
       return '';
     }
     const value = source.env[variable] ?? fallback;
-    if (value === undefined) problem ??= `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`;
+    if (value === undefined)
+      problem ??= `the environment variable ${variable} is not set; set it or give a default: \${${variable}:-value}`;
     return value ?? '';
   });
   return problem === undefined ? { text: resolved } : { problem, isUnasked };
 }
 
 function secretOf(whole: string, reference: string, { secret }: ReferenceSource, ofServer: boolean): Resolved {
-  if (parseVaultReference(reference) === undefined) return { problem: `${whole} is not a reference: expected \${vault:MOUNT/PATH#FIELD}, for example \${vault:secret/team/github#token}, or \${vault:MOUNT/PATH?version=3#FIELD}` };
+  if (parseVaultReference(reference) === undefined)
+    return {
+      problem: `${whole} is not a reference: expected \${vault:MOUNT/PATH#FIELD}, for example \${vault:secret/team/github#token}, or \${vault:MOUNT/PATH?version=3#FIELD}`,
+    };
   return secret?.(reference, ofServer) ?? { problem: `${whole} leads to the secret store, which is not asked here` };
 }
 

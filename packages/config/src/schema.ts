@@ -19,17 +19,28 @@ import { secretsSchema } from './secrets-schema.ts';
 import { serverTlsSchema } from './server-tls-schema.ts';
 import { hostName, webOrigin } from './web-names.ts';
 
-const givenDuration = z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
+const givenDuration = z
+  .union([z.string(), z.number()], { error: `expected ${durationHint}` })
   .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
   .transform((value) => parseDurationMs(value) as number);
 const duration = (fallback: string) => givenDuration.prefault(fallback);
 const optionalDuration = givenDuration.optional();
 
 const name = z.string().refine(isToken, { error: 'expected 1 to 64 characters of letters, digits, "_" and "-"' });
-const hostPort = z.string({ error: ({ input }) => hostPortProblem(String(input)) }).refine(isHostPort, { error: ({ input }) => hostPortProblem(String(input)) });
-const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'expected an IP address or a network such as "10.0.0.0/8"' });
+const hostPort = z
+  .string({ error: ({ input }) => hostPortProblem(String(input)) })
+  .refine(isHostPort, { error: ({ input }) => hostPortProblem(String(input)) });
+const network = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected an IP address or a network such as "10.0.0.0/8"',
+});
 const urlWords = 'expected an http://, https://, ws:// or wss:// address';
-const serverUrl = z.url({ protocol: /^(https?|wss?)$/, error: ({ input }) => (typeof input === 'string' && /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input) ? `${urlWords}: write "${/^(localhost|127\.|\d+\.)/.test(input) ? 'http' : 'https'}://${input}"` : urlWords) });
+const serverUrl = z.url({
+  protocol: /^(https?|wss?)$/,
+  error: ({ input }) =>
+    typeof input === 'string' && /^[\w.-]+(:\d+)?(\/|$)/.test(input) && /[.:]/.test(input)
+      ? `${urlWords}: write "${/^(localhost|127\.|\d+\.)/.test(input) ? 'http' : 'https'}://${input}"`
+      : urlWords,
+});
 const count = (fallback: number) => z.int().positive().default(fallback);
 
 function isHostPort(text: string): boolean {
@@ -38,11 +49,18 @@ function isHostPort(text: string): boolean {
 
 function hostPortProblem(text: string): string | undefined {
   const found = /^(\[[^\]]+\]|[^:[\]/]+):(\d+)$/.exec(text);
-  if (found !== null && Number(found[2]) > 65_535) return 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
-  if (found !== null) return hostOf(text) === undefined ? 'expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300"' : undefined;
+  if (found !== null && Number(found[2]) > 65_535)
+    return 'expected HOST:PORT with a port of at most 65535, for example "127.0.0.1:7300"';
+  if (found !== null)
+    return hostOf(text) === undefined
+      ? 'expected HOST:PORT with the name or an address of this machine, for example "127.0.0.1:7300"'
+      : undefined;
   const [port] = /\d+$/.exec(text) ?? [];
-  if (/^:?\d{1,5}$/.test(text)) return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for everybody who reaches it`;
-  return /^https?:/.test(text) ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"' : 'expected HOST:PORT, for example "127.0.0.1:7300"';
+  if (/^:?\d{1,5}$/.test(text))
+    return `expected HOST:PORT: write "127.0.0.1:${port as string}" for programs of this machine alone, or "0.0.0.0:${port as string}" for everybody who reaches it`;
+  return /^https?:/.test(text)
+    ? 'expected HOST:PORT without http:// and path, for example "127.0.0.1:7300"'
+    : 'expected HOST:PORT, for example "127.0.0.1:7300"';
 }
 
 const prefixMode = z.enum(['auto', 'always', 'never']);
@@ -50,209 +68,637 @@ const prefixMode = z.enum(['auto', 'always', 'never']);
 const tenants = z.array(tenantName).min(1).max(1_000).optional();
 
 const toolSettings = z.strictObject({
-  timeout: optionalDuration.describe('A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.'),
-  maxTime: optionalDuration.describe('A call of this tool is given up after this time, even while it reports progress. Default: `maxTime` of the server.'),
+  timeout: optionalDuration.describe(
+    'A call of this tool is given up after this time without an answer or progress. Default: `timeout` of the server.',
+  ),
+  maxTime: optionalDuration.describe(
+    'A call of this tool is given up after this time, even while it reports progress. Default: `maxTime` of the server.',
+  ),
 });
 
 /** Keys that desktop clients write into a server's entry for their own use. They are removed when a file is read, with a note that they have no effect here. */
-export const ignoredServerKeys = ['autoApprove', 'alwaysAllow', 'trust', 'gallery', 'version', 'icon', 'oauth', 'dev'] as const;
+export const ignoredServerKeys = [
+  'autoApprove',
+  'alwaysAllow',
+  'trust',
+  'gallery',
+  'version',
+  'icon',
+  'oauth',
+  'dev',
+] as const;
 
 /** Extended globs such as `!(…)`, which other programs know. Read literally they would match nothing, so an exclusion written that way would exclude nothing. */
 const extendedGlob = /[?*+@!]\(/;
-const toolGlob = z.string().min(1).refine((glob) => !extendedGlob.test(glob), 'a group in parentheses has no meaning in a glob here; give a glob for each part');
+const toolGlob = z
+  .string()
+  .min(1)
+  .refine(
+    (glob) => !extendedGlob.test(glob),
+    'a group in parentheses has no meaning in a glob here; give a glob for each part',
+  );
 
 const server = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
-  type: z.enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'websocket', 'ws']).optional()
-    .describe('The transport to the server. Default: stdio with `command` alone; WebSocket where `url` begins with `ws`; else Streamable HTTP, and HTTP+SSE (`sse`) where the server knows nothing newer.'),
-  command: z.string().min(1).optional().describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
+  type: z
+    .enum(['stdio', 'http', 'streamable-http', 'streamableHttp', 'sse', 'websocket', 'ws'])
+    .optional()
+    .describe(
+      'The transport to the server. Default: stdio with `command` alone; WebSocket where `url` begins with `ws`; else Streamable HTTP, and HTTP+SSE (`sse`) where the server knows nothing newer.',
+    ),
+  command: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('A program to start. Without `url` it speaks MCP on stdin and stdout.'),
   args: z.array(z.string()).default([]).describe('Arguments of the program.'),
-  env: z.record(z.string(), z.string()).default({}).describe('Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.'),
-  envFile: z.string().min(1).optional().describe('A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.'),
-  user: z.string().regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' }).optional()
-    .describe('The user that the program runs as, where the gateway runs as root: a name, UID or UID:GID. Programs of one user can read each other\'s environment and memory, and the gateway\'s too if it runs as the same user; a user for each server keeps them apart.'),
-  sandbox: sandboxSchema.optional().describe('Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/security.md). Default: the program may do what its user may.'),
+  env: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe(
+      'Environment variables of the program, in addition to PATH, HOME and a few others that it always gets. Secret.',
+    ),
+  envFile: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'A file with more environment variables, one `NAME=value` on each line; a relative path starts at the folder of the configuration file. Where both name a variable, `env` wins. Read whenever the configuration is. Secret.',
+    ),
+  user: z
+    .string()
+    .regex(/^(\d{1,9}(:\d{1,9})?|[a-z_][a-z0-9_-]{0,31})$/, { error: 'expected the name of a user, UID or UID:GID' })
+    .optional()
+    .describe(
+      "The user that the program runs as, where the gateway runs as root: a name, UID or UID:GID. Programs of one user can read each other's environment and memory, and the gateway's too if it runs as the same user; a user for each server keeps them apart.",
+    ),
+  sandbox: sandboxSchema
+    .optional()
+    .describe(
+      'Runs the program in namespaces of its own (Linux, by bubblewrap): without network, with nothing of this machine but the programs of the system and what is named here (docs/security.md). Default: the program may do what its user may.',
+    ),
   cwd: z.string().optional().describe('Folder the program starts in. Default: the folder of the configuration file.'),
-  url: serverUrl.optional().describe('Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.'),
-  headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/credentials.md). Secret.'),
-  absentFacts: z.enum(['refuse', 'omit']).default('refuse').describe('What becomes of a header with a fact that the caller does not have. refuse: the call is refused with `upstream.caller_fact`. omit: the server is called without the header.'),
-  tls: serverTlsSchema.optional().describe('TLS with the server at `url`: a certificate that the gateway shows there (mutual TLS), and the authorities that it believes (docs/credentials.md). Files are read for each new connection.'),
-  credentials: credentialsSchema.optional().describe('In whose name the server at `url` is called (docs/credentials.md). Default: every call carries the same `headers`, whoever makes it.'),
+  url: serverUrl
+    .optional()
+    .describe(
+      'Address of a server over HTTP or WebSocket (`ws://`). With `command` as well, the gateway starts that program, which then serves this address.',
+    ),
+  headers: z
+    .record(z.string(), z.string())
+    .default({})
+    .describe(
+      'HTTP headers that are sent with every request to `url`, for example `Authorization`. `{principal.subject}`, `{principal.issuer}`, `{principal.tenant}`, `{principal.groups}` and `{principal.claims.NAME}` stand for proven facts about the caller; each caller then has connections and lists of his own (docs/credentials.md). Secret.',
+    ),
+  absentFacts: z
+    .enum(['refuse', 'omit'])
+    .default('refuse')
+    .describe(
+      'What becomes of a header with a fact that the caller does not have. refuse: the call is refused with `upstream.caller_fact`. omit: the server is called without the header.',
+    ),
+  tls: serverTlsSchema
+    .optional()
+    .describe(
+      'TLS with the server at `url`: a certificate that the gateway shows there (mutual TLS), and the authorities that it believes (docs/credentials.md). Files are read for each new connection.',
+    ),
+  credentials: credentialsSchema
+    .optional()
+    .describe(
+      'In whose name the server at `url` is called (docs/credentials.md). Default: every call carries the same `headers`, whoever makes it.',
+    ),
   disabled: z.boolean().default(false).describe('true: the entry stays in the file and the server is not used.'),
-  tenants: tenants.describe('Only callers of these tenants can see and use the server; for everybody else neither it nor anything it offers exists. Default: everybody.'),
-  timeout: optionalDuration.describe('A call of this server is given up after this time without an answer or progress. Default: `timeouts.call`.'),
-  maxTime: optionalDuration.describe('A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.'),
+  tenants: tenants.describe(
+    'Only callers of these tenants can see and use the server; for everybody else neither it nor anything it offers exists. Default: everybody.',
+  ),
+  timeout: optionalDuration.describe(
+    'A call of this server is given up after this time without an answer or progress. Default: `timeouts.call`.',
+  ),
+  maxTime: optionalDuration.describe(
+    'A call of this server is given up after this time, even while it reports progress. Default: `timeouts.max`.',
+  ),
   connectTimeout: duration('30s').describe('Time the server has to start, accept the connection and be initialized.'),
-  era: z.enum(['auto', 'legacy', 'modern']).default('auto')
-    .describe('legacy: the server speaks a revision up to 2025-11-25, in which a connection is initialized first. modern: it speaks 2026-07-28, in which every request stands alone. auto: the gateway asks the server.'),
-  isolation: z.enum(['auto', 'shared', 'principal', 'session']).default('auto')
-    .describe('Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. shared: everybody shares one; the server can then ask a client something only on the stream of that client\'s call, and can never ask for roots.'),
-  validation: z.enum(['off', 'warn', 'enforce']).default('warn')
-    .describe('Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, and clients\' answers to the server\'s questions against the question. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member.'),
-  definitions: z.enum(['off', 'warn', 'pin']).default('off')
-    .describe('Whether the server\'s definitions are compared with the approved ones (docs/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.'),
-  hints: z.enum(['ignore', 'believe']).default('ignore')
-    .describe('Whether `access` rules may rely on the hints of the server\'s tools, such as `readOnlyHint`. The gateway cannot check hints: choose `believe` only for servers that you run, or whose operator you trust as much.'),
-  rereadLists: duration('5m').describe('While clients use the server, its lists are read again after this time even if it announced no change, and sooner where the server gives a shorter time to live. 0: never. They are always read again when the connection that carries its announcements was interrupted.'),
-  sleepAfter: duration('0s').describe('After this time without a call the connection to the server is closed and its program ended; its lists stay as they were, and the next call brings the server back. It stays up while a task, a subscription or a caller\'s own connection needs it. 0: never.'),
-  concurrency: count(128).describe('Requests that the server works on at the same time. Where this is 16 or more, one session takes at most three quarters of the places.'),
-  maxConnections: count(200).describe('Connections to the server that belong to single callers or sessions (`isolation`); on stdio each has a program of its own. When all are taken, an idle one is closed before a caller is refused.'),
-  maxWaiting: z.int().nonnegative().default(1_000).describe('Requests that may wait for one of the places of `concurrency`; one session may have at most three quarters of them, and sessions take turns. Further requests are refused with `upstream.busy`.'),
-  restart: z.strictObject({
-    minDelay: duration('500ms').describe('Wait before the first attempt to reconnect.'),
-    maxDelay: duration('30s').describe('Longest wait between two attempts.'),
-  }).prefault({}).describe('How long the gateway waits before it connects again to a server that was lost. The wait doubles with each failure, with some randomness, and starts over once the server has been up for `maxDelay`.'),
-  tools: z.record(z.string(), toolSettings).default({}).describe('Settings of single tools, keyed by the names that the server gives them.'),
-  includeTools: z.array(toolGlob).optional().describe('Only these tools of the server are shown and can be called, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.'),
-  excludeTools: z.array(toolGlob).default([]).describe('Tools of the server that nobody sees or can call, at any endpoint: names or globs. This overrides `includeTools` and every profile.'),
+  era: z
+    .enum(['auto', 'legacy', 'modern'])
+    .default('auto')
+    .describe(
+      'legacy: the server speaks a revision up to 2025-11-25, in which a connection is initialized first. modern: it speaks 2026-07-28, in which every request stands alone. auto: the gateway asks the server.',
+    ),
+  isolation: z
+    .enum(['auto', 'shared', 'principal', 'session'])
+    .default('auto')
+    .describe(
+      "Which callers share a connection to the server, and the program behind it. auto: at a server of a revision up to 2025-11-25, each session whose client declared that it can be asked something (sampling, elicitation, roots) has a connection of its own, and so has each such request without a session while it runs; all others share one, except that each known caller (`auth`) has its own where the server may keep state, in a program or in an HTTP session. session: no two sessions share one. principal: like session, but the sessions of one known caller share one. shared: everybody shares one; the server can then ask a client something only on the stream of that client's call, and can never ask for roots.",
+    ),
+  validation: z
+    .enum(['off', 'warn', 'enforce'])
+    .default('warn')
+    .describe(
+      "Whether the gateway checks arguments and results of tools against their schemas, arguments of prompts against what the prompt declares, and clients' answers to the server's questions against the question. warn: a mismatch is logged and counted. enforce: it is refused, and the error names the member.",
+    ),
+  definitions: z
+    .enum(['off', 'warn', 'pin'])
+    .default('off')
+    .describe(
+      "Whether the server's definitions are compared with the approved ones (docs/definitions.md): names, descriptions, schemas and hints of its tools, prompts and resource templates, and its instructions. What the server says when it is first seen counts as approved. warn: a change is logged, counted and shown by `omnibus definitions`. pin: also, clients keep seeing the approved texts, and a tool, prompt or template that is new or changed in anything but its texts is held back until somebody approves it.",
+    ),
+  hints: z
+    .enum(['ignore', 'believe'])
+    .default('ignore')
+    .describe(
+      "Whether `access` rules may rely on the hints of the server's tools, such as `readOnlyHint`. The gateway cannot check hints: choose `believe` only for servers that you run, or whose operator you trust as much.",
+    ),
+  rereadLists: duration('5m').describe(
+    'While clients use the server, its lists are read again after this time even if it announced no change, and sooner where the server gives a shorter time to live. 0: never. They are always read again when the connection that carries its announcements was interrupted.',
+  ),
+  sleepAfter: duration('0s').describe(
+    "After this time without a call the connection to the server is closed and its program ended; its lists stay as they were, and the next call brings the server back. It stays up while a task, a subscription or a caller's own connection needs it. 0: never.",
+  ),
+  concurrency: count(128).describe(
+    'Requests that the server works on at the same time. Where this is 16 or more, one session takes at most three quarters of the places.',
+  ),
+  maxConnections: count(200).describe(
+    'Connections to the server that belong to single callers or sessions (`isolation`); on stdio each has a program of its own. When all are taken, an idle one is closed before a caller is refused.',
+  ),
+  maxWaiting: z
+    .int()
+    .nonnegative()
+    .default(1_000)
+    .describe(
+      'Requests that may wait for one of the places of `concurrency`; one session may have at most three quarters of them, and sessions take turns. Further requests are refused with `upstream.busy`.',
+    ),
+  restart: z
+    .strictObject({
+      minDelay: duration('500ms').describe('Wait before the first attempt to reconnect.'),
+      maxDelay: duration('30s').describe('Longest wait between two attempts.'),
+    })
+    .prefault({})
+    .describe(
+      'How long the gateway waits before it connects again to a server that was lost. The wait doubles with each failure, with some randomness, and starts over once the server has been up for `maxDelay`.',
+    ),
+  tools: z
+    .record(z.string(), toolSettings)
+    .default({})
+    .describe('Settings of single tools, keyed by the names that the server gives them.'),
+  includeTools: z
+    .array(toolGlob)
+    .optional()
+    .describe(
+      'Only these tools of the server are shown and can be called, at every endpoint: names that the server gives them, or globs such as "get_*". Default: all.',
+    ),
+  excludeTools: z
+    .array(toolGlob)
+    .default([])
+    .describe(
+      'Tools of the server that nobody sees or can call, at any endpoint: names or globs. This overrides `includeTools` and every profile.',
+    ),
 });
 
 const profile = z.strictObject({
   description: z.string().optional().describe('A note for the readers of this file.'),
-  tenants: tenants.describe('Only callers of these tenants can use the profile; for everybody else its endpoint does not exist. A server with `tenants` of its own appears in it only to callers of those. Default: everybody.'),
+  tenants: tenants.describe(
+    'Only callers of these tenants can use the profile; for everybody else its endpoint does not exist. A server with `tenants` of its own appears in it only to callers of those. Default: everybody.',
+  ),
   servers: z.array(name).optional().describe('Servers of this profile; its lists are in this order. Default: all.'),
-  tools: z.array(toolGlob).optional()
-    .describe('Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes what it matches. Default: all tools.'),
+  tools: z
+    .array(toolGlob)
+    .optional()
+    .describe(
+      'Globs over `server/tool`, for example "github/get_*", or "github/*" for all tools of a server. A glob with "!" in front excludes what it matches. Default: all tools.',
+    ),
   rename: z.record(z.string(), z.string()).default({}).describe('New public names of tools, keyed by `server/tool`.'),
-  pin: z.record(z.string(), z.record(z.string(), z.unknown())).default({})
-    .describe('Fixed values of arguments, keyed by `server/tool`. Such an argument disappears from the schema that clients see, and they cannot change it.'),
+  pin: z
+    .record(z.string(), z.record(z.string(), z.unknown()))
+    .default({})
+    .describe(
+      'Fixed values of arguments, keyed by `server/tool`. Such an argument disappears from the schema that clients see, and they cannot change it.',
+    ),
   prefix: prefixMode.optional().describe('Overrides the global `prefix` at this endpoint.'),
 });
 
-const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) => z.int().positive().max(maximum).default(defaultLimits[option]);
+const limit = (option: keyof Limits, maximum = Number.MAX_SAFE_INTEGER) =>
+  z.int().positive().max(maximum).default(defaultLimits[option]);
 
 const shape = z.strictObject({
   $schema: z.string().optional().describe('Address of the JSON Schema of this file, for editors.'),
-  listen: hostPort.default('127.0.0.1:7300').describe('Address and port that clients connect to. The default accepts connections from this machine only.'),
-  tls: z.strictObject({
-    certFile: z.string().min(1).describe('File with the certificate that clients are shown, followed by any intermediate certificates, PEM.'),
-    keyFile: z.string().min(1).describe('File with the private key of the certificate, PEM, without a password.'),
-    admin: z.boolean().default(false).describe('Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.'),
-  }).optional().describe('TLS for clients, on `listen`. A running gateway follows both files: new connections are shown the new certificate. Default: plain HTTP, which suits programs of this machine, or a proxy in front that speaks TLS.'),
-  admin: hostPort.default('127.0.0.1:7301').describe('Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).'),
-  console: consoleSchema.describe('What of the console and its API (`/api/v1`) is served at the admin port: everything, what changes nothing, or nothing. `auto`: everything where only this machine is listened on, or `auth.admin` says who may do what; else nothing. Or an object with `mode` and more.'),
-  bus: z.string().regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' }).default('memory')
-    .describe('What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.'),
-  nats: z.strictObject({
-    prefix: name.default('omnibus').describe('First word of every subject, bucket and stream on NATS. All processes of one installation have the same; installations with different prefixes can share a NATS, or an account of one, without seeing each other.'),
-    region: name.optional().describe('The region this process runs in, for a NATS that spans several. Sessions are opened and calls made at processes of the same region as long as one of them can take them.'),
-    domain: name.optional().describe('The JetStream domain that everything is stored in. Needed only where it differs from the domain of the NATS server this process is connected to: behind a leaf node, name the domain of the hub.'),
-    user: z.string().min(1).optional().describe('The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.'),
-    password: z.string().min(1).optional().describe('The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.'),
-    token: z.string().min(1).optional().describe('A NATS token, instead of a user and password. Secret.'),
-    nkeyFile: z.string().min(1).optional().describe('A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.'),
-    credentialsFile: z.string().min(1).optional().describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
-    tls: z.strictObject({
-      caFile: z.string().min(1).optional().describe('File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.'),
-      certFile: z.string().min(1).optional().describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
-      keyFile: z.string().min(1).optional().describe('File with the private key of `certFile`, PEM.'),
-      handshakeFirst: z.boolean().optional().describe('Whether TLS begins before NATS has sent anything; it matches `handshake_first` in the configuration of NATS.'),
-    }).optional().describe('With this, or with a `bus` address that begins with tls://, the process talks to NATS over TLS only.'),
-  }).prefault({}).describe('Names of this installation on NATS, and how this process logs in there. All files are read again for each connection.'),
-  prefix: prefixMode.default('auto').describe('Whether tools and prompts are named `server__tool`. auto: only at endpoints with more than one server.'),
+  listen: hostPort
+    .default('127.0.0.1:7300')
+    .describe('Address and port that clients connect to. The default accepts connections from this machine only.'),
+  tls: z
+    .strictObject({
+      certFile: z
+        .string()
+        .min(1)
+        .describe('File with the certificate that clients are shown, followed by any intermediate certificates, PEM.'),
+      keyFile: z.string().min(1).describe('File with the private key of the certificate, PEM, without a password.'),
+      admin: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether the admin port speaks TLS too, with the same certificate. Probes and Prometheus then have to use https.',
+        ),
+    })
+    .optional()
+    .describe(
+      'TLS for clients, on `listen`. A running gateway follows both files: new connections are shown the new certificate. Default: plain HTTP, which suits programs of this machine, or a proxy in front that speaks TLS.',
+    ),
+  admin: hostPort
+    .default('127.0.0.1:7301')
+    .describe(
+      'Address and port of the admin port, which serves /metrics, /status, /healthz, /readyz and the acts of administrators (`auth.admin`).',
+    ),
+  console: consoleSchema.describe(
+    'What of the console and its API (`/api/v1`) is served at the admin port: everything, what changes nothing, or nothing. `auto`: everything where only this machine is listened on, or `auth.admin` says who may do what; else nothing. Or an object with `mode` and more.',
+  ),
+  bus: z
+    .string()
+    .regex(/^(memory|(nats|tls):\/\/.+)$/, { error: 'expected "memory" or "nats://host:port"' })
+    .default('memory')
+    .describe(
+      'What edges, session workers and backends talk over. "memory": all of them run in one process. "nats://host:port": NATS, several addresses separated by commas; "tls://host:port" demands TLS.',
+    ),
+  nats: z
+    .strictObject({
+      prefix: name
+        .default('omnibus')
+        .describe(
+          'First word of every subject, bucket and stream on NATS. All processes of one installation have the same; installations with different prefixes can share a NATS, or an account of one, without seeing each other.',
+        ),
+      region: name
+        .optional()
+        .describe(
+          'The region this process runs in, for a NATS that spans several. Sessions are opened and calls made at processes of the same region as long as one of them can take them.',
+        ),
+      domain: name
+        .optional()
+        .describe(
+          'The JetStream domain that everything is stored in. Needed only where it differs from the domain of the NATS server this process is connected to: behind a leaf node, name the domain of the hub.',
+        ),
+      user: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'The NATS user of this process, with `password`. Give at most one of `user`, `token`, `nkeyFile` and `credentialsFile`.',
+        ),
+      password: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'The password of `user`. Secret: "${NATS_PASSWORD}" takes it from the environment, "${file:/run/secrets/nats}" from a file.',
+        ),
+      token: z.string().min(1).optional().describe('A NATS token, instead of a user and password. Secret.'),
+      nkeyFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'A file with the seed of an NKey. It is read for each connection, so it can be replaced without a restart.',
+        ),
+      credentialsFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe('A credentials file with a JWT, as `nsc` writes it. It is read for each connection.'),
+      tls: z
+        .strictObject({
+          caFile: z
+            .string()
+            .min(1)
+            .optional()
+            .describe(
+              'File with the certificates of the authority that signed those of NATS, PEM. Default: the authorities that Node knows.',
+            ),
+          certFile: z
+            .string()
+            .min(1)
+            .optional()
+            .describe('File with the certificate that this process shows to NATS, PEM; with `keyFile`.'),
+          keyFile: z.string().min(1).optional().describe('File with the private key of `certFile`, PEM.'),
+          handshakeFirst: z
+            .boolean()
+            .optional()
+            .describe(
+              'Whether TLS begins before NATS has sent anything; it matches `handshake_first` in the configuration of NATS.',
+            ),
+        })
+        .optional()
+        .describe(
+          'With this, or with a `bus` address that begins with tls://, the process talks to NATS over TLS only.',
+        ),
+    })
+    .prefault({})
+    .describe(
+      'Names of this installation on NATS, and how this process logs in there. All files are read again for each connection.',
+    ),
+  prefix: prefixMode
+    .default('auto')
+    .describe('Whether tools and prompts are named `server__tool`. auto: only at endpoints with more than one server.'),
   pageSize: count(1_000).describe('Entries on one page of a list.'),
-  timeouts: z.strictObject({
-    call: duration('60s').describe('A call is given up after this time without an answer or progress.'),
-    max: duration('10m').describe('A call is given up after this time, even while it reports progress.'),
-    human: duration('10m').describe('Time a client has to answer a question that a server asks its user. The time limits of the call stand still meanwhile.'),
-    task: duration('1h').describe('How long one `tasks/result` request of a client (2025-11-25) may wait for the result of a task.'),
-    idleSession: duration('1h').describe('A session ends after this time without a request or an open stream.'),
-    unusedSession: duration('1m').describe('A session ends after this time if its client has neither sent `notifications/initialized` nor made a request.'),
-    request: duration('60s').describe('Time a client has to send a whole HTTP request. The headers have to arrive within a quarter of it.'),
-    leave: duration('0s').describe('How long a stopping edge goes on serving while it closes each client\'s connection after the next answer. Set it longer than your load balancer takes to notice that the edge is leaving, and only where other edges serve meanwhile.'),
-    drain: duration('10s').describe('How long a stopping process waits for running calls to end.'),
-  }).prefault({}),
-  publicUrl: z.url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' }).refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, { error: 'expected an address without a path, such as "https://mcp.example.com"' })
-    .transform((text) => (URL.canParse(text) ? new URL(text).origin : text)).optional().describe('The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.'),
-  auth: authSchema.optional()
-    .describe('How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.'),
-  access: accessSchema.optional()
-    .describe('Who may see and use which tools, prompts and resources (docs/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.'),
-  guardrails: guardrailsSchema.describe('Looks at what clients and servers say to each other, and denies, changes or labels it (docs/guardrails.md), in the order of this list. A running gateway follows changes.'),
-  vault: vaultSchema.optional()
-    .describe('Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).'),
-  secrets: secretsSchema.describe('Where references of this file lead that are neither of the environment nor of files.'),
-  security: z.strictObject({
-    allowedHosts: z.array(hostName).optional()
-      .describe('Host names that clients may use in the `Host` header; the port does not count. Default: the names of this machine and the host of `publicUrl` where `listen` is a loopback address; else any.'),
-    allowedOrigins: z.array(webOrigin).default([])
-      .describe('Web origins whose pages may connect, such as "https://app.example.com", or "*". Where `listen` is a loopback address, pages served from this machine always may.'),
-    sealingKeyFile: z.string().min(1).optional()
-      .describe('A file with the key that encrypts what clients are given and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign who a caller is. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.'),
-    definitionsFile: z.string().min(1).default('omnibus.definitions.json')
-      .describe('File with the approved definitions of servers with `definitions`, in the folder of the configuration: keep it in version control with the configuration and review its changes. Several processes keep them on the bus instead.'),
-    trustedProxies: z.array(network).default([])
-      .describe('Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway, which are believed when they name a client\'s address in `X-Forwarded-For` or `Forwarded`. Without, all clients behind a proxy have the proxy\'s address, and share its limits.'),
-  }).prefault({}),
-  log: z.strictObject({
-    level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info').describe('The least severe level that is logged.'),
-    format: z.enum(['auto', 'json', 'pretty']).default('auto').describe('auto: text on a terminal, JSON elsewhere. pretty: always text.'),
-    calls: z.enum(['off', 'debug', 'info']).default('debug').describe('The level at which each call that ends is logged, in one line: method, server, tool, client, outcome, time and size, without arguments and results. At `info` it is seen with the default `level`.'),
-  }).prefault({}),
-  tracing: z.strictObject({
-    endpoint: z.url({ protocol: /^https?$/, error: 'expected the http:// address of an OTLP receiver' }).optional()
-      .describe('The OTLP receiver over HTTP that traces are sent to, such as "http://127.0.0.1:4318". Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT; without either, nothing is traced.'),
-    headers: z.record(z.string(), z.string()).default({}).describe('HTTP headers that are sent with the traces, for example `Authorization`. Secret.'),
-    sampleRatio: z.number().min(0).max(1).default(1).describe('Share of the traces begun by the gateway that is sent, from 0 to 1. For a request with a trace context, the client\'s decision holds.'),
-  }).prefault({}),
-  audit: auditSchema.optional().describe('Records every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: nothing is recorded.'),
-  limits: z.strictObject({
-    rules: limitRules.describe('How much callers may use: rates, simultaneous calls, quotas of calls and of bytes (docs/limits.md). A running gateway follows changes.'),
-    maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one message of a client.'),
-    maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Levels of nesting in one message of a client or a server.'),
-    maxJsonValues: limit('maxJsonValues').describe('Values in one message of a client or a server: objects, arrays, and everything in them.'),
-    maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
-    maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all headers of one request together.'),
-    maxPendingBodyBytes: limit('maxPendingBodyBytes').describe('Bytes of all request bodies that one edge is reading or working on. A quarter of it is reserved for bodies of up to 64 KB.'),
-    maxPendingBodyBytesPerAddress: limit('maxPendingBodyBytesPerAddress').describe('Bytes of the request bodies of one client address that one edge is reading or working on; the first 64 KB of each body do not count.'),
-    maxUnreadBytes: limit('maxUnreadBytes').describe('Bytes of answers that wait at one edge for clients to read them. Beyond it, the connection that has not been read for the longest time is closed.'),
-    maxUnreadBytesPerAddress: limit('maxUnreadBytesPerAddress').describe('Bytes of answers that wait at one edge for the clients of one address to read them.'),
-    maxConnections: limit('maxConnections').describe('Connections of clients to one edge; fewer where the operating system lets the process open fewer files. Connections to the admin port do not count.'),
-    maxConnectionsPerAddress: limit('maxConnectionsPerAddress').describe('Connections of one client address to one edge. Addresses in `security.trustedProxies` are exempt.'),
-    sessionBurst: limit('sessionBurst').describe('Sessions that one client address may open at one edge in a burst. Known callers behind one address each have a burst of their own.'),
-    sessionsPerSecond: limit('sessionsPerSecond').describe('Sessions that one client address, or one known caller there, may open at one edge each second after the burst of `sessionBurst`; a session that is ended is given back. More are refused with HTTP 429.'),
-    maxSessions: limit('maxSessions').describe('Sessions that one session worker holds.'),
-    maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe('Sessions of one known caller on one session worker. `anonymous` callers are not bounded by it.'),
-    maxInFlightPerSession: limit('maxInFlightPerSession').describe('Requests of one session that wait for their answers. On a WebSocket, also the frames that wait for the client: while so many wait, nothing more is read from it.'),
-    maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe('Requests without a session (2026-07-28) that wait for their answers at one session worker. One client may have maxInFlightPerSession of them.'),
-    maxParkedPerClient: limit('maxParkedPerClient').describe('Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it keeps in case the client asks again. Beyond it, the oldest is given up.'),
-    maxParked: limit('maxParked').describe('Calls of all clients together that one session worker holds so (see maxParkedPerClient). Beyond it, a client gives up its own oldest call, and one that has none is refused.'),
-    maxParkedBytes: limit('maxParkedBytes').describe('Bytes of the requests, questions and answers that these calls hold. One client may have a quarter of it.'),
-    maxWaitingApprovals: limit('maxWaitingApprovals').describe('Calls of all callers that wait for an approval (`ask` under `access`) at one session worker.'),
-    maxWaitingApprovalsPerCaller: limit('maxWaitingApprovalsPerCaller').describe('Calls of one caller that wait for an approval at one session worker.'),
-    maxListenersPerClient: limit('maxListenersPerClient').describe('Open `subscriptions/listen` streams (2026-07-28) of one client at one session worker.'),
-    maxListeners: limit('maxListeners').describe('Open `subscriptions/listen` streams (2026-07-28) of all clients at one session worker.'),
-    maxStreamsPerSession: limit('maxStreamsPerSession').describe('Open GET streams of one session.'),
-    maxBufferedBytes: limit('maxBufferedBytes').describe('Bytes that wait on one stream for a client that does not read. Beyond it, the stream is closed.'),
-    maxKeptBytes: limit('maxKeptBytes').describe('Bytes of messages that one session worker keeps for clients that resume a stream or have none open. Beyond it, the oldest are dropped.'),
-    maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe('Bytes of messages that are so kept for one session.'),
-    maxSessionBytes: limit('maxSessionBytes').describe('Bytes of what the clients of all sessions of one worker have declared and subscribed to.'),
-    maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe('Bytes of what the client of one session has declared and subscribed to. An `initialize` that declares more is refused.'),
-    maxPreparedListBytes: limit('maxPreparedListBytes').describe('Characters of the lists that one session worker keeps prepared for callers who see only a part (`access`); callers who see the same share one. Beyond it, the least recently used lists are dropped, and computed again when they are asked for.'),
-    maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
-    maxReadingBytes: limit('maxReadingBytes').describe('Bytes of large answers of servers over HTTP that one backend worker reads at the same time; one server may have half of it. Further answers wait until others are read whole, but one answer of each server is always read.'),
-    maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
-    maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
-    maxCatalogBytes: limit('maxCatalogBytes').describe('Size of one list of one server, in characters of JSON. Entries beyond it are left out.'),
-    maxCallerConnections: limit('maxCallerConnections').describe('Connections that belong to single callers or sessions (`isolation`) in one process, over all its servers. When all are taken, an idle one is closed before a caller is refused.'),
-    maxCallerPrograms: limit('maxCallerPrograms').describe('Programs that one process runs behind connections that belong to single callers or sessions; a program that everybody shares does not count. Each program takes memory that the gateway cannot bound.'),
-  }).prefault({}),
-  discovery: z.strictObject({
-    kubernetes: z.strictObject({
-      enabled: z.boolean().default(false).describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
-      namespaces: z.array(z.string()).default([]).describe('Namespaces to look in; "*" for the whole cluster. Default: the namespace that the gateway runs in.'),
-      allowedHosts: z.array(z.string()).default([]).describe('A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same.'),
-      secrets: z.boolean().default(false).describe('Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway\'s service account must be allowed to get Secrets.'),
-      pods: z.strictObject({
-        image: z.string().min(1).describe('The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.'),
-        commandImage: z.string().min(1).optional().describe('The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.'),
-        imagePullSecrets: z.array(z.string()).default([]).describe('Names of the image pull Secrets for these images, in the namespaces of the pods.'),
-        resources: z.record(z.string(), z.unknown()).default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } }).describe('Resource requests and limits of a pod whose `McpServer` names none.'),
-        from: z.array(z.record(z.string(), z.unknown())).default([]).describe('Who may connect to these pods, as peers of a NetworkPolicy. Default: everybody.'),
-        egress: z.array(z.record(z.string(), z.unknown())).default([{}]).describe('What these pods may connect to, as egress rules of a NetworkPolicy. Default: everything.'),
-      }).optional().describe('Runs each `McpServer` that has a `command` or an `image` as a pod in its namespace. Default: such servers are not run. The gateway\'s service account must be allowed to manage Deployments, Services, ServiceAccounts and NetworkPolicies.'),
-    }).prefault({}),
-  }).prefault({}).describe('Servers that are not in this file.'),
+  timeouts: z
+    .strictObject({
+      call: duration('60s').describe('A call is given up after this time without an answer or progress.'),
+      max: duration('10m').describe('A call is given up after this time, even while it reports progress.'),
+      human: duration('10m').describe(
+        'Time a client has to answer a question that a server asks its user. The time limits of the call stand still meanwhile.',
+      ),
+      task: duration('1h').describe(
+        'How long one `tasks/result` request of a client (2025-11-25) may wait for the result of a task.',
+      ),
+      idleSession: duration('1h').describe('A session ends after this time without a request or an open stream.'),
+      unusedSession: duration('1m').describe(
+        'A session ends after this time if its client has neither sent `notifications/initialized` nor made a request.',
+      ),
+      request: duration('60s').describe(
+        'Time a client has to send a whole HTTP request. The headers have to arrive within a quarter of it.',
+      ),
+      leave: duration('0s').describe(
+        "How long a stopping edge goes on serving while it closes each client's connection after the next answer. Set it longer than your load balancer takes to notice that the edge is leaving, and only where other edges serve meanwhile.",
+      ),
+      drain: duration('10s').describe('How long a stopping process waits for running calls to end.'),
+    })
+    .prefault({}),
+  publicUrl: z
+    .url({ protocol: /^https?$/, error: 'expected the https:// address that clients use' })
+    .refine((text) => !URL.canParse(text) || `${new URL(text).origin}/` === new URL(text).href, {
+      error: 'expected an address without a path, such as "https://mcp.example.com"',
+    })
+    .transform((text) => (URL.canParse(text) ? new URL(text).origin : text))
+    .optional()
+    .describe(
+      'The address under which clients reach the gateway, without a path: "https://mcp.example.com". The audience of tokens follows from it, never from a header of a request.',
+    ),
+  auth: authSchema
+    .optional()
+    .describe(
+      'How callers prove who they are (docs/identity.md). Default: everybody is `anonymous`, which is accepted only where nobody but this machine can connect. none: everybody is `anonymous`, on purpose.',
+    ),
+  access: accessSchema
+    .optional()
+    .describe(
+      'Who may see and use which tools, prompts and resources (docs/policy.md). Default: whoever may connect may use everything. A running gateway follows changes.',
+    ),
+  guardrails: guardrailsSchema.describe(
+    'Looks at what clients and servers say to each other, and denies, changes or labels it (docs/guardrails.md), in the order of this list. A running gateway follows changes.',
+  ),
+  vault: vaultSchema
+    .optional()
+    .describe(
+      'Where the tokens are kept that users have signed in for at servers (`credentials: { kind: oauth }`, docs/credentials.md).',
+    ),
+  secrets: secretsSchema.describe(
+    'Where references of this file lead that are neither of the environment nor of files.',
+  ),
+  security: z
+    .strictObject({
+      allowedHosts: z
+        .array(hostName)
+        .optional()
+        .describe(
+          'Host names that clients may use in the `Host` header; the port does not count. Default: the names of this machine and the host of `publicUrl` where `listen` is a loopback address; else any.',
+        ),
+      allowedOrigins: z
+        .array(webOrigin)
+        .default([])
+        .describe(
+          'Web origins whose pages may connect, such as "https://app.example.com", or "*". Where `listen` is a loopback address, pages served from this machine always may.',
+        ),
+      sealingKeyFile: z
+        .string()
+        .min(1)
+        .optional()
+        .describe(
+          'A file with the key that encrypts what clients are given and send back, such as the ids of tasks: base64 of at least 32 random bytes (`openssl rand -base64 32`). All session workers need the same key, and with `auth` edges too, which sign who a caller is. The environment variables OMNIBUS_SEALING_KEY_FILE (the path of such a file) and OMNIBUS_SEALING_KEY (the key itself) do the same. With several keys, one on each line, the first encrypts and all of them decrypt. A gateway of one process makes its own key.',
+        ),
+      definitionsFile: z
+        .string()
+        .min(1)
+        .default('omnibus.definitions.json')
+        .describe(
+          'File with the approved definitions of servers with `definitions`, in the folder of the configuration: keep it in version control with the configuration and review its changes. Several processes keep them on the bus instead.',
+        ),
+      trustedProxies: z
+        .array(network)
+        .default([])
+        .describe(
+          "Addresses or networks (`10.0.0.0/8`) of proxies in front of the gateway, which are believed when they name a client's address in `X-Forwarded-For` or `Forwarded`. Without, all clients behind a proxy have the proxy's address, and share its limits.",
+        ),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z
+        .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
+        .default('info')
+        .describe('The least severe level that is logged.'),
+      format: z
+        .enum(['auto', 'json', 'pretty'])
+        .default('auto')
+        .describe('auto: text on a terminal, JSON elsewhere. pretty: always text.'),
+      calls: z
+        .enum(['off', 'debug', 'info'])
+        .default('debug')
+        .describe(
+          'The level at which each call that ends is logged, in one line: method, server, tool, client, outcome, time and size, without arguments and results. At `info` it is seen with the default `level`.',
+        ),
+    })
+    .prefault({}),
+  tracing: z
+    .strictObject({
+      endpoint: z
+        .url({ protocol: /^https?$/, error: 'expected the http:// address of an OTLP receiver' })
+        .optional()
+        .describe(
+          'The OTLP receiver over HTTP that traces are sent to, such as "http://127.0.0.1:4318". Default: the environment variable OTEL_EXPORTER_OTLP_ENDPOINT; without either, nothing is traced.',
+        ),
+      headers: z
+        .record(z.string(), z.string())
+        .default({})
+        .describe('HTTP headers that are sent with the traces, for example `Authorization`. Secret.'),
+      sampleRatio: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(1)
+        .describe(
+          "Share of the traces begun by the gateway that is sent, from 0 to 1. For a request with a trace context, the client's decision holds.",
+        ),
+    })
+    .prefault({}),
+  audit: auditSchema
+    .optional()
+    .describe(
+      'Records every call, list, read, refusal, question, sign-in, consent and act of an administrator (docs/audit.md). Default: nothing is recorded.',
+    ),
+  limits: z
+    .strictObject({
+      rules: limitRules.describe(
+        'How much callers may use: rates, simultaneous calls, quotas of calls and of bytes (docs/limits.md). A running gateway follows changes.',
+      ),
+      maxBodyBytes: limit('maxBodyBytes').describe('Bytes of one message of a client.'),
+      maxJsonDepth: limit('maxJsonDepth', 1_000).describe('Levels of nesting in one message of a client or a server.'),
+      maxJsonValues: limit('maxJsonValues').describe(
+        'Values in one message of a client or a server: objects, arrays, and everything in them.',
+      ),
+      maxBatchLength: limit('maxBatchLength').describe('Messages in one batch (2025-03-26).'),
+      maxHeaderBytes: limit('maxHeaderBytes').describe('Bytes of all headers of one request together.'),
+      maxPendingBodyBytes: limit('maxPendingBodyBytes').describe(
+        'Bytes of all request bodies that one edge is reading or working on. A quarter of it is reserved for bodies of up to 64 KB.',
+      ),
+      maxPendingBodyBytesPerAddress: limit('maxPendingBodyBytesPerAddress').describe(
+        'Bytes of the request bodies of one client address that one edge is reading or working on; the first 64 KB of each body do not count.',
+      ),
+      maxUnreadBytes: limit('maxUnreadBytes').describe(
+        'Bytes of answers that wait at one edge for clients to read them. Beyond it, the connection that has not been read for the longest time is closed.',
+      ),
+      maxUnreadBytesPerAddress: limit('maxUnreadBytesPerAddress').describe(
+        'Bytes of answers that wait at one edge for the clients of one address to read them.',
+      ),
+      maxConnections: limit('maxConnections').describe(
+        'Connections of clients to one edge; fewer where the operating system lets the process open fewer files. Connections to the admin port do not count.',
+      ),
+      maxConnectionsPerAddress: limit('maxConnectionsPerAddress').describe(
+        'Connections of one client address to one edge. Addresses in `security.trustedProxies` are exempt.',
+      ),
+      sessionBurst: limit('sessionBurst').describe(
+        'Sessions that one client address may open at one edge in a burst. Known callers behind one address each have a burst of their own.',
+      ),
+      sessionsPerSecond: limit('sessionsPerSecond').describe(
+        'Sessions that one client address, or one known caller there, may open at one edge each second after the burst of `sessionBurst`; a session that is ended is given back. More are refused with HTTP 429.',
+      ),
+      maxSessions: limit('maxSessions').describe('Sessions that one session worker holds.'),
+      maxSessionsPerPrincipal: limit('maxSessionsPerPrincipal').describe(
+        'Sessions of one known caller on one session worker. `anonymous` callers are not bounded by it.',
+      ),
+      maxInFlightPerSession: limit('maxInFlightPerSession').describe(
+        'Requests of one session that wait for their answers. On a WebSocket, also the frames that wait for the client: while so many wait, nothing more is read from it.',
+      ),
+      maxInFlightWithoutSession: limit('maxInFlightWithoutSession').describe(
+        'Requests without a session (2026-07-28) that wait for their answers at one session worker. One client may have maxInFlightPerSession of them.',
+      ),
+      maxParkedPerClient: limit('maxParkedPerClient').describe(
+        'Calls of one client (2026-07-28) that one session worker holds open while the client collects answers for its next request, or whose outcome it keeps in case the client asks again. Beyond it, the oldest is given up.',
+      ),
+      maxParked: limit('maxParked').describe(
+        'Calls of all clients together that one session worker holds so (see maxParkedPerClient). Beyond it, a client gives up its own oldest call, and one that has none is refused.',
+      ),
+      maxParkedBytes: limit('maxParkedBytes').describe(
+        'Bytes of the requests, questions and answers that these calls hold. One client may have a quarter of it.',
+      ),
+      maxWaitingApprovals: limit('maxWaitingApprovals').describe(
+        'Calls of all callers that wait for an approval (`ask` under `access`) at one session worker.',
+      ),
+      maxWaitingApprovalsPerCaller: limit('maxWaitingApprovalsPerCaller').describe(
+        'Calls of one caller that wait for an approval at one session worker.',
+      ),
+      maxListenersPerClient: limit('maxListenersPerClient').describe(
+        'Open `subscriptions/listen` streams (2026-07-28) of one client at one session worker.',
+      ),
+      maxListeners: limit('maxListeners').describe(
+        'Open `subscriptions/listen` streams (2026-07-28) of all clients at one session worker.',
+      ),
+      maxStreamsPerSession: limit('maxStreamsPerSession').describe('Open GET streams of one session.'),
+      maxBufferedBytes: limit('maxBufferedBytes').describe(
+        'Bytes that wait on one stream for a client that does not read. Beyond it, the stream is closed.',
+      ),
+      maxKeptBytes: limit('maxKeptBytes').describe(
+        'Bytes of messages that one session worker keeps for clients that resume a stream or have none open. Beyond it, the oldest are dropped.',
+      ),
+      maxKeptBytesPerSession: limit('maxKeptBytesPerSession').describe(
+        'Bytes of messages that are so kept for one session.',
+      ),
+      maxSessionBytes: limit('maxSessionBytes').describe(
+        'Bytes of what the clients of all sessions of one worker have declared and subscribed to.',
+      ),
+      maxSessionBytesPerSession: limit('maxSessionBytesPerSession').describe(
+        'Bytes of what the client of one session has declared and subscribed to. An `initialize` that declares more is refused.',
+      ),
+      maxPreparedListBytes: limit('maxPreparedListBytes').describe(
+        'Characters of the lists that one session worker keeps prepared for callers who see only a part (`access`); callers who see the same share one. Beyond it, the least recently used lists are dropped, and computed again when they are asked for.',
+      ),
+      maxUpstreamMessageBytes: limit('maxUpstreamMessageBytes').describe('Bytes of one message from a server.'),
+      maxReadingBytes: limit('maxReadingBytes').describe(
+        'Bytes of large answers of servers over HTTP that one backend worker reads at the same time; one server may have half of it. Further answers wait until others are read whole, but one answer of each server is always read.',
+      ),
+      maxCatalogEntries: limit('maxCatalogEntries').describe('Entries of one list of one server.'),
+      maxCatalogPages: limit('maxCatalogPages').describe('Pages of one list of one server.'),
+      maxCatalogBytes: limit('maxCatalogBytes').describe(
+        'Size of one list of one server, in characters of JSON. Entries beyond it are left out.',
+      ),
+      maxCallerConnections: limit('maxCallerConnections').describe(
+        'Connections that belong to single callers or sessions (`isolation`) in one process, over all its servers. When all are taken, an idle one is closed before a caller is refused.',
+      ),
+      maxCallerPrograms: limit('maxCallerPrograms').describe(
+        'Programs that one process runs behind connections that belong to single callers or sessions; a program that everybody shares does not count. Each program takes memory that the gateway cannot bound.',
+      ),
+    })
+    .prefault({}),
+  discovery: z
+    .strictObject({
+      kubernetes: z
+        .strictObject({
+          enabled: z
+            .boolean()
+            .default(false)
+            .describe('Whether the gateway also uses the servers of `McpServer` objects and labelled Services.'),
+          namespaces: z
+            .array(z.string())
+            .default([])
+            .describe(
+              'Namespaces to look in; "*" for the whole cluster. Default: the namespace that the gateway runs in.',
+            ),
+          allowedHosts: z
+            .array(z.string())
+            .default([])
+            .describe(
+              'A `url` of a server from the cluster is refused when its host is, or resolves to, an address of this machine, a link-local address, or one where clouds serve credentials. Hosts named here are allowed all the same.',
+            ),
+          secrets: z
+            .boolean()
+            .default(false)
+            .describe(
+              'Whether an `McpServer` may take headers from Secrets of its namespace that carry the label `omnibus.dev/mcp: "true"`. The gateway\'s service account must be allowed to get Secrets.',
+            ),
+          pods: z
+            .strictObject({
+              image: z
+                .string()
+                .min(1)
+                .describe(
+                  'The image of this gateway. Pods copy from it the wrapper that serves a stdio program over HTTP.',
+                ),
+              commandImage: z
+                .string()
+                .min(1)
+                .optional()
+                .describe(
+                  'The image in which the `command` of an `McpServer` runs that names no image, for example one with npx and uvx.',
+                ),
+              imagePullSecrets: z
+                .array(z.string())
+                .default([])
+                .describe('Names of the image pull Secrets for these images, in the namespaces of the pods.'),
+              resources: z
+                .record(z.string(), z.unknown())
+                .default({ requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } })
+                .describe('Resource requests and limits of a pod whose `McpServer` names none.'),
+              from: z
+                .array(z.record(z.string(), z.unknown()))
+                .default([])
+                .describe('Who may connect to these pods, as peers of a NetworkPolicy. Default: everybody.'),
+              egress: z
+                .array(z.record(z.string(), z.unknown()))
+                .default([{}])
+                .describe('What these pods may connect to, as egress rules of a NetworkPolicy. Default: everything.'),
+            })
+            .optional()
+            .describe(
+              "Runs each `McpServer` that has a `command` or an `image` as a pod in its namespace. Default: such servers are not run. The gateway's service account must be allowed to manage Deployments, Services, ServiceAccounts and NetworkPolicies.",
+            ),
+        })
+        .prefault({}),
+    })
+    .prefault({})
+    .describe('Servers that are not in this file.'),
   mcpServers: z.record(name, server).default({}).describe('The servers behind the gateway; lists are in this order.'),
   profiles: z.record(name, profile).default({}).describe('Named selections, each an endpoint `/mcp/<name>`.'),
 });
@@ -268,7 +714,11 @@ export type Config = z.output<typeof configSchema>;
  * link or of a cloud's credentials only where the host is listed there. `isStarted`: something else starts the server when it is needed, so a call waits for it.
  * `problem`: why the server cannot be connected to, for example because a reference in its entry leads nowhere.
  */
-export type ServerConfig = Config['mcpServers'][string] & { readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined; readonly isStarted?: boolean | undefined; readonly problem?: string | undefined };
+export type ServerConfig = Config['mcpServers'][string] & {
+  readonly addresses?: { readonly allowedHosts: readonly string[] } | undefined;
+  readonly isStarted?: boolean | undefined;
+  readonly problem?: string | undefined;
+};
 export type ProfileConfig = Config['profiles'][string];
 
 /** The JSON Schema of what a user may write, for editors. */

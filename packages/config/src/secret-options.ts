@@ -19,10 +19,15 @@ let patterns: readonly (readonly string[])[] | undefined;
 export function isSecretOption(path: Path): boolean {
   patterns ??= patternsOf(configJsonSchema(), []);
   if (secretName.test(formatPath(path.slice(-1)))) return true;
-  return patterns.some((pattern) => pattern.length <= path.length && pattern.every((step, index) => step === '*' || step === path[index]));
+  return patterns.some(
+    (pattern) => pattern.length <= path.length && pattern.every((step, index) => step === '*' || step === path[index]),
+  );
 }
 
-function patternsOf({ description, properties = {}, additionalProperties, items, anyOf = [], oneOf = [] }: Schema, path: readonly string[]): readonly (readonly string[])[] {
+function patternsOf(
+  { description, properties = {}, additionalProperties, items, anyOf = [], oneOf = [] }: Schema,
+  path: readonly string[],
+): readonly (readonly string[])[] {
   if (description !== undefined && /\bSecret\b/.test(description)) return [path];
   return [
     ...Object.entries(properties).flatMap(([name, schema]) => patternsOf(schema, [...path, name])),

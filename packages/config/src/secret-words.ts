@@ -9,7 +9,8 @@ export function secretArguments(args: readonly string[]): string[] {
     const [, name, value] = /^--?([\w-]+)=(.+)$/.exec(argument) ?? [];
     if (name !== undefined && value !== undefined) return secretName.test(name) ? [value] : [];
     const before = args[index - 1];
-    if (before !== undefined && /^--?[\w-]+$/.test(before) && secretName.test(before) && !argument.startsWith('-')) return [argument];
+    if (before !== undefined && /^--?[\w-]+$/.test(before) && secretName.test(before) && !argument.startsWith('-'))
+      return [argument];
     return URL.canParse(argument) ? secretsOfUrl(argument) : [];
   });
 }
@@ -25,7 +26,9 @@ function unescape(text: string): string {
 /** The secrets in an address: name and password, and the values of its query that look like one. */
 export function secretsOfUrl(text: string): string[] {
   const { username, password, searchParams } = new URL(text);
-  const query = [...searchParams].filter(([name, value]) => secretName.test(name) || value.length >= 16).map(([, value]) => value);
+  const query = [...searchParams]
+    .filter(([name, value]) => secretName.test(name) || value.length >= 16)
+    .map(([, value]) => value);
   // The values as they are written, and decoded.
   return [...query, ...[username, password].flatMap((part) => [part, unescape(part)])];
 }

@@ -2,11 +2,19 @@
 import { z } from 'zod';
 import { durationHint, durationProblem, parseDurationMs } from './duration.ts';
 
-const lasting = (fallback: string) => z.union([z.string(), z.number()], { error: `expected ${durationHint}` })
-  .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
-  .transform((value) => parseDurationMs(value) as number)
-  .prefault(fallback);
-const mount = (fallback: string) => z.string().regex(/^[^\s/?#][^\s?#]*$/, { error: 'expected the path of an auth method, such as "kubernetes", without "auth/"' }).default(fallback);
+const lasting = (fallback: string) =>
+  z
+    .union([z.string(), z.number()], { error: `expected ${durationHint}` })
+    .refine((value) => durationProblem(value) === undefined, { error: ({ input }) => durationProblem(input) })
+    .transform((value) => parseDurationMs(value) as number)
+    .prefault(fallback);
+const mount = (fallback: string) =>
+  z
+    .string()
+    .regex(/^[^\s/?#][^\s?#]*$/, {
+      error: 'expected the path of an auth method, such as "kubernetes", without "auth/"',
+    })
+    .default(fallback);
 
 /** Whether a token may be sent there: over TLS, or to this machine. */
 export function isStoreAddress(text: string): boolean {
@@ -16,37 +24,105 @@ export function isStoreAddress(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname));
 }
 
-const vault = z.strictObject({
-  address: z.string().refine(isStoreAddress, { error: 'expected an https:// address, or one of this machine' }).optional()
-    .describe('Address of the store: Vault, OpenBao, or whatever speaks their HTTP API, such as "https://vault.example.com:8200". Default: the environment variable VAULT_ADDR.'),
-  namespace: z.string().regex(/^[\x21-\x7E]{1,512}$/, { error: 'expected the path of a namespace, such as "team-a/"' }).optional().describe('The namespace that is asked, in stores that have them. Default: the environment variable VAULT_NAMESPACE.'),
-  token: z.string().min(1).optional().describe('The token that the store is asked with. It is renewed while the gateway runs, if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.'),
-  tokenFile: z.string().min(1).optional().describe('A file with the token, which something else keeps valid, such as an agent of the store. It is read whenever the store is asked.'),
-  kubernetes: z.strictObject({
-    role: z.string().min(1).describe('The role at the auth method.'),
-    mount: mount('kubernetes').describe('Path of the auth method in the store.'),
-    tokenFile: z.string().min(1).default('/var/run/secrets/kubernetes.io/serviceaccount/token').describe('The file with the token of the service account. It is read for each login.'),
-  }).optional().describe('Logs in with the token of the service account that the gateway runs as.'),
-  appRole: z.strictObject({
-    roleId: z.string().min(1).describe('The id of the role.'),
-    secretId: z.string().min(1).optional().describe('The secret id of the role. Secret.'),
-    secretIdFile: z.string().min(1).optional().describe('A file with the secret id. It is read for each login.'),
-    mount: mount('approle').describe('Path of the auth method in the store.'),
-  }).optional().describe('Logs in by AppRole, with `secretId`, `secretIdFile`, or neither where the role asks for none.'),
-  kv: z.enum(['auto', 'v1', 'v2']).default('auto').describe('The version of the key-value engines. auto: the store is asked for each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it is not asked, and the first part of a path is the mount.'),
-  caFile: z.string().min(1).optional().describe('File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.'),
-  timeout: lasting('5s').describe('Time that the store has to answer one request.'),
-  patience: lasting('15s').describe('How long a start or reload waits for the store while it cannot be reached, is sealed or is overloaded. Then servers that need it stay down, or keep the value that was read last.'),
-  refresh: lasting('5m').describe('While the gateway runs, secrets are read again after this time, and servers whose secrets have changed are connected again. 0: only with `omnibus reload` or a changed file. What could not be read is tried again sooner.'),
-}).superRefine(({ token, tokenFile, kubernetes, appRole }, context) => {
-  const given = Object.entries({ token, tokenFile, kubernetes, appRole }).filter(([, value]) => value !== undefined).map(([option]) => option);
-  if (given.length > 1) context.addIssue({ code: 'custom', message: 'expected at most one of `token`, `tokenFile`, `kubernetes` and `appRole`', path: [given[1] as string] });
-  if (appRole?.secretId !== undefined && appRole.secretIdFile !== undefined) context.addIssue({ code: 'custom', message: 'expected either `secretId` or `secretIdFile`', path: ['appRole', 'secretIdFile'] });
-});
+const vault = z
+  .strictObject({
+    address: z
+      .string()
+      .refine(isStoreAddress, { error: 'expected an https:// address, or one of this machine' })
+      .optional()
+      .describe(
+        'Address of the store: Vault, OpenBao, or whatever speaks their HTTP API, such as "https://vault.example.com:8200". Default: the environment variable VAULT_ADDR.',
+      ),
+    namespace: z
+      .string()
+      .regex(/^[\x21-\x7E]{1,512}$/, { error: 'expected the path of a namespace, such as "team-a/"' })
+      .optional()
+      .describe(
+        'The namespace that is asked, in stores that have them. Default: the environment variable VAULT_NAMESPACE.',
+      ),
+    token: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'The token that the store is asked with. It is renewed while the gateway runs, if the store allows that. Give at most one of `token`, `tokenFile`, `kubernetes` and `appRole`. Default: the environment variable VAULT_TOKEN. Secret.',
+      ),
+    tokenFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'A file with the token, which something else keeps valid, such as an agent of the store. It is read whenever the store is asked.',
+      ),
+    kubernetes: z
+      .strictObject({
+        role: z.string().min(1).describe('The role at the auth method.'),
+        mount: mount('kubernetes').describe('Path of the auth method in the store.'),
+        tokenFile: z
+          .string()
+          .min(1)
+          .default('/var/run/secrets/kubernetes.io/serviceaccount/token')
+          .describe('The file with the token of the service account. It is read for each login.'),
+      })
+      .optional()
+      .describe('Logs in with the token of the service account that the gateway runs as.'),
+    appRole: z
+      .strictObject({
+        roleId: z.string().min(1).describe('The id of the role.'),
+        secretId: z.string().min(1).optional().describe('The secret id of the role. Secret.'),
+        secretIdFile: z.string().min(1).optional().describe('A file with the secret id. It is read for each login.'),
+        mount: mount('approle').describe('Path of the auth method in the store.'),
+      })
+      .optional()
+      .describe('Logs in by AppRole, with `secretId`, `secretIdFile`, or neither where the role asks for none.'),
+    kv: z
+      .enum(['auto', 'v1', 'v2'])
+      .default('auto')
+      .describe(
+        'The version of the key-value engines. auto: the store is asked for each mount (`sys/internal/ui/mounts`), as `vault kv get` does. v1, v2: it is not asked, and the first part of a path is the mount.',
+      ),
+    caFile: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'File with the certificates of the authority that signed that of the store, PEM. Default: the environment variable VAULT_CACERT, else the authorities that Node knows.',
+      ),
+    timeout: lasting('5s').describe('Time that the store has to answer one request.'),
+    patience: lasting('15s').describe(
+      'How long a start or reload waits for the store while it cannot be reached, is sealed or is overloaded. Then servers that need it stay down, or keep the value that was read last.',
+    ),
+    refresh: lasting('5m').describe(
+      'While the gateway runs, secrets are read again after this time, and servers whose secrets have changed are connected again. 0: only with `omnibus reload` or a changed file. What could not be read is tried again sooner.',
+    ),
+  })
+  .superRefine(({ token, tokenFile, kubernetes, appRole }, context) => {
+    const given = Object.entries({ token, tokenFile, kubernetes, appRole })
+      .filter(([, value]) => value !== undefined)
+      .map(([option]) => option);
+    if (given.length > 1)
+      context.addIssue({
+        code: 'custom',
+        message: 'expected at most one of `token`, `tokenFile`, `kubernetes` and `appRole`',
+        path: [given[1] as string],
+      });
+    if (appRole?.secretId !== undefined && appRole.secretIdFile !== undefined)
+      context.addIssue({
+        code: 'custom',
+        message: 'expected either `secretId` or `secretIdFile`',
+        path: ['appRole', 'secretIdFile'],
+      });
+  });
 
-export const secretsSchema = z.strictObject({
-  vault: vault.prefault({}).describe('The store that references such as `${vault:secret/team/github#token}` lead to (docs/credentials.md). It is asked only if there are such references. A running gateway follows changes.'),
-}).prefault({});
+export const secretsSchema = z
+  .strictObject({
+    vault: vault
+      .prefault({})
+      .describe(
+        'The store that references such as `${vault:secret/team/github#token}` lead to (docs/credentials.md). It is asked only if there are such references. A running gateway follows changes.',
+      ),
+  })
+  .prefault({});
 
 /** How the secret store is asked, with defaults filled in. */
 export type StoreSettings = z.output<typeof vault>;

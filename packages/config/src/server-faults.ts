@@ -18,19 +18,28 @@ const plainTexts = new Set(['args', 'env', 'headers', 'cwd', 'envFile', 'descrip
 function standInFor([, , option, ...inner]: Path): string | undefined {
   // The check of `credentials` asks whether a secret is there.
   if (option === 'credentials' && secretsOfClients.has(String(inner.at(-1)))) return 'unresolved';
-  return Object.hasOwn(standIns, String(option)) ? standIns[String(option)] : plainTexts.has(String(option)) ? '' : undefined;
+  return Object.hasOwn(standIns, String(option))
+    ? standIns[String(option)]
+    : plainTexts.has(String(option))
+      ? ''
+      : undefined;
 }
 
 /** Why a text of a server cannot be what it is meant to be; it is never repeated, since it may be a secret. */
 function mistakeIn([, , option, ...inner]: Path, text: string): string | undefined {
   if (option === 'headers') {
-    return /(?!\t)\p{Cc}/u.test(text) ? 'a header has one line, and this text has a line break or another control character'
-      : /[\u{100}-\u{10FFFF}]/u.test(text) ? 'a header has characters of Latin-1 alone (RFC 9110, 5.5), and this text has others' : undefined;
+    return /(?!\t)\p{Cc}/u.test(text)
+      ? 'a header has one line, and this text has a line break or another control character'
+      : /[\u{100}-\u{10FFFF}]/u.test(text)
+        ? 'a header has characters of Latin-1 alone (RFC 9110, 5.5), and this text has others'
+        : undefined;
   }
   const last = String(inner.at(-1));
   if (option !== 'credentials' || !secretsOfClients.has(last)) return undefined;
   if (text.trim() === '') return 'it is empty';
-  return last === 'privateKey' && !isPrivateKey(text) ? 'this is no private key: PKCS #8 in PEM is expected ("-----BEGIN PRIVATE KEY-----"; openssl pkcs8 -topk8 -nocrypt makes one of other forms)' : undefined;
+  return last === 'privateKey' && !isPrivateKey(text)
+    ? 'this is no private key: PKCS #8 in PEM is expected ("-----BEGIN PRIVATE KEY-----"; openssl pkcs8 -topk8 -nocrypt makes one of other forms)'
+    : undefined;
 }
 
 function isPrivateKey(text: string): boolean {
@@ -64,31 +73,52 @@ export class ServerFaults {
   substitute(value: unknown): unknown {
     const replaced = this.#replace(value, []);
     if (!isMap(replaced) || !isMap(replaced['mcpServers'])) return replaced;
-    const servers = Object.entries(replaced['mcpServers']).map(([name, server]) => [name, isMap(server) && typeof server['envFile'] === 'string' ? this.#withFile(name, server, server['envFile']) : server] as const);
+    const servers = Object.entries(replaced['mcpServers']).map(
+      ([name, server]) =>
+        [
+          name,
+          isMap(server) && typeof server['envFile'] === 'string'
+            ? this.#withFile(name, server, server['envFile'])
+            : server,
+        ] as const,
+    );
     return { ...replaced, mcpServers: Object.fromEntries(servers) };
   }
 
   /** @returns the servers; one that cannot be connected to has the reason as `problem`. */
   mark(servers: Config['mcpServers']): Record<string, ServerConfig> {
-    return Object.fromEntries(Object.entries(servers).map(([name, server]) => {
-      const problem = this.#problems.get(name);
-      return [name, problem === undefined ? server : { ...server, problem }];
-    }));
+    return Object.fromEntries(
+      Object.entries(servers).map(([name, server]) => {
+        const problem = this.#problems.get(name);
+        return [name, problem === undefined ? server : { ...server, problem }];
+      }),
+    );
   }
 
   #replace(value: unknown, path: Path): unknown {
     if (typeof value === 'string') return this.#resolve(value, path);
     if (Array.isArray(value)) return value.map((item, index) => this.#replace(item, [...path, index]));
-    return isMap(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.#replace(item, [...path, key])]).filter(([, item]) => item !== undefined)) : value;
+    return isMap(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .map(([key, item]) => [key, this.#replace(item, [...path, key])])
+            .filter(([, item]) => item !== undefined),
+        )
+      : value;
   }
 
   #resolve(text: string, path: Path): unknown {
     const [top, name, option] = path;
     // What says how the store is asked cannot come from it.
-    const resolved = resolveReferences(text, top === 'secrets' ? { ...this.#source, secret: undefined } : this.#source, top === 'mcpServers');
+    const resolved = resolveReferences(
+      text,
+      top === 'secrets' ? { ...this.#source, secret: undefined } : this.#source,
+      top === 'mcpServers',
+    );
     if ('text' in resolved) {
       // An empty text stands for a secret that this process must not hold.
-      const mistake = top === 'mcpServers' && !(this.#areSecretsWithheld && text === '') ? mistakeIn(path, resolved.text) : undefined;
+      const mistake =
+        top === 'mcpServers' && !(this.#areSecretsWithheld && text === '') ? mistakeIn(path, resolved.text) : undefined;
       if (mistake === undefined) return resolved.text;
       this.#fail(path, mistake);
       return text.includes('{principal.') ? resolved.text : standInFor(path);
@@ -104,9 +134,15 @@ export class ServerFaults {
   #withFile(name: string, server: Readonly<Record<string, unknown>>, file: string): unknown {
     if (file === '') return { ...server, envFile: undefined };
     try {
-      return { ...server, env: { ...parseEnv(this.#source.readFile(file)), ...(isMap(server['env']) ? server['env'] : {}) } };
+      return {
+        ...server,
+        env: { ...parseEnv(this.#source.readFile(file)), ...(isMap(server['env']) ? server['env'] : {}) },
+      };
     } catch (error) {
-      this.#fail(['mcpServers', name, 'envFile'], `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      this.#fail(
+        ['mcpServers', name, 'envFile'],
+        `${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      );
       return server;
     }
   }

@@ -13,18 +13,45 @@ export function serverNotes(config: Config, raw: unknown, note: Note): void {
   for (const [name, settings] of Object.entries(config.mcpServers)) {
     const at: Note = (path, message) => note(['mcpServers', name, ...path], message);
     const { command, url, args, env, headers } = settings;
-    if (command === undefined && Object.keys(env).length > 0) at(['env'], 'has no effect: environment variables are for a program that the gateway starts ("command"), and this server runs already');
-    if (url === undefined && Object.keys(headers).length > 0) at(['headers'], 'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"');
-    if (url !== undefined && isOwn(url, config.listen)) at(['url'], 'is the address of this gateway itself (`listen`), which would be a server of its own');
+    if (command === undefined && Object.keys(env).length > 0)
+      at(
+        ['env'],
+        'has no effect: environment variables are for a program that the gateway starts ("command"), and this server runs already',
+      );
+    if (url === undefined && Object.keys(headers).length > 0)
+      at(
+        ['headers'],
+        'has no effect: headers are sent to a "url", and this server is a program on stdin and stdout; give it its secrets in "env"',
+      );
+    if (url !== undefined && isOwn(url, config.listen))
+      at(['url'], 'is the address of this gateway itself (`listen`), which would be a server of its own');
     const terminal = args.findIndex((arg) => /^(-[a-z]*t[a-z]*|--tty)$/.test(arg));
-    if (command !== undefined && /(^|[/\\])(docker|podman)(\.exe)?$/.test(command) && args[0] === 'run' && terminal > 0 && terminal < imageOf(args)) at(['args', terminal], `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`);
-    if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name])) textNotes(raw['mcpServers'][name], at);
+    if (
+      command !== undefined &&
+      /(^|[/\\])(docker|podman)(\.exe)?$/.test(command) &&
+      args[0] === 'run' &&
+      terminal > 0 &&
+      terminal < imageOf(args)
+    )
+      at(
+        ['args', terminal],
+        `${JSON.stringify(args[terminal])} gives the container a terminal, over which no messages can be sent: write "-i"`,
+      );
+    if (isMap(raw) && isMap(raw['mcpServers']) && isMap(raw['mcpServers'][name]))
+      textNotes(raw['mcpServers'][name], at);
   }
 }
 
 /** The index of the image in the arguments of `docker run`: the first one that is neither an option nor the value of one before it, as far as that can be told. */
 function imageOf(args: readonly string[]): number {
-  const at = args.findIndex((arg, index) => index > 0 && !arg.startsWith('-') && !/^(-[a-z]*[evpuw]|--(env|volume|name|network|user|mount|workdir|env-file|publish|platform|entrypoint))$/.test(args[index - 1] as string));
+  const at = args.findIndex(
+    (arg, index) =>
+      index > 0 &&
+      !arg.startsWith('-') &&
+      !/^(-[a-z]*[evpuw]|--(env|volume|name|network|user|mount|workdir|env-file|publish|platform|entrypoint))$/.test(
+        args[index - 1] as string,
+      ),
+  );
   return at === -1 ? args.length : at;
 }
 
@@ -35,10 +62,14 @@ function isOwn(url: string, listen: string): boolean {
 
 function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
   for (const [path, text] of textsOf(server)) {
-    if (/\$\{[^}]*$/.test(text)) at(path, 'a "${" in it is not closed, and is passed on as it is: write ${NAME}, or $${ for a plain ${');
-    const [, variable] = path[0] === 'headers' || path[0] === 'env' ? /^(?:\w+ )?\$([A-Z][A-Z0-9_]*)$/.exec(text) ?? [] : [];
-    if (variable !== undefined) at(path, `"$${variable}" is passed on as it is: write \${${variable}} for the environment variable`);
-    if (/^~[/\\]/.test(text) && path[0] !== 'headers' && path[0] !== 'command') at(path, 'no shell reads this, so "~" is passed on as it is: write "${HOME}" instead');
+    if (/\$\{[^}]*$/.test(text))
+      at(path, 'a "${" in it is not closed, and is passed on as it is: write ${NAME}, or $${ for a plain ${');
+    const [, variable] =
+      path[0] === 'headers' || path[0] === 'env' ? (/^(?:\w+ )?\$([A-Z][A-Z0-9_]*)$/.exec(text) ?? []) : [];
+    if (variable !== undefined)
+      at(path, `"$${variable}" is passed on as it is: write \${${variable}} for the environment variable`);
+    if (/^~[/\\]/.test(text) && path[0] !== 'headers' && path[0] !== 'command')
+      at(path, 'no shell reads this, so "~" is passed on as it is: write "${HOME}" instead');
   }
 }
 
@@ -46,7 +77,11 @@ function textNotes(server: Readonly<Record<string, unknown>>, at: Note): void {
 function textsOf(server: Readonly<Record<string, unknown>>): (readonly [Path, string])[] {
   const { command, cwd, url, args, env, headers } = server;
   const single = Object.entries({ command, cwd, url }).map(([option, value]) => [[option], value] as const);
-  const several = Object.entries({ env, headers }).flatMap(([option, value]) => (isMap(value) ? Object.entries(value).map(([key, text]) => [[option, key], text] as const) : []));
+  const several = Object.entries({ env, headers }).flatMap(([option, value]) =>
+    isMap(value) ? Object.entries(value).map(([key, text]) => [[option, key], text] as const) : [],
+  );
   const given = Array.isArray(args) ? args.map((text: unknown, index) => [['args', index], text] as const) : [];
-  return [...single, ...several, ...given].flatMap(([path, text]) => (typeof text === 'string' ? [[path, text] as const] : []));
+  return [...single, ...several, ...given].flatMap(([path, text]) =>
+    typeof text === 'string' ? [[path, text] as const] : [],
+  );
 }

@@ -5,21 +5,43 @@ const pem = z.string();
 const file = z.string().min(1);
 
 export const serverTlsSchema = z.strictObject({
-  caFile: file.optional().describe('File with the certificates of the authorities that may have signed the server\'s certificate, PEM. No other authorities are believed then. Default: the authorities that Node knows.'),
-  ca: pem.optional().describe('These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".'),
-  certFile: file.optional().describe('File with the certificate that the gateway shows to the server, followed by any intermediate certificates, PEM.'),
+  caFile: file
+    .optional()
+    .describe(
+      "File with the certificates of the authorities that may have signed the server's certificate, PEM. No other authorities are believed then. Default: the authorities that Node knows.",
+    ),
+  ca: pem
+    .optional()
+    .describe('These certificates themselves, by reference, instead of `caFile`: "${vault:secret/team/ledger#ca}".'),
+  certFile: file
+    .optional()
+    .describe(
+      'File with the certificate that the gateway shows to the server, followed by any intermediate certificates, PEM.',
+    ),
   cert: pem.optional().describe('This certificate itself, by reference, instead of `certFile`.'),
   keyFile: file.optional().describe('File with the private key of the certificate, PEM, without a password.'),
-  key: pem.optional().describe('This key itself, by reference, instead of `keyFile`: "${vault:secret/team/ledger#key}". Secret.'),
+  key: pem
+    .optional()
+    .describe('This key itself, by reference, instead of `keyFile`: "${vault:secret/team/ledger#key}". Secret.'),
 });
 
 type ServerTls = z.output<typeof serverTlsSchema>;
 
 /** What is wrong with `tls` of a server at that address. */
-export function serverTlsProblem(url: string | undefined, { ca, caFile, cert, certFile, key, keyFile }: ServerTls): string | undefined {
-  if (url === undefined || !/^(https|wss):/.test(url)) return 'TLS is spoken with a server at a `url` that begins with https:// or wss://';
-  for (const [text, path, option] of [[ca, caFile, 'ca'], [cert, certFile, 'cert'], [key, keyFile, 'key']] as const) {
+export function serverTlsProblem(
+  url: string | undefined,
+  { ca, caFile, cert, certFile, key, keyFile }: ServerTls,
+): string | undefined {
+  if (url === undefined || !/^(https|wss):/.test(url))
+    return 'TLS is spoken with a server at a `url` that begins with https:// or wss://';
+  for (const [text, path, option] of [
+    [ca, caFile, 'ca'],
+    [cert, certFile, 'cert'],
+    [key, keyFile, 'key'],
+  ] as const) {
     if (text !== undefined && path !== undefined) return `expected either \`${option}\` or \`${option}File\``;
   }
-  return ((cert ?? certFile) === undefined) === ((key ?? keyFile) === undefined) ? undefined : 'a certificate is shown with its private key: set both, or neither';
+  return ((cert ?? certFile) === undefined) === ((key ?? keyFile) === undefined)
+    ? undefined
+    : 'a certificate is shown with its private key: set both, or neither';
 }

@@ -12,7 +12,9 @@ export function isForTenant(tenants: readonly string[] | undefined, tenant: stri
 
 /** Whether anything is for callers of some tenants alone. */
 export function hasTenants(config: Config): boolean {
-  return [...Object.values(config.mcpServers), ...Object.values(config.profiles)].some(({ tenants }) => tenants !== undefined);
+  return [...Object.values(config.mcpServers), ...Object.values(config.profiles)].some(
+    ({ tenants }) => tenants !== undefined,
+  );
 }
 
 /** The enabled servers that callers of a tenant may see, in the order of the configuration. */

@@ -7,7 +7,11 @@ type Gateway = Pick<Config, 'auth' | 'listen' | 'publicUrl'>;
 
 /** Whether everybody who can reach a gateway is the one user of its machine: a `publicUrl` elsewhere says that something leads others to it. */
 export function isForOneUser({ auth, listen, publicUrl }: Gateway): boolean {
-  return (auth === undefined || auth === 'none') && isOfThisMachine(listen) && (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname));
+  return (
+    (auth === undefined || auth === 'none') &&
+    isOfThisMachine(listen) &&
+    (publicUrl === undefined || isLoopback(new URL(publicUrl).hostname))
+  );
 }
 
 /** Whether credentials are those of users, and not of the gateway. */
@@ -16,7 +20,10 @@ export function isOfUsers(credentials: ServerConfig['credentials']): boolean {
 }
 
 /** Whether each known caller is shown to the server in his own name: nobody shares a connection to it then, and nobody a list. */
-export function isOwned({ credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>, gateway: Gateway): boolean {
+export function isOwned(
+  { credentials, headers }: Pick<ServerConfig, 'credentials' | 'headers'>,
+  gateway: Gateway,
+): boolean {
   return hasTemplates(headers) || (isOfUsers(credentials) && !isForOneUser(gateway));
 }
 
@@ -25,39 +32,66 @@ function callerProblem({ credentials }: Pick<ServerConfig, 'credentials'>, gatew
   if (credentials?.kind !== 'exchange' && credentials?.kind !== 'enterprise') return undefined;
   const auth = gateway.auth === 'none' ? undefined : gateway.auth;
   if (credentials.kind === 'exchange') {
-    const known = [...(auth?.issuers.map(({ issuer }) => issuer) ?? []), ...(auth?.server === undefined || gateway.publicUrl === undefined ? [] : [gateway.publicUrl])];
+    const known = [
+      ...(auth?.issuers.map(({ issuer }) => issuer) ?? []),
+      ...(auth?.server === undefined || gateway.publicUrl === undefined ? [] : [gateway.publicUrl]),
+    ];
     const unknown = (credentials.from ?? [credentials.issuer]).find((each) => !known.includes(each));
-    if (known.length === 0 && auth?.kubernetes === undefined) return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
-    return unknown === undefined || auth?.kubernetes !== undefined ? undefined : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
+    if (known.length === 0 && auth?.kubernetes === undefined)
+      return 'the token of each caller is exchanged for the server, and callers of this gateway have none: name `auth.issuers`, or run `auth.server`';
+    return unknown === undefined || auth?.kubernetes !== undefined
+      ? undefined
+      : `tokens of ${unknown} are to be exchanged for the server, and no caller is known by one: name that issuer under \`auth.issuers\`, or those of its callers in \`from\``;
   }
-  if (credentials.identityProvider?.idTokenFile !== undefined) return isForOneUser(gateway) ? undefined : 'the ID token of a file is that of one user, and this gateway may have others: leave out `idTokenFile`, and let users sign in by `auth.server.signIn`';
+  if (credentials.identityProvider?.idTokenFile !== undefined)
+    return isForOneUser(gateway)
+      ? undefined
+      : 'the ID token of a file is that of one user, and this gateway may have others: leave out `idTokenFile`, and let users sign in by `auth.server.signIn`';
   const signIn = auth?.server?.signIn;
-  if (signIn === undefined || signIn.oauth !== undefined) return 'the server is called by the ID tokens of users who sign in at an OpenID provider: set `auth.server.signIn`, or `identityProvider.idTokenFile` where only the user of this machine can reach the gateway';
+  if (signIn === undefined || signIn.oauth !== undefined)
+    return 'the server is called by the ID tokens of users who sign in at an OpenID provider: set `auth.server.signIn`, or `identityProvider.idTokenFile` where only the user of this machine can reach the gateway';
   const { identityProvider } = credentials;
-  return identityProvider === undefined || (identityProvider.issuer === signIn.issuer && identityProvider.clientId === signIn.clientId) ? undefined : '`identityProvider` is another one, or has another client, than `auth.server.signIn`, which makes the ID tokens of users';
+  return identityProvider === undefined ||
+    (identityProvider.issuer === signIn.issuer && identityProvider.clientId === signIn.clientId)
+    ? undefined
+    : '`identityProvider` is another one, or has another client, than `auth.server.signIn`, which makes the ID tokens of users';
 }
 
 /** What is wrong with headers that name the caller; undefined where nothing is. */
-export function templatesProblem({ headers, url, isolation }: Pick<ServerConfig, 'headers' | 'url' | 'isolation'>, { auth }: Gateway): { readonly header: string; readonly problem: string } | undefined {
+export function templatesProblem(
+  { headers, url, isolation }: Pick<ServerConfig, 'headers' | 'url' | 'isolation'>,
+  { auth }: Gateway,
+): { readonly header: string; readonly problem: string } | undefined {
   const claims = new Set(auth === undefined || auth === 'none' ? [] : auth.issuers.flatMap((issuer) => issuer.claims));
   for (const [header, value] of Object.entries(headers)) {
     if (!isTemplate(value)) continue;
-    const problem = url === undefined ? 'a program is told nothing about its callers: headers are for a server at a `url`'
-      : auth === undefined || auth === 'none' ? 'it names the caller, and nothing tells the callers of this gateway apart: say how they are known (`auth`)'
-      : isolation === 'shared' || isolation === 'session' ? `each caller has connections of his own to a server that is told who calls (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`
-      : templateProblem(value, claims);
+    const problem =
+      url === undefined
+        ? 'a program is told nothing about its callers: headers are for a server at a `url`'
+        : auth === undefined || auth === 'none'
+          ? 'it names the caller, and nothing tells the callers of this gateway apart: say how they are known (`auth`)'
+          : isolation === 'shared' || isolation === 'session'
+            ? `each caller has connections of his own to a server that is told who calls (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`
+            : templateProblem(value, claims);
     if (problem !== undefined) return { header, problem };
   }
   return undefined;
 }
 
 /** Why users cannot sign in for a server; undefined where they can. */
-export function usersProblem(server: Pick<ServerConfig, 'credentials' | 'isolation'>, gateway: Gateway): string | undefined {
+export function usersProblem(
+  server: Pick<ServerConfig, 'credentials' | 'isolation'>,
+  gateway: Gateway,
+): string | undefined {
   const mistake = callerProblem(server, gateway);
   if (mistake !== undefined || !isOwned({ ...server, headers: {} }, gateway)) return mistake;
   const { auth, listen, publicUrl } = gateway;
-  if (auth === undefined || auth === 'none') return 'each user signs in for the server himself, and nothing tells the callers of this gateway apart: say how they are known (`auth`), or let it be reached by programs of this machine alone, by `listen` and by `publicUrl`';
-  if (server.credentials?.kind === 'oauth' && publicUrl === undefined && !isOfThisMachine(listen)) return 'users are sent to a page of the gateway to sign in for the server: that takes `publicUrl`, the address that their browsers know';
+  if (auth === undefined || auth === 'none')
+    return 'each user signs in for the server himself, and nothing tells the callers of this gateway apart: say how they are known (`auth`), or let it be reached by programs of this machine alone, by `listen` and by `publicUrl`';
+  if (server.credentials?.kind === 'oauth' && publicUrl === undefined && !isOfThisMachine(listen))
+    return 'users are sent to a page of the gateway to sign in for the server: that takes `publicUrl`, the address that their browsers know';
   const { isolation } = server;
-  return isolation === 'auto' || isolation === 'principal' ? undefined : `each user has connections of his own to a server that is called with his credentials (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`;
+  return isolation === 'auto' || isolation === 'principal'
+    ? undefined
+    : `each user has connections of his own to a server that is called with his credentials (\`isolation: principal\`, which goes without saying): \`${isolation}\` is something else`;
 }

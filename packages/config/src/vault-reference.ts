@@ -17,6 +17,10 @@ export function parseVaultReference(text: string): VaultReference | undefined {
   const [, path = '', version, field = ''] = (text.length > maxLength ? null : form.exec(text)) ?? [];
   const parts = path.replaceAll(/^\/|\/$/g, '').split('/');
   // "." and ".." would lead a request elsewhere than the reference says.
-  if (parts.length < 2 || parts.some((part) => part === '' || part === '.' || part === '..' || /[\p{Cc}\p{Cs}]/u.test(part))) return undefined;
+  if (
+    parts.length < 2 ||
+    parts.some((part) => part === '' || part === '.' || part === '..' || /[\p{Cc}\p{Cs}]/u.test(part))
+  )
+    return undefined;
   return { path: parts.join('/'), version: version === undefined ? undefined : Number(version), field };
 }

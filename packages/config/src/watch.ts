@@ -19,12 +19,26 @@ export interface FollowedConfig {
 }
 
 /** A file that is being written is empty for a moment, and without its rules everybody may do everything: that is not taken for a change. */
-const emptyProblem = (file: string): ConfigProblem => ({ file, line: 1, column: 1, path: '', message: 'the file is empty; write "mcpServers: {}" for a gateway without servers' });
-const isEmpty = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0;
+const emptyProblem = (file: string): ConfigProblem => ({
+  file,
+  line: 1,
+  column: 1,
+  path: '',
+  message: 'the file is empty; write "mcpServers: {}" for a gateway without servers',
+});
+const isEmpty = (given: unknown): boolean =>
+  typeof given === 'object' && given !== null && Object.keys(given).length === 0;
 
 /** Follows a configuration file, also through the symbolic links of a Kubernetes ConfigMap. Resolves when watching. */
-export async function watchConfigFile(file: string, observer: ConfigObserver, how: ReadOptions = {}): Promise<FollowedConfig> {
-  const watcher = watchFiles(file, { ignoreInitial: true, awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 } });
+export async function watchConfigFile(
+  file: string,
+  observer: ConfigObserver,
+  how: ReadOptions = {},
+): Promise<FollowedConfig> {
+  const watcher = watchFiles(file, {
+    ignoreInitial: true,
+    awaitWriteFinish: { stabilityThreshold: 100, pollInterval: 25 },
+  });
   /** The reading that goes on: the next one waits for it, so that the newest content is applied last. */
   let reading: Promise<unknown> = Promise.resolve();
   const read = async (): Promise<readonly ConfigProblem[]> => {

@@ -22,7 +22,14 @@ function originOf(text: string): string | undefined {
   return origin === 'null' ? text.replace(/\/$/, '') : origin;
 }
 
-const readBy = (read: (text: string) => string | undefined, error: string) => z.string().refine((text) => read(text) !== undefined, { error }).transform((text) => read(text) ?? text);
+const readBy = (read: (text: string) => string | undefined, error: string) =>
+  z
+    .string()
+    .refine((text) => read(text) !== undefined, { error })
+    .transform((text) => read(text) ?? text);
 
 export const hostName = readBy(hostNameOf, 'expected a host name, such as "mcp.example.com", or "*" for any');
-export const webOrigin = readBy(originOf, 'expected an origin, such as "https://app.example.com", without a path, or "*" for any');
+export const webOrigin = readBy(
+  originOf,
+  'expected an origin, such as "https://app.example.com", without a path, or "*" for any',
+);

@@ -16,47 +16,95 @@ export function reportIssue(issue: z.core.$ZodIssue, value: unknown, report: Rep
   }
   if (issue.code === 'invalid_union' && typeof valueAt(value, path) === 'object' && valueAt(value, path) !== null) {
     // The option takes a word, a list or a map: report what is wrong with the form that was written, and with the map if none fits.
-    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'));
-    for (const inner of meant ?? issue.errors.at(-1) ?? []) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
+    const meant = issue.errors.find(
+      (errors) =>
+        errors.length > 0 && errors.every(({ code, path: at }) => at.length > 0 || code === 'unrecognized_keys'),
+    );
+    for (const inner of meant ?? issue.errors.at(-1) ?? [])
+      reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
     return;
   }
   if (issue.code === 'invalid_union' && issue.message.startsWith('Invalid input')) {
     // A word or number was written: report what is wrong with it as the form that takes such a value, and as the first form if none does.
-    const meant = issue.errors.find((errors) => errors.length > 0 && errors.every(({ code }) => code !== 'invalid_type')) ?? issue.errors[0] ?? [];
+    const meant =
+      issue.errors.find((errors) => errors.length > 0 && errors.every(({ code }) => code !== 'invalid_type')) ??
+      issue.errors[0] ??
+      [];
     for (const inner of meant) reportIssue({ ...inner, path: [...issue.path, ...inner.path] }, value, report);
     if (meant.length > 0) return;
   }
   if (issue.code === 'invalid_key') {
     const name = String(path.at(-1));
-    const fitting = name.replaceAll(/[^A-Za-z0-9_-]+/g, '_').replaceAll(/^_+|_+$/g, '').slice(0, 64);
+    const fitting = name
+      .replaceAll(/[^A-Za-z0-9_-]+/g, '_')
+      .replaceAll(/^_+|_+$/g, '')
+      .slice(0, 64);
     report(path, `${issue.issues[0]?.message ?? issue.message}${fitting === '' ? '' : `, for example "${fitting}"`}`);
     return;
   }
   const got = valueAt(value, path);
-  const words = issue.code === 'invalid_type' && issue.message.startsWith('Invalid input') ? typeWords(issue.expected, got, path) : issue.code === 'invalid_value' && issue.values.length > 0 ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}` : boundWords(issue) ?? issue.message;
-  report(path, got === undefined || got === null || typeof got === 'object' || isSecret(path) ? words : `${words}, got ${withoutSecrets(JSON.stringify(got))}`);
+  const words =
+    issue.code === 'invalid_type' && issue.message.startsWith('Invalid input')
+      ? typeWords(issue.expected, got, path)
+      : issue.code === 'invalid_value' && issue.values.length > 0
+        ? `expected ${listed(issue.values.map((each) => JSON.stringify(each)))}`
+        : (boundWords(issue) ?? issue.message);
+  report(
+    path,
+    got === undefined || got === null || typeof got === 'object' || isSecret(path)
+      ? words
+      : `${words}, got ${withoutSecrets(JSON.stringify(got))}`,
+  );
 }
 
 /** Options of other programs that Omnibus does not have, and what to write instead. */
 const known: Readonly<Record<string, string>> = {
-  protocolVersion: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
-  revision: 'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
-  headersHelper: 'a program that makes headers is not supported: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
+  protocolVersion:
+    'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
+  revision:
+    'the gateway agrees with each server on a revision; `era: legacy` or `era: modern` says which kind of server it is',
+  headersHelper:
+    'a program that makes headers is not supported: write them under `headers`, with "${NAME}" or "${file:path}" for what is secret',
   inputs: 'values that VS Code asks its user for are taken from environment variables here: write "${NAME}"',
-  disabledTools: 'write excludeTools', disabled_tools: 'write excludeTools', enabled_tools: 'write includeTools', allowedTools: 'write includeTools',
-  bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }', http_headers: 'write headers',
-  tool_timeout_sec: 'write timeout: 60s', startup_timeout_sec: 'write connectTimeout: 10s', requestTimeout: 'write timeout', initTimeout: 'write connectTimeout',
-  port: 'write listen: 127.0.0.1:7300', host: 'write listen: 127.0.0.1:7300', mcp: 'write mcpServers', mcp_servers: 'write mcpServers',
+  disabledTools: 'write excludeTools',
+  disabled_tools: 'write excludeTools',
+  enabled_tools: 'write includeTools',
+  allowedTools: 'write includeTools',
+  bearer_token_env_var: 'write headers: { Authorization: "Bearer ${NAME}" }',
+  http_headers: 'write headers',
+  tool_timeout_sec: 'write timeout: 60s',
+  startup_timeout_sec: 'write connectTimeout: 10s',
+  requestTimeout: 'write timeout',
+  initTimeout: 'write connectTimeout',
+  port: 'write listen: 127.0.0.1:7300',
+  host: 'write listen: 127.0.0.1:7300',
+  mcp: 'write mcpServers',
+  mcp_servers: 'write mcpServers',
   trust: 'an option of clients for their own use, which has no effect here: leave it out',
 };
 
 /** Options of the identity of callers that are looked for elsewhere than they are, by the place where they were written. */
 const elsewhere: Readonly<Record<string, string>> = {
-  'tenants': 'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/identity.md, Tenants)',
-  'issuers': 'write auth: { issuers: [...] }', 'apiKeys': 'write auth: { keys: { file: keys.yaml } }', 'authorization': 'write `auth`', 'authentication': 'write `auth`', 'oauth': 'write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway\'s own',
-  'auth.apiKeys': 'write keys: { file: keys.yaml }', 'auth.jwt': 'write issuers: [{ issuer: https://... }]', 'auth.oidc': 'write issuers: [{ issuer: https://... }]', 'auth.oauth': 'write issuers: [{ issuer: https://... }]', 'auth.issuer': 'write issuers: [{ issuer: https://... }]',
-  'auth.mtls': 'write clientCertificates: { caFile: ca.pem }', 'auth.roles': 'write admin: { roles: ... }', 'auth.tenants': 'write admin: { tenants: ... } for those who look after a tenant, and `tenants` under a server for those who may use it',
-  'auth.none': 'write auth: none', 'auth.anonymous': 'write auth: none', 'auth.issuers.audience': 'write auth: { audience: [...] }, beside `issuers`', 'auth.issuers.scopes': 'write auth: { scopes: [...] }, beside `issuers`',
+  tenants:
+    'write `tenants` under a server or profile; the tenant of a caller comes from its issuer, key or proxy (docs/identity.md, Tenants)',
+  issuers: 'write auth: { issuers: [...] }',
+  apiKeys: 'write auth: { keys: { file: keys.yaml } }',
+  authorization: 'write `auth`',
+  authentication: 'write `auth`',
+  oauth: "write auth: { issuers: [...] }, or auth: { server: ... } for a server of the gateway's own",
+  'auth.apiKeys': 'write keys: { file: keys.yaml }',
+  'auth.jwt': 'write issuers: [{ issuer: https://... }]',
+  'auth.oidc': 'write issuers: [{ issuer: https://... }]',
+  'auth.oauth': 'write issuers: [{ issuer: https://... }]',
+  'auth.issuer': 'write issuers: [{ issuer: https://... }]',
+  'auth.mtls': 'write clientCertificates: { caFile: ca.pem }',
+  'auth.roles': 'write admin: { roles: ... }',
+  'auth.tenants':
+    'write admin: { tenants: ... } for those who look after a tenant, and `tenants` under a server for those who may use it',
+  'auth.none': 'write auth: none',
+  'auth.anonymous': 'write auth: none',
+  'auth.issuers.audience': 'write auth: { audience: [...] }, beside `issuers`',
+  'auth.issuers.scopes': 'write auth: { scopes: [...] }, beside `issuers`',
 };
 
 function foreign(key: string, path: Path): string | undefined {
@@ -66,37 +114,70 @@ function foreign(key: string, path: Path): string | undefined {
   return `; ${known[key] as string}`;
 }
 
-const typeNames: Readonly<Record<string, string>> = { string: 'a text', number: 'a number', int: 'a whole number', boolean: 'true or false', array: 'a list', object: 'a map', record: 'a map' };
+const typeNames: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list',
+  object: 'a map',
+  record: 'a map',
+};
 
 function typeWords(expected: string, got: unknown, path: Path): string {
   const wanted = typeNames[expected] ?? expected;
   const last = path.at(-1);
-  if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean')) return 'expected a text: put it in quotes';
-  if (got === null) return `expected ${wanted}, and there is no value${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
-  if (expected === 'array' && typeof got === 'string') return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
-  if (Array.isArray(got)) return last === 'mcpServers' || last === 'profiles' ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list` : `expected ${wanted}, and this is a list`;
+  if (expected === 'string' && (typeof got === 'number' || typeof got === 'boolean'))
+    return 'expected a text: put it in quotes';
+  if (got === null)
+    return `expected ${wanted}, and there is no value${path.length === 2 && path[0] === 'mcpServers' ? ': write "command" (a program to start) or "url" (a server to connect to) below it, indented' : ''}`;
+  if (expected === 'array' && typeof got === 'string')
+    return `expected a list${isSecret(path) ? '' : `: ${JSON.stringify(got.trim().split(/\s+/))}`}`;
+  if (Array.isArray(got))
+    return last === 'mcpServers' || last === 'profiles'
+      ? `expected a map, with the name of each ${last === 'profiles' ? 'profile' : 'server'} in front of its options, and this is a list`
+      : `expected ${wanted}, and this is a list`;
   if (typeof got === 'object') return `expected ${wanted}, and this is a map`;
   const size = typeof got === 'string' ? /^(\d+)\s*([kmg])i?b?$/i.exec(got) : null;
-  if (size !== null && (expected === 'number' || expected === 'int')) return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
-  if (path.length === 0) return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
-  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers') return /^(https?|wss?):/.test(got) ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }` : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
+  if (size !== null && (expected === 'number' || expected === 'int'))
+    return `expected a number: ${Number(size[1]) * 1_024 ** ('kmg'.indexOf((size[2] as string).toLowerCase()) + 1)}`;
+  if (path.length === 0)
+    return `expected a map of options, such as "mcpServers:", and this is ${typeof got === 'string' ? 'a text' : `a ${typeof got}`}`;
+  if (typeof got === 'string' && path.length === 2 && path[0] === 'mcpServers')
+    return /^(https?|wss?):/.test(got)
+      ? `expected a map: write { url: ${JSON.stringify(withoutSecrets(got))} }`
+      : 'expected a map: write "command" (a program to start) or "url" (a server to connect to) below it, indented';
   return `expected ${wanted}`;
 }
 
 function boundWords(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'too_small') {
     if (issue.origin === 'string') return 'expected a non-empty text';
-    return issue.origin === 'array' ? `expected ${String(issue.minimum)} or more` : `expected a number ${issue.inclusive === false ? 'above' : 'of at least'} ${String(issue.minimum)}`;
+    return issue.origin === 'array'
+      ? `expected ${String(issue.minimum)} or more`
+      : `expected a number ${issue.inclusive === false ? 'above' : 'of at least'} ${String(issue.minimum)}`;
   }
-  if (issue.code === 'too_big') return issue.origin === 'string' ? `expected at most ${String(issue.maximum)} characters` : issue.origin === 'array' ? `expected at most ${String(issue.maximum)} of them` : `expected a number of at most ${String(issue.maximum)}`;
+  if (issue.code === 'too_big')
+    return issue.origin === 'string'
+      ? `expected at most ${String(issue.maximum)} characters`
+      : issue.origin === 'array'
+        ? `expected at most ${String(issue.maximum)} of them`
+        : `expected a number of at most ${String(issue.maximum)}`;
   return undefined;
 }
 
-const listed = (words: readonly string[]): string => (words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) as string}`);
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1) as string}`;
 
 /** Whether the option is one whose value is not shown to anybody. */
 function isSecret(path: Path): boolean {
-  return path.some((step) => typeof step === 'string' && /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step)) || isSecretOption(path);
+  return (
+    path.some(
+      (step) =>
+        typeof step === 'string' &&
+        /^(password|token|headers|env|clientSecret|privateKey|secret|registrationToken)$/.test(step),
+    ) || isSecretOption(path)
+  );
 }
 
 /** Removes what a message must not show: the user and password of addresses, and API keys of a gateway, which somebody wrote in the place of their file. */

@@ -22,10 +22,18 @@ export function readChallenge(header: string | readonly string[] | undefined): C
   const start = /(?:^|,)\s*(?:bearer|dpop)(?:\s+|,|$)/i.exec(text);
   if (start === null) return none;
   const parameters = new Map<string, string>();
-  for (const [, name = '', quoted, plain] of text.slice(start.index).matchAll(/([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi)) {
+  for (const [, name = '', quoted, plain] of text
+    .slice(start.index)
+    .matchAll(/([a-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/gi)) {
     const key = name.toLowerCase();
-    if (!parameters.has(key)) parameters.set(key, quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1'));
+    if (!parameters.has(key))
+      parameters.set(key, quoted === undefined ? (plain ?? '') : quoted.replace(/\\(.)/g, '$1'));
   }
   const isProofWanted = /(?:^|,)\s*dpop(?:\s+|,|$)/i.test(text) && !/(?:^|,)\s*bearer(?:\s+|,|$)/i.test(text);
-  return { ...(isProofWanted ? { isProofWanted } : {}), resourceMetadata: parameters.get('resource_metadata'), scope: parameters.get('scope'), error: parameters.get('error') };
+  return {
+    ...(isProofWanted ? { isProofWanted } : {}),
+    resourceMetadata: parameters.get('resource_metadata'),
+    scope: parameters.get('scope'),
+    error: parameters.get('error'),
+  };
 }

@@ -36,11 +36,25 @@ export interface DiscoveryOptions {
 const maxNamed = 100;
 
 /** @throws {CredentialProblem} */
-export async function discover({ fetch, url, resourceMetadata, issuer: pinned }: DiscoveryOptions): Promise<Discovered> {
-  const said = await ofServer(fetch, url, resourceMetadata, resourceMetadata === undefined ? isForbiddenAbsent : undefined);
-  if (said === undefined) return pinned === undefined ? ofOlder(fetch, url) : { issuer: pinned, server: await issuerMetadata(fetch, pinned), resource: resourceOf(url), scopes: undefined };
+export async function discover({
+  fetch,
+  url,
+  resourceMetadata,
+  issuer: pinned,
+}: DiscoveryOptions): Promise<Discovered> {
+  const said = await ofServer(
+    fetch,
+    url,
+    resourceMetadata,
+    resourceMetadata === undefined ? isForbiddenAbsent : undefined,
+  );
+  if (said === undefined)
+    return pinned === undefined
+      ? ofOlder(fetch, url)
+      : { issuer: pinned, server: await issuerMetadata(fetch, pinned), resource: resourceOf(url), scopes: undefined };
   const { resource, scopes, issuers, isProofWanted } = said;
-  if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned)) throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
+  if (pinned !== undefined && issuers.length > 0 && !issuers.includes(pinned))
+    throw new CredentialProblem(`the server trusts other issuers than ${pinned}, which the configuration names`);
   const [named = new URL(url).origin] = pinned === undefined ? issuers : [pinned];
   return { issuer: named, server: await issuerMetadata(fetch, named), resource, scopes, isProofWanted };
 }
@@ -50,7 +64,11 @@ export async function discover({ fetch, url, resourceMetadata, issuer: pinned }:
  * @returns undefined when there are no metadata that name any.
  * @throws {CredentialProblem} when it cannot be found out.
  */
-export async function issuersNamed({ fetch, url, resourceMetadata }: DiscoveryOptions): Promise<readonly string[] | undefined> {
+export async function issuersNamed({
+  fetch,
+  url,
+  resourceMetadata,
+}: DiscoveryOptions): Promise<readonly string[] | undefined> {
   const said = await ofServer(fetch, url, resourceMetadata);
   const issuers = said === undefined ? [(await documentOfOlder(fetch, url))?.issuer ?? []].flat() : said.issuers;
   return issuers.length === 0 ? undefined : issuers;
@@ -64,7 +82,12 @@ interface SaidByServer {
 }
 
 /** Reads the server's metadata; undefined when there are none. */
-async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | undefined, isAbsent: IsAbsent = () => false): Promise<SaidByServer | undefined> {
+async function ofServer(
+  fetch: Fetch,
+  url: string,
+  resourceMetadata: string | undefined,
+  isAbsent: IsAbsent = () => false,
+): Promise<SaidByServer | undefined> {
   const { origin, pathname } = new URL(url);
   const path = pathname.replace(/\/$/, '');
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
@@ -73,8 +96,14 @@ async function ofServer(fetch: Fetch, url: string, resourceMetadata: string | un
   const found = await firstOf(fetch, places, isAbsent);
   if (found === undefined) return undefined;
   const { resource, authorization_servers: issuers, scopes_supported: scopes } = found.document;
-  if (typeof resource !== 'string' || !isSameOrParent(resource, url)) throw new CredentialProblem(`${found.place} is about another server, so nothing is asked for there`);
-  return { resource, issuers: texts(issuers), scopes: joined(texts(scopes)), isProofWanted: found.document['dpop_bound_access_tokens_required'] === true };
+  if (typeof resource !== 'string' || !isSameOrParent(resource, url))
+    throw new CredentialProblem(`${found.place} is about another server, so nothing is asked for there`);
+  return {
+    resource,
+    issuers: texts(issuers),
+    scopes: joined(texts(scopes)),
+    isProofWanted: found.document['dpop_bound_access_tokens_required'] === true,
+  };
 }
 
 /** The address of a server as a resource (basic/authorization, Canonical Server URI): without a fragment, a lone slash, and the query, which may have secrets. */
@@ -96,32 +125,55 @@ export async function issuerMetadata(fetch: Fetch, issuer: string): Promise<Auth
   if (!isTrustworthy(issuer)) throw new CredentialProblem(`the issuer ${shown(issuer)} is not at an https:// address`);
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const places = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}/.well-known/openid-configuration${path}`, `${origin}${path}/.well-known/openid-configuration`];
+  const places = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
   const found = await firstOf(fetch, [...new Set(places)]);
   if (found === undefined) throw new CredentialProblem(`the issuer ${issuer} has no metadata`);
   const { document, place } = found;
-  if (document['issuer'] !== issuer && document['issuer'] !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`${place} is the metadata of another issuer than ${issuer}`);
+  if (document['issuer'] !== issuer && document['issuer'] !== issuer.replace(/\/$/, ''))
+    throw new CredentialProblem(`${place} is the metadata of another issuer than ${issuer}`);
   return metadataOf(document, place);
 }
 
 /** The metadata of a server that is its own issuer, and has no metadata as a resource. */
 async function ofOlder(fetch: Fetch, url: string): Promise<Discovered> {
   const { origin } = new URL(url);
-  if (!isTrustworthy(origin)) throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
+  if (!isTrustworthy(origin))
+    throw new CredentialProblem(`the server says nothing of its issuer, and ${origin} is not an https:// address`);
   const found = await documentOfOlder(fetch, url);
-  if (found !== undefined) return { issuer: found.issuer, server: metadataOf({ ...found.document, issuer: found.issuer }, found.place), resource: resourceOf(url), scopes: undefined };
-  const server = { issuer: origin, authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token`, registration_endpoint: `${origin}/register`, code_challenge_methods_supported: ['S256'] };
+  if (found !== undefined)
+    return {
+      issuer: found.issuer,
+      server: metadataOf({ ...found.document, issuer: found.issuer }, found.place),
+      resource: resourceOf(url),
+      scopes: undefined,
+    };
+  const server = {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    code_challenge_methods_supported: ['S256'],
+  };
   return { issuer: origin, server, resource: resourceOf(url), scopes: undefined };
 }
 
-async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { readonly issuer: string } | undefined> {
+async function documentOfOlder(fetch: Fetch, url: string): Promise<(Found & { readonly issuer: string }) | undefined> {
   const { origin } = new URL(url);
-  const found = await firstOf(fetch, [`${origin}/.well-known/oauth-authorization-server`, `${origin}/.well-known/openid-configuration`]);
+  const found = await firstOf(fetch, [
+    `${origin}/.well-known/oauth-authorization-server`,
+    `${origin}/.well-known/openid-configuration`,
+  ]);
   if (found === undefined) return undefined;
   const { issuer = origin } = found.document;
   // The issuer may have a path at the server's origin (2025-03-26), but no other origin: it would be sent what is for another issuer (RFC 8414, 3.3).
   if (typeof issuer !== 'string' || !URL.canParse(issuer) || new URL(issuer).origin !== origin) {
-    throw new CredentialProblem(`${found.place} names the issuer ${shown(String(issuer))}, which is not at ${origin}: a server that says nothing of its issuer is its own`);
+    throw new CredentialProblem(
+      `${found.place} names the issuer ${shown(String(issuer))}, which is not at ${origin}: a server that says nothing of its issuer is its own`,
+    );
   }
   return { ...found, issuer };
 }
@@ -129,17 +181,24 @@ async function documentOfOlder(fetch: Fetch, url: string): Promise<Found & { rea
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
 
 /** The members that are read and are lists of texts; what is in them besides is passed over. */
-const lists = ['code_challenge_methods_supported', 'scopes_supported', 'token_endpoint_auth_methods_supported', 'dpop_signing_alg_values_supported'];
+const lists = [
+  'code_challenge_methods_supported',
+  'scopes_supported',
+  'token_endpoint_auth_methods_supported',
+  'dpop_signing_alg_values_supported',
+];
 
 /** @throws {CredentialProblem} when it names an address to which no secret may be sent. */
 function metadataOf(document: JsonObject, place: string): AuthorizationServer {
   const read: Record<string, unknown> = { ...document };
   for (const name of endpoints) {
     const address = document[name] ?? undefined;
-    if (address !== undefined && (typeof address !== 'string' || !isTrustworthy(address))) throw new CredentialProblem(`${place}: ${name} is not an https:// address`);
+    if (address !== undefined && (typeof address !== 'string' || !isTrustworthy(address)))
+      throw new CredentialProblem(`${place}: ${name} is not an https:// address`);
     read[name] = address;
   }
-  for (const name of lists) read[name] = document[name] === undefined || document[name] === null ? undefined : texts([document[name]].flat());
+  for (const name of lists)
+    read[name] = document[name] === undefined || document[name] === null ? undefined : texts([document[name]].flat());
   return read as unknown as AuthorizationServer;
 }
 
@@ -160,7 +219,11 @@ interface Found {
  * @returns the first document found; undefined when no place has one.
  * @throws {CredentialProblem} marked as passing, when it cannot be found out whether one of the places has a document.
  */
-async function firstOf(fetch: Fetch, places: readonly string[], isAbsent: IsAbsent = () => false): Promise<Found | undefined> {
+async function firstOf(
+  fetch: Fetch,
+  places: readonly string[],
+  isAbsent: IsAbsent = () => false,
+): Promise<Found | undefined> {
   let unclear: CredentialProblem | undefined;
   for (const place of places) {
     const document = await read(fetch, place, isAbsent);
@@ -176,7 +239,11 @@ async function firstOf(fetch: Fetch, places: readonly string[], isAbsent: IsAbse
  * answered, since some answer 403 or 502 for what does not exist; then the next place is tried.
  * @throws {CredentialProblem} when it cannot be found out now.
  */
-async function read(fetch: Fetch, place: string, isAbsent: IsAbsent): Promise<JsonObject | CredentialProblem | undefined> {
+async function read(
+  fetch: Fetch,
+  place: string,
+  isAbsent: IsAbsent,
+): Promise<JsonObject | CredentialProblem | undefined> {
   if (!isTrustworthy(place)) throw new CredentialProblem(`${shown(place)} is not an https:// address`);
   const response = await fetch(place, { headers: { accept: 'application/json' } });
   const { status } = response;
@@ -197,7 +264,9 @@ async function read(fetch: Fetch, place: string, isAbsent: IsAbsent): Promise<Js
 }
 
 function texts(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string').slice(0, maxNamed) : [];
+  return Array.isArray(value)
+    ? value.filter((each): each is string => typeof each === 'string').slice(0, maxNamed)
+    : [];
 }
 
 function joined(names: readonly string[]): string | undefined {

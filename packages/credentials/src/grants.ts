@@ -33,11 +33,34 @@ const tokenType = 'urn:ietf:params:oauth:token-type:';
  * @param subject gives the user's token, for each request anew.
  * @param audience the name by which the issuer knows the server, where `resource` is not enough.
  */
-export function byTokenExchange({ client, audience, subject }: { readonly client: ClientIdentity; readonly audience: string | undefined; readonly subject: () => Promise<string> }): Grant {
-  return async ({ fetch, server, resource, scope, prover }) => during('the token of the user is not exchanged', requestTokens({
-    fetch, server, client, prover,
-    grant: tokenExchange, parameters: { subject_token: await subject(), subject_token_type: `${tokenType}access_token`, requested_token_type: `${tokenType}access_token`, audience, resource, scope },
-  }));
+export function byTokenExchange({
+  client,
+  audience,
+  subject,
+}: {
+  readonly client: ClientIdentity;
+  readonly audience: string | undefined;
+  readonly subject: () => Promise<string>;
+}): Grant {
+  return async ({ fetch, server, resource, scope, prover }) =>
+    during(
+      'the token of the user is not exchanged',
+      requestTokens({
+        fetch,
+        server,
+        client,
+        prover,
+        grant: tokenExchange,
+        parameters: {
+          subject_token: await subject(),
+          subject_token_type: `${tokenType}access_token`,
+          requested_token_type: `${tokenType}access_token`,
+          audience,
+          resource,
+          scope,
+        },
+      }),
+    );
 }
 
 /** The enterprise's identity provider, and the gateway's identity there. */
@@ -52,17 +75,42 @@ export interface IdentityProvider {
  * @param client the gateway's identity at the server's issuer.
  * @param idToken gives the user's ID token, for each request anew.
  */
-export function byIdentityAssertion({ provider, client, idToken }: { readonly provider: IdentityProvider; readonly client: ClientIdentity; readonly idToken: () => Promise<string> }): Grant {
+export function byIdentityAssertion({
+  provider,
+  client,
+  idToken,
+}: {
+  readonly provider: IdentityProvider;
+  readonly client: ClientIdentity;
+  readonly idToken: () => Promise<string>;
+}): Grant {
   let known: AuthorizationServer | undefined;
   return async ({ fetch, server, resource, scope, prover }) => {
     const subject = await idToken();
     known ??= await during('the identity provider cannot be asked', issuerMetadata(fetch, provider.issuer));
     const type = `${tokenType}id-jag`;
-    const { accessToken: assertion } = await during('the identity provider makes no assertion about the user', requestTokens({
-      fetch, server: known, client: provider.client, issues: type,
-      grant: tokenExchange, parameters: { subject_token: subject, subject_token_type: `${tokenType}id_token`, requested_token_type: type, audience: server.issuer, resource, scope },
-    }));
-    return during('the assertion about the user is not accepted', requestTokens({ fetch, server, client, prover, grant: jwtBearer, parameters: { assertion } }));
+    const { accessToken: assertion } = await during(
+      'the identity provider makes no assertion about the user',
+      requestTokens({
+        fetch,
+        server: known,
+        client: provider.client,
+        issues: type,
+        grant: tokenExchange,
+        parameters: {
+          subject_token: subject,
+          subject_token_type: `${tokenType}id_token`,
+          requested_token_type: type,
+          audience: server.issuer,
+          resource,
+          scope,
+        },
+      }),
+    );
+    return during(
+      'the assertion about the user is not accepted',
+      requestTokens({ fetch, server, client, prover, grant: jwtBearer, parameters: { assertion } }),
+    );
   };
 }
 

@@ -2,7 +2,16 @@
 export { insufficientScope, readChallenge, type Challenge } from './challenge.ts';
 export { CredentialProblem, isLoopback, isTrustworthy, type Fetch } from './outbound.ts';
 export type { HeaderSource, SentHeaders } from './source.ts';
-export { beginSignIn, connectionAt, finishSignIn, issuerHost, revokeAtIssuer, type Begun, type Connection, type SignInOptions } from './sign-in.ts';
+export {
+  beginSignIn,
+  connectionAt,
+  finishSignIn,
+  issuerHost,
+  revokeAtIssuer,
+  type Begun,
+  type Connection,
+  type SignInOptions,
+} from './sign-in.ts';
 export { openAnswer, sealAnswer } from './sealed-answer.ts';
 export { byIdentityAssertion, byTokenExchange, type Grant } from './grants.ts';
 export { NoCredentials } from './no-credentials.ts';

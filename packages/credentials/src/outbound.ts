@@ -1,7 +1,10 @@
 /** Requests to issuers. The implementation of `Fetch` has to refuse forbidden addresses, and to bound time and size of the answers. */
 
 /** Makes a request as the standard `fetch` does, and reads the whole body. @throws {Error} whose message contains nothing that was sent. */
-export type Fetch = (address: string, request?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }) => Promise<Response>;
+export type Fetch = (
+  address: string,
+  request?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string },
+) => Promise<Response>;
 
 const loopback = /^(localhost|(?:[^.]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
@@ -13,7 +16,9 @@ export function isLoopback(hostname: string): boolean {
 export function isTrustworthy(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname, username, password } = new URL(address);
-  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)));
+  return (
+    username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname)))
+  );
 }
 
 /** A problem with credentials. Its message is for clients and operators, and repeats no text of an issuer. */

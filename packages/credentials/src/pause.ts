@@ -4,7 +4,9 @@ import type { CredentialProblem } from './outbound.ts';
 const [firstMs, longestMs] = [500, 30_000];
 
 export class Pause {
-  #last: { readonly problem: CredentialProblem; readonly about: string; readonly ms: number; readonly until: number } | undefined;
+  #last:
+    | { readonly problem: CredentialProblem; readonly about: string; readonly ms: number; readonly until: number }
+    | undefined;
 
   /** The last failure, while the issuer is left alone. @param about what it was asked for; something else may be asked for at once. */
   problem(about = ''): CredentialProblem | undefined {

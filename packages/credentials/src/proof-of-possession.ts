@@ -5,7 +5,15 @@
  * Proofs are signed by `node:crypto` and not by `jose`: that library signs by WebCrypto, whose signatures are promises, while a request is handed to its connection
  * synchronously (`Dispatcher.dispatch` of undici), and requests that waited for a signature could overtake each other.
  */
-import { createHash, createPrivateKey, generateKeyPairSync, randomUUID, sign, type JsonWebKey, type KeyObject } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+  type JsonWebKey,
+  type KeyObject,
+} from 'node:crypto';
 import type { AuthorizationServer } from 'oauth4webapi';
 
 const algorithm = 'ES256';
@@ -39,7 +47,14 @@ export class Prover {
   /** @param token the access token that is sent with the request. */
   of(method: string, address: string, token?: string): string {
     const { origin, pathname } = new URL(address);
-    const claims = { jti: randomUUID(), htm: method, htu: `${origin}${pathname}`, iat: Math.floor(Date.now() / 1_000), nonce: this.#nonces.get(origin), ath: token === undefined ? undefined : createHash('sha256').update(token).digest('base64url') };
+    const claims = {
+      jti: randomUUID(),
+      htm: method,
+      htu: `${origin}${pathname}`,
+      iat: Math.floor(Date.now() / 1_000),
+      nonce: this.#nonces.get(origin),
+      ath: token === undefined ? undefined : createHash('sha256').update(token).digest('base64url'),
+    };
     const signed = `${this.#header}.${encoded(claims)}`;
     return `${signed}.${sign('sha256', Buffer.from(signed), { key: this.#key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
   }

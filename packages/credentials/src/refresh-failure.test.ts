@@ -7,18 +7,34 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 it.each([
-  [302, ''], [403, '<html>'], [404, ''], [405, ''], [408, ''], [429, ''], [500, ''], [400, '{"error":"temporarily_unavailable"}'], [400, '{"error":"server_error"}'],
-])('an answer HTTP %i "%s" in place of new tokens says nothing of the sign-in: it is used again afterwards', async (status, body) => {
-  const { strict, replica } = await ground(Date.now());
-  strict.instead = () => new Response(body, { status });
-  const user = replica();
-  await expect(user.ask()).rejects.toThrow(/issuer\.example/);
-  strict.instead = () => undefined;
-  vi.advanceTimersByTime(500);
-  expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
-});
+  [302, ''],
+  [403, '<html>'],
+  [404, ''],
+  [405, ''],
+  [408, ''],
+  [429, ''],
+  [500, ''],
+  [400, '{"error":"temporarily_unavailable"}'],
+  [400, '{"error":"server_error"}'],
+])(
+  'an answer HTTP %i "%s" in place of new tokens says nothing of the sign-in: it is used again afterwards',
+  async (status, body) => {
+    const { strict, replica } = await ground(Date.now());
+    strict.instead = () => new Response(body, { status });
+    const user = replica();
+    await expect(user.ask()).rejects.toThrow(/issuer\.example/);
+    strict.instead = () => undefined;
+    vi.advanceTimersByTime(500);
+    expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
+  },
+);
 
-it.each([[400, '{"error":"invalid_grant"}'], [400, '{"error":"invalid_scope"}'], [400, ''], [401, '{"error":"invalid_client"}']])('an issuer that refuses with HTTP %i "%s" wants the user to sign in again', async (status, body) => {
+it.each([
+  [400, '{"error":"invalid_grant"}'],
+  [400, '{"error":"invalid_scope"}'],
+  [400, ''],
+  [401, '{"error":"invalid_client"}'],
+])('an issuer that refuses with HTTP %i "%s" wants the user to sign in again', async (status, body) => {
   const { strict, replica } = await ground(Date.now());
   strict.instead = () => new Response(body, { status });
   const user = replica();
@@ -33,7 +49,10 @@ it('a client of the configuration that its issuer refuses is a matter of the con
   await expect(of({ clientId: 'gateway', clientSecret: 'wrong' }).ask()).rejects.toThrow('`clientId`');
   strict.instead = () => undefined;
   expect(await of({ clientId: 'gateway', clientSecret: 'right' }).ask()).toEqual({ authorization: 'Bearer access-1' });
-  expect(strict.shown).toEqual([`Basic ${Buffer.from('gateway:wrong').toString('base64')}`, `Basic ${Buffer.from('gateway:right').toString('base64')}`]);
+  expect(strict.shown).toEqual([
+    `Basic ${Buffer.from('gateway:wrong').toString('base64')}`,
+    `Basic ${Buffer.from('gateway:right').toString('base64')}`,
+  ]);
 });
 
 it('tokens are refreshed where the issuer has its token endpoint by now', async () => {
@@ -62,7 +81,9 @@ it('whatever many requests are refused at the same time, the documents of the se
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   const user = replica();
   const sent = await user.ask();
-  expect(await Promise.all(Array.from({ length: 30 }, () => user.refused(sent, invalid)))).toEqual(Array.from({ length: 30 }, () => true));
+  expect(await Promise.all(Array.from({ length: 30 }, () => user.refused(sent, invalid)))).toEqual(
+    Array.from({ length: 30 }, () => true),
+  );
   expect([strict.asked.length, strict.looks]).toEqual([1, 1]);
 });
 
@@ -89,7 +110,10 @@ it('who signs in anew while an issuer is left alone does not wait for it', async
   const user = replica();
   await expect(user.ask()).rejects.toThrow('HTTP 503');
   const kept = await vault.get<Connection>(place);
-  await vault.put(place, issuer, { ...kept?.value as Connection, tokens: { accessToken: 'access-a', expiresAt: Date.now(), refreshToken: 'refresh-0', scope: undefined } });
+  await vault.put(place, issuer, {
+    ...(kept?.value as Connection),
+    tokens: { accessToken: 'access-a', expiresAt: Date.now(), refreshToken: 'refresh-0', scope: undefined },
+  });
   strict.instead = () => undefined;
   expect(await user.ask()).toEqual({ authorization: 'Bearer access-1' });
 });

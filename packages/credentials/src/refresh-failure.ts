@@ -23,8 +23,14 @@ interface Failure {
 }
 
 /** Never rejects for a reason of its own. */
-export async function failureOf(error: unknown, { vault, issuer, client, isConfigured, hasMoved }: Attempt): Promise<Failure> {
-  const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be refreshed', { cause: error });
+export async function failureOf(
+  error: unknown,
+  { vault, issuer, client, isConfigured, hasMoved }: Attempt,
+): Promise<Failure> {
+  const problem =
+    error instanceof CredentialProblem
+      ? error
+      : new CredentialProblem('a token could not be refreshed', { cause: error });
   // The issuer cannot be asked, and may never be again where the server has another by now.
   if (!(error instanceof TokenRefused)) return { problem, isOver: await hasMoved() };
   if (!isOfClient(error)) return { problem, isOver: true };
@@ -37,7 +43,10 @@ export async function failureOf(error: unknown, { vault, issuer, client, isConfi
 }
 
 /** The metadata of an issuer, if they name another token endpoint than those that are known. @returns undefined if they do not, or cannot be read. */
-export async function movedEndpoint(fetch: Fetch, { issuer, token_endpoint: before }: AuthorizationServer): Promise<AuthorizationServer | undefined> {
+export async function movedEndpoint(
+  fetch: Fetch,
+  { issuer, token_endpoint: before }: AuthorizationServer,
+): Promise<AuthorizationServer | undefined> {
   const now = await issuerMetadata(fetch, issuer).catch(() => undefined);
   return now?.token_endpoint === undefined || now.token_endpoint === before ? undefined : now;
 }

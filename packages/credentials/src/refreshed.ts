@@ -37,7 +37,7 @@ export async function storeRefreshed(refreshed: Refreshed): Promise<boolean> {
 
 async function written({ vault, place, fresh, leased, by }: Refreshed): Promise<boolean> {
   for (let revision: number | undefined = leased; revision !== undefined;) {
-    if (await vault.update(place, fresh.issuer, fresh, revision) !== undefined) return true;
+    if ((await vault.update(place, fresh.issuer, fresh, revision)) !== undefined) return true;
     const now = connectionAt(await vault.get<Connection>(place), fresh.url);
     // A change whose success could not be heard of has been made all the same.
     if (now?.value.tokens?.accessToken === fresh.tokens?.accessToken && fresh.tokens !== undefined) return true;

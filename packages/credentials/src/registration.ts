@@ -31,12 +31,23 @@ export interface WantedRegistration {
 const doubtfulAfterMs = 10 * 60_000;
 
 /** The gateway's registration at an issuer, made if there is none that can be used. @throws {CredentialProblem} */
-export async function registeredAt({ fetch, vault }: { readonly fetch: Fetch; readonly vault: Vault }, server: AuthorizationServer, { redirectUri, scope, doubted }: WantedRegistration): Promise<ClientIdentity> {
+export async function registeredAt(
+  { fetch, vault }: { readonly fetch: Fetch; readonly vault: Vault },
+  server: AuthorizationServer,
+  { redirectUri, scope, doubted }: WantedRegistration,
+): Promise<ClientIdentity> {
   const { issuer } = server;
   const place = placeOfSecret('client', issuer);
   const known = (await vault.get<Registered>(place))?.value;
   const all = scopeUnion(known?.scope, scope);
-  if (known !== undefined && known.redirectUri === redirectUri && all === scopeUnion(known.scope) && Date.now() < (known.expiresAt ?? Infinity) && !isDoubtful(known, doubted)) return known.client;
+  if (
+    known !== undefined &&
+    known.redirectUri === redirectUri &&
+    all === scopeUnion(known.scope) &&
+    Date.now() < (known.expiresAt ?? Infinity) &&
+    !isDoubtful(known, doubted)
+  )
+    return known.client;
   const made = await register(fetch, server, redirectUri, all);
   await vault.put(place, issuer, { ...made, redirectUri, scope: all, at: Date.now() } satisfies Registered);
   return made.client;
@@ -47,7 +58,7 @@ export async function forgetRegistration(vault: Vault, issuer: string, { clientI
   const place = placeOfSecret('client', issuer);
   const known = await vault.get<Registered>(place);
   if (known?.value.client.clientId !== clientId) return false;
-  return await vault.take<Registered>(place, known.revision) !== undefined;
+  return (await vault.take<Registered>(place, known.revision)) !== undefined;
 }
 
 function isDoubtful({ client, at = 0 }: Registered, doubted: string | undefined): boolean {
@@ -55,23 +66,51 @@ function isDoubtful({ client, at = 0 }: Registered, doubted: string | undefined)
 }
 
 /** @throws {CredentialProblem} */
-async function register(fetch: Fetch, server: AuthorizationServer, redirectUri: string, scope: string | undefined): Promise<Pick<Registered, 'client' | 'expiresAt'>> {
+async function register(
+  fetch: Fetch,
+  server: AuthorizationServer,
+  redirectUri: string,
+  scope: string | undefined,
+): Promise<Pick<Registered, 'client' | 'expiresAt'>> {
   const { issuer, registration_endpoint: endpoint, token_endpoint_auth_methods_supported: supported = [] } = server;
-  if (endpoint === undefined) throw new CredentialProblem(`the issuer ${issuer} registers nobody: register the gateway there, and set \`clientId\``);
-  const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => supported.length === 0 || supported.includes(each));
+  if (endpoint === undefined)
+    throw new CredentialProblem(
+      `the issuer ${issuer} registers nobody: register the gateway there, and set \`clientId\``,
+    );
+  const method = ['client_secret_basic', 'client_secret_post', 'none'].find(
+    (each) => supported.length === 0 || supported.includes(each),
+  );
   const answer = await fetch(endpoint, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'accept': 'application/json' },
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({
-      client_name: 'Omnibus', redirect_uris: [redirectUri], grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'],
-      token_endpoint_auth_method: method, application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web', scope,
+      client_name: 'Omnibus',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: method,
+      application_type: isLoopback(new URL(redirectUri).hostname) ? 'native' : 'web',
+      scope,
     }),
   });
   const said: unknown = answer.status < 300 ? await answer.json().catch(() => undefined) : undefined;
-  const { client_id: clientId, client_secret: clientSecret, client_secret_expires_at: expires, token_endpoint_auth_method: given } = isObject(said) ? said : {};
-  if (typeof clientId !== 'string' || clientId === '') throw new CredentialProblem(`the issuer ${issuer} did not register the gateway (HTTP ${answer.status}): register it there, and set \`clientId\``, { isPassing: answer.status >= 500 });
+  const {
+    client_id: clientId,
+    client_secret: clientSecret,
+    client_secret_expires_at: expires,
+    token_endpoint_auth_method: given,
+  } = isObject(said) ? said : {};
+  if (typeof clientId !== 'string' || clientId === '')
+    throw new CredentialProblem(
+      `the issuer ${issuer} did not register the gateway (HTTP ${answer.status}): register it there, and set \`clientId\``,
+      { isPassing: answer.status >= 500 },
+    );
   return {
-    client: { clientId, clientSecret: typeof clientSecret === 'string' && clientSecret !== '' ? clientSecret : undefined, method: typeof given === 'string' ? given : method },
+    client: {
+      clientId,
+      clientSecret: typeof clientSecret === 'string' && clientSecret !== '' ? clientSecret : undefined,
+      method: typeof given === 'string' ? given : method,
+    },
     expiresAt: typeof expires === 'number' && expires > 0 ? expires * 1_000 : undefined,
   };
 }

@@ -26,7 +26,9 @@ export async function sealAnswer(query: URLSearchParams): Promise<string | undef
   const { CompactEncrypt, importJWK } = await import('jose');
   try {
     const key = await importJWK({ kty: 'OKP', crv: 'X25519', x }, algorithm);
-    return await new CompactEncrypt(Buffer.from(query.toString())).setProtectedHeader({ alg: algorithm, enc: encryption }).encrypt(key);
+    return await new CompactEncrypt(Buffer.from(query.toString()))
+      .setProtectedHeader({ alg: algorithm, enc: encryption })
+      .encrypt(key);
   } catch {
     return undefined; // Somebody has made up the state: there is no such key.
   }
@@ -36,7 +38,10 @@ export async function sealAnswer(query: URLSearchParams): Promise<string | undef
 export async function openAnswer(answerKey: JsonWebKey, sealed: string): Promise<URLSearchParams | undefined> {
   const { compactDecrypt, importJWK } = await import('jose');
   try {
-    const { plaintext } = await compactDecrypt(sealed, await importJWK(answerKey, algorithm), { keyManagementAlgorithms: [algorithm], contentEncryptionAlgorithms: [encryption] });
+    const { plaintext } = await compactDecrypt(sealed, await importJWK(answerKey, algorithm), {
+      keyManagementAlgorithms: [algorithm],
+      contentEncryptionAlgorithms: [encryption],
+    });
     return new URLSearchParams(Buffer.from(plaintext).toString());
   } catch {
     return undefined; // Whoever speaks on the bus has made it up.

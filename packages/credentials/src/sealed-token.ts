@@ -21,7 +21,9 @@ const [management, content] = ['ECDH-ES', 'A256GCM'];
 /** @param key of the receiver, as `TokenReceiver` gives it. @throws {Error} when that is no such key. */
 export async function sealToken(key: JWK, given: GivenToken): Promise<string> {
   const recipient = await importJWK({ kty: 'EC', crv: 'P-256', x: key.x, y: key.y } as JWK, management);
-  return new CompactEncrypt(Buffer.from(JSON.stringify(given))).setProtectedHeader({ alg: management, enc: content }).encrypt(recipient);
+  return new CompactEncrypt(Buffer.from(JSON.stringify(given)))
+    .setProtectedHeader({ alg: management, enc: content })
+    .encrypt(recipient);
 }
 
 export class TokenReceiver {
@@ -34,13 +36,17 @@ export class TokenReceiver {
 
   /** @throws {Error} for a token that was encrypted to another key, or is for another server or user. */
   async open(sealed: string, server: string, principal: string): Promise<GivenToken> {
-    const { plaintext } = await compactDecrypt(sealed, (await this.#keys()).privateKey, { keyManagementAlgorithms: [management], contentEncryptionAlgorithms: [content] });
+    const { plaintext } = await compactDecrypt(sealed, (await this.#keys()).privateKey, {
+      keyManagementAlgorithms: [management],
+      contentEncryptionAlgorithms: [content],
+    });
     const given = JSON.parse(Buffer.from(plaintext).toString()) as GivenToken;
-    if (given.server !== server || given.principal !== principal) throw new Error('the token is for another server or another user');
+    if (given.server !== server || given.principal !== principal)
+      throw new Error('the token is for another server or another user');
     return given;
   }
 
   #keys(): ReturnType<typeof generateKeyPair> {
-    return this.#pair ??= generateKeyPair(management, { crv: 'P-256' });
+    return (this.#pair ??= generateKeyPair(management, { crv: 'P-256' }));
   }
 }

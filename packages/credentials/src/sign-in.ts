@@ -13,7 +13,16 @@ import { forgetRegistration, registeredAt, type WantedRegistration } from './reg
 import { scopeUnion } from './scopes.ts';
 import { newState } from './sealed-answer.ts';
 import { canBind, newProofKey, Prover } from './proof-of-possession.ts';
-import { asConfigured, isOfClient, notAccepted, requestTokens, revokeToken, TokenRefused, type ClientIdentity, type Tokens } from './token-request.ts';
+import {
+  asConfigured,
+  isOfClient,
+  notAccepted,
+  requestTokens,
+  revokeToken,
+  TokenRefused,
+  type ClientIdentity,
+  type Tokens,
+} from './token-request.ts';
 import type { Kept, Vault } from './vault/vault.ts';
 
 export interface SignInOptions {
@@ -67,12 +76,31 @@ export interface Begun extends Omit<Connection, 'tokens' | 'since' | 'owner'> {
  * @param doubted client id with which the user was sent to an issuer from which he has not come back: the issuer may not know it any more.
  * @throws {CredentialProblem}
  */
-export async function beginSignIn(options: SignInOptions, redirectUri: string, wanted: Challenge, before: string | undefined, doubted?: string): Promise<{ readonly address: string; readonly state: string; readonly begun: Begun }> {
+export async function beginSignIn(
+  options: SignInOptions,
+  redirectUri: string,
+  wanted: Challenge,
+  before: string | undefined,
+  doubted?: string,
+): Promise<{ readonly address: string; readonly state: string; readonly begun: Begun }> {
   const { fetch, url, issuer: pinned, scope: configured, namesResource } = options;
-  const { server, resource: named, scopes, isProofWanted } = await discover({ fetch, url, issuer: pinned, resourceMetadata: wanted.resourceMetadata });
-  const { issuer, authorization_endpoint: endpoint, code_challenge_methods_supported: methods, scopes_supported: offered = [] } = server;
+  const {
+    server,
+    resource: named,
+    scopes,
+    isProofWanted,
+  } = await discover({ fetch, url, issuer: pinned, resourceMetadata: wanted.resourceMetadata });
+  const {
+    issuer,
+    authorization_endpoint: endpoint,
+    code_challenge_methods_supported: methods,
+    scopes_supported: offered = [],
+  } = server;
   if (endpoint === undefined) throw new CredentialProblem(`the issuer ${issuer} names no address to sign in at`);
-  if (methods?.includes('S256') !== true) throw new CredentialProblem(`the issuer ${issuer} does not say that it takes PKCE with S256, without which a code could be used by others`);
+  if (methods?.includes('S256') !== true)
+    throw new CredentialProblem(
+      `the issuer ${issuer} does not say that it takes PKCE with S256, without which a code could be used by others`,
+    );
   const asked = scopeUnion(before, wanted.scope ?? configured ?? scopes);
   const scope = asked !== undefined && offered.includes('offline_access') ? scopeUnion(asked, 'offline_access') : asked;
   const client = await clientAt(options, server, { redirectUri, scope, doubted });
@@ -82,10 +110,25 @@ export async function beginSignIn(options: SignInOptions, redirectUri: string, w
   const address = new URL(endpoint);
   // OpenID providers give no refresh token otherwise (OpenID Connect Core, 11).
   const prompt = scope?.split(' ').includes('offline_access') === true ? 'consent' : undefined;
-  const query = { response_type: 'code', client_id: client.clientId, redirect_uri: redirectUri, state, scope, resource, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256', prompt };
+  const query = {
+    response_type: 'code',
+    client_id: client.clientId,
+    redirect_uri: redirectUri,
+    state,
+    scope,
+    resource,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    prompt,
+  };
   for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, value);
-  const proofKey = (isProofWanted === true || wanted.isProofWanted === true) && canBind(server) ? newProofKey() : undefined;
-  return { address: address.href, state, begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri, answerKey } };
+  const proofKey =
+    (isProofWanted === true || wanted.isProofWanted === true) && canBind(server) ? newProofKey() : undefined;
+  return {
+    address: address.href,
+    state,
+    begun: { url, issuer, server, client, resource, proofKey, scope, verifier, redirectUri, answerKey },
+  };
 }
 
 /** Milliseconds that a page waits for the name of the issuer's host. */
@@ -96,15 +139,33 @@ const hostMs = 5_000;
  * @param wanted as for `beginSignIn`.
  * @returns undefined where it cannot be found out now. Never rejects.
  */
-export async function issuerHost({ fetch, url, issuer }: SignInOptions, wanted: Challenge): Promise<string | undefined> {
-  const found = discover({ fetch, url, issuer, resourceMetadata: wanted.resourceMetadata }).then(({ server: { authorization_endpoint: endpoint } }) => (endpoint === undefined ? undefined : new URL(endpoint).host)).catch(() => undefined);
+export async function issuerHost(
+  { fetch, url, issuer }: SignInOptions,
+  wanted: Challenge,
+): Promise<string | undefined> {
+  const found = discover({ fetch, url, issuer, resourceMetadata: wanted.resourceMetadata })
+    .then(({ server: { authorization_endpoint: endpoint } }) =>
+      endpoint === undefined ? undefined : new URL(endpoint).host,
+    )
+    .catch(() => undefined);
   return Promise.race([found, delay(hostMs, undefined, { ref: false })]);
 }
 
 /** Errors in an issuer's answer that may be repeated, since they are words of the specifications (RFC 6749, 4.1.2.1; OpenID Connect Core, 3.1.2.6; RFC 8707, 2). */
 const refusals: ReadonlySet<string> = new Set([
-  'access_denied', 'invalid_request', 'invalid_scope', 'invalid_target', 'server_error', 'temporarily_unavailable', 'unauthorized_client', 'unsupported_response_type',
-  'interaction_required', 'login_required', 'account_selection_required', 'consent_required', 'invalid_client',
+  'access_denied',
+  'invalid_request',
+  'invalid_scope',
+  'invalid_target',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_response_type',
+  'interaction_required',
+  'login_required',
+  'account_selection_required',
+  'consent_required',
+  'invalid_client',
 ]);
 const refusalsOfClient: ReadonlySet<string> = new Set(['unauthorized_client', 'invalid_client']);
 
@@ -112,25 +173,45 @@ const refusalsOfClient: ReadonlySet<string> = new Set(['unauthorized_client', 'i
  * @param query with which the issuer has sent the user back.
  * @throws {CredentialProblem} whose message repeats no text from the query, which anybody can have written (RFC 9207).
  */
-export async function finishSignIn({ fetch, vault, client: configured }: Pick<SignInOptions, 'fetch' | 'vault' | 'client'>, { verifier, redirectUri, ...begun }: Begun, query: URLSearchParams): Promise<Connection> {
+export async function finishSignIn(
+  { fetch, vault, client: configured }: Pick<SignInOptions, 'fetch' | 'vault' | 'client'>,
+  { verifier, redirectUri, ...begun }: Begun,
+  query: URLSearchParams,
+): Promise<Connection> {
   const { url, issuer, server, client, resource, proofKey, scope } = begun;
   /** A registration that the issuer does not know any more is of no use to anybody. */
-  const inWords = async (problem: CredentialProblem, isClientRefused: boolean): Promise<CredentialProblem> => (isClientRefused && await forgetRegistration(vault, issuer, client)
-    ? new CredentialProblem(`${problem.message}. The gateway registers itself anew with the next sign-in: begin again`, { cause: problem })
-    : problem);
+  const inWords = async (problem: CredentialProblem, isClientRefused: boolean): Promise<CredentialProblem> =>
+    isClientRefused && (await forgetRegistration(vault, issuer, client))
+      ? new CredentialProblem(
+          `${problem.message}. The gateway registers itself anew with the next sign-in: begin again`,
+          { cause: problem },
+        )
+      : problem;
   const iss = query.get('iss');
-  if (iss === null ? server.authorization_response_iss_parameter_supported === true : iss !== issuer) throw new CredentialProblem('the answer does not come from the issuer that was asked');
+  if (iss === null ? server.authorization_response_iss_parameter_supported === true : iss !== issuer)
+    throw new CredentialProblem('the answer does not come from the issuer that was asked');
   const code = query.get('code');
   if (code === null || query.has('error')) {
     const error = query.get('error') ?? '';
     const known = refusals.has(error) ? ` (${error})` : '';
-    const problem = error === 'access_denied' ? 'it was declined at the issuer' : 'the sign-in did not go through at the issuer';
+    const problem =
+      error === 'access_denied' ? 'it was declined at the issuer' : 'the sign-in did not go through at the issuer';
     throw await inWords(new CredentialProblem(`${problem}${known}`), refusalsOfClient.has(error));
   }
-  const tokens = await requestTokens({ fetch, server, client: asConfigured(configured, client), grant: 'authorization_code', parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource }, prover: proofKey === undefined ? undefined : new Prover(proofKey) })
-    .catch(async (error: unknown) => {
-      throw !(error instanceof TokenRefused) ? error : isOfClient(error) && configured !== undefined ? notAccepted(error, client) : await inWords(error, isOfClient(error));
-    });
+  const tokens = await requestTokens({
+    fetch,
+    server,
+    client: asConfigured(configured, client),
+    grant: 'authorization_code',
+    parameters: { code, redirect_uri: redirectUri, code_verifier: verifier, resource },
+    prover: proofKey === undefined ? undefined : new Prover(proofKey),
+  }).catch(async (error: unknown) => {
+    throw !(error instanceof TokenRefused)
+      ? error
+      : isOfClient(error) && configured !== undefined
+        ? notAccepted(error, client)
+        : await inWords(error, isOfClient(error));
+  });
   return { url, issuer, server, client, resource, proofKey, scope, tokens, since: Date.now() };
 }
 
@@ -138,9 +219,15 @@ export async function finishSignIn({ fetch, vault, client: configured }: Pick<Si
  * Asks the issuer to revoke a user's refresh token, with which new tokens could be got, or his access token if he has no other.
  * @returns whether it did; undefined when it has no revocation endpoint, or there is no token. Never rejects.
  */
-export async function revokeAtIssuer({ fetch, client: configured }: Pick<SignInOptions, 'fetch' | 'client'>, { server, client, tokens }: Connection): Promise<boolean | undefined> {
+export async function revokeAtIssuer(
+  { fetch, client: configured }: Pick<SignInOptions, 'fetch' | 'client'>,
+  { server, client, tokens }: Connection,
+): Promise<boolean | undefined> {
   if (tokens === undefined) return undefined;
-  return revokeToken({ fetch, server, client: asConfigured(configured, client) }, tokens.refreshToken ?? tokens.accessToken).catch(() => false);
+  return revokeToken(
+    { fetch, server, client: asConfigured(configured, client) },
+    tokens.refreshToken ?? tokens.accessToken,
+  ).catch(() => false);
 }
 
 /** @returns the connection; undefined if it is to a server at another address. */
@@ -149,14 +236,20 @@ export function connectionAt(kept: Kept<Connection> | undefined, url: string): K
 }
 
 /** The gateway's identity at an issuer: the configured client id, the address of its metadata document, or a registration (MCP authorization, in this order). */
-async function clientAt({ fetch, vault, client, clientDocument, issuer: pinned }: SignInOptions, server: AuthorizationServer, wanted: WantedRegistration): Promise<ClientIdentity> {
+async function clientAt(
+  { fetch, vault, client, clientDocument, issuer: pinned }: SignInOptions,
+  server: AuthorizationServer,
+  wanted: WantedRegistration,
+): Promise<ClientIdentity> {
   const { issuer } = server;
   if (client !== undefined) {
-    if (pinned !== undefined && pinned.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) throw new CredentialProblem(`the gateway is registered at ${pinned}, and not at ${issuer}`);
+    if (pinned !== undefined && pinned.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
+      throw new CredentialProblem(`the gateway is registered at ${pinned}, and not at ${issuer}`);
     // A private key stays where the configuration has it.
     const { privateKey: _key, ...kept } = client;
     return kept;
   }
-  if (server.client_id_metadata_document_supported === true && clientDocument !== undefined) return { clientId: clientDocument, method: 'none' };
+  if (server.client_id_metadata_document_supported === true && clientDocument !== undefined)
+    return { clientId: clientDocument, method: 'none' };
   return registeredAt({ fetch, vault }, server, wanted);
 }

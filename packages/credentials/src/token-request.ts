@@ -67,29 +67,69 @@ export function asConfigured(configured: ClientIdentity | undefined, noted: Clie
 
 /** What the operator has to mend. */
 export function notAccepted(refused: TokenRefused, { clientId }: ClientIdentity): CredentialProblem {
-  return new CredentialProblem(`${refused.message}: it does not accept the gateway as its client "${clientId}"; see \`clientId\`, \`clientSecret\` and \`clientAuthentication\` of the server's \`credentials\``, { cause: refused });
+  return new CredentialProblem(
+    `${refused.message}: it does not accept the gateway as its client "${clientId}"; see \`clientId\`, \`clientSecret\` and \`clientAuthentication\` of the server's \`credentials\``,
+    { cause: refused },
+  );
 }
 
 /** @throws {CredentialProblem} */
-export async function requestTokens({ fetch, server, client, grant, parameters, prover, issues }: TokenRequest): Promise<Tokens> {
+export async function requestTokens({
+  fetch,
+  server,
+  client,
+  grant,
+  parameters,
+  prover,
+  issues,
+}: TokenRequest): Promise<Tokens> {
   const { issuer, token_endpoint: endpoint } = server;
-  if (endpoint === undefined || !isTrustworthy(endpoint)) throw new CredentialProblem(`the issuer ${issuer} names no address for tokens`);
+  if (endpoint === undefined || !isTrustworthy(endpoint))
+    throw new CredentialProblem(`the issuer ${issuer} names no address for tokens`);
   const library = await import('oauth4webapi');
-  const given = Object.fromEntries(Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined));
-  const answer = await library.genericTokenEndpointRequest(server, { client_id: client.clientId } satisfies Client, await authentication(library, server, client), grant, given, {
-    // The address was checked above, and is checked again when it is connected to.
-    [library.allowInsecureRequests]: true,
-    [library.customFetch]: (address: string, { method, headers, body }) => withProof(prover, method, address, (proof) => fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) })),
-  });
-  const sent = [...Object.entries(given).flatMap(([name, value]) => (spoken.has(name) ? [] : [value])), client.clientSecret ?? []].flat();
+  const given = Object.fromEntries(
+    Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  const answer = await library.genericTokenEndpointRequest(
+    server,
+    { client_id: client.clientId } satisfies Client,
+    await authentication(library, server, client),
+    grant,
+    given,
+    {
+      // The address was checked above, and is checked again when it is connected to.
+      [library.allowInsecureRequests]: true,
+      [library.customFetch]: (address: string, { method, headers, body }) =>
+        withProof(prover, method, address, (proof) =>
+          fetch(address, { method, headers: { ...headers, ...proof }, body: String(body) }),
+        ),
+    },
+  );
+  const sent = [
+    ...Object.entries(given).flatMap(([name, value]) => (spoken.has(name) ? [] : [value])),
+    client.clientSecret ?? [],
+  ].flat();
   return tokensIn(answer, issuer, prover !== undefined, sent, issues);
 }
 
 /** Parameters that are no secrets. */
-const spoken = new Set(['scope', 'resource', 'audience', 'redirect_uri', 'requested_token_type', 'subject_token_type', 'actor_token_type']);
+const spoken = new Set([
+  'scope',
+  'resource',
+  'audience',
+  'redirect_uri',
+  'requested_token_type',
+  'subject_token_type',
+  'actor_token_type',
+]);
 
 /** Sends a request with a proof, and once more where the issuer wants a nonce in it (RFC 9449, 8). */
-async function withProof(prover: Prover | undefined, method: string, address: string, send: (proof: Readonly<Record<string, string>>) => Promise<Response>): Promise<Response> {
+async function withProof(
+  prover: Prover | undefined,
+  method: string,
+  address: string,
+  send: (proof: Readonly<Record<string, string>>) => Promise<Response>,
+): Promise<Response> {
   if (prover === undefined) return send({});
   const answer = await send({ dpop: prover.of(method, address) });
   const nonce = answer.headers.get('dpop-nonce');
@@ -104,29 +144,49 @@ async function withProof(prover: Prover | undefined, method: string, address: st
  * @returns whether it did; undefined when it has no revocation endpoint.
  * @throws {CredentialProblem} when it cannot be asked.
  */
-export async function revokeToken({ fetch, server, client }: Pick<TokenRequest, 'fetch' | 'server' | 'client'>, token: string): Promise<boolean | undefined> {
+export async function revokeToken(
+  { fetch, server, client }: Pick<TokenRequest, 'fetch' | 'server' | 'client'>,
+  token: string,
+): Promise<boolean | undefined> {
   const { revocation_endpoint: endpoint } = server;
   if (endpoint === undefined || !isTrustworthy(endpoint)) return undefined;
   const library = await import('oauth4webapi');
-  const answer = await library.revocationRequest(server, { client_id: client.clientId }, await authentication(library, server, client), token, {
-    [library.allowInsecureRequests]: true,
-    [library.customFetch]: (address: string, { method, headers, body }) => fetch(address, { method, headers: { ...headers }, body: String(body) }),
-  });
+  const answer = await library.revocationRequest(
+    server,
+    { client_id: client.clientId },
+    await authentication(library, server, client),
+    token,
+    {
+      [library.allowInsecureRequests]: true,
+      [library.customFetch]: (address: string, { method, headers, body }) =>
+        fetch(address, { method, headers: { ...headers }, body: String(body) }),
+    },
+  );
   return answer.status === 200;
 }
 
-async function authentication(library: typeof oauth, server: AuthorizationServer, { clientSecret, privateKey, algorithm, method }: ClientIdentity): Promise<ClientAuth> {
+async function authentication(
+  library: typeof oauth,
+  server: AuthorizationServer,
+  { clientSecret, privateKey, algorithm, method }: ClientIdentity,
+): Promise<ClientAuth> {
   const supported = server.token_endpoint_auth_methods_supported ?? [];
   if (privateKey !== undefined) {
     const alg = algorithm ?? 'ES256';
     const key = await importPKCS8(privateKey, alg).catch((error: unknown) => {
-      throw new CredentialProblem(`the private key cannot be read as one for ${alg}: PKCS #8 in PEM is expected`, { cause: error });
+      throw new CredentialProblem(`the private key cannot be read as one for ${alg}: PKCS #8 in PEM is expected`, {
+        cause: error,
+      });
     });
     return library.PrivateKeyJwt(key);
   }
   if (clientSecret === undefined || method === 'none') return library.None();
   // An issuer that names no method takes `client_secret_basic` (RFC 8414, 2).
-  const chosen = method ?? (supported.length === 0 || supported.includes('client_secret_basic') || !supported.includes('client_secret_post') ? 'client_secret_basic' : 'client_secret_post');
+  const chosen =
+    method ??
+    (supported.length === 0 || supported.includes('client_secret_basic') || !supported.includes('client_secret_post')
+      ? 'client_secret_basic'
+      : 'client_secret_post');
   return chosen === 'client_secret_post' ? library.ClientSecretPost(clientSecret) : basic(clientSecret);
 }
 
@@ -136,28 +196,60 @@ async function authentication(library: typeof oauth, server: AuthorizationServer
  */
 function basic(secret: string): ClientAuth {
   const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1);
-  return (_server, client, _body, headers) => headers.set('authorization', `Basic ${Buffer.from(`${encoded(client.client_id)}:${encoded(secret)}`).toString('base64')}`);
+  return (_server, client, _body, headers) =>
+    headers.set(
+      'authorization',
+      `Basic ${Buffer.from(`${encoded(client.client_id)}:${encoded(secret)}`).toString('base64')}`,
+    );
 }
 
 /** Errors by which an issuer says that it cannot answer now, some of them with a status of its own (RFC 6749, 4.1.2.1; RFC 8628, 3.5). */
 const passing: ReadonlySet<string> = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 
 /** @throws {CredentialProblem} */
-async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, sent: readonly string[], issues: string | undefined): Promise<Tokens> {
+async function tokensIn(
+  answer: Response,
+  issuer: string,
+  canBeBound: boolean,
+  sent: readonly string[],
+  issues: string | undefined,
+): Promise<Tokens> {
   const said = parsed(await answer.text());
   const { error } = isObject(said) ? said : {};
   const hasError = typeof error === 'string' && error !== '';
   if (answer.status !== 200 || hasError) {
-    if (answer.status >= 500 || answer.status === 429 || (hasError && passing.has(error))) throw new CredentialProblem(`the issuer ${issuer} answers HTTP ${answer.status}${hasError && passing.has(error) ? ` (${error})` : ''}`, { isPassing: true });
-    if (!hasError && answer.status !== 400 && answer.status !== 401) throw new NoIssuerThere(`the issuer ${issuer} answers HTTP ${answer.status} at its address for tokens`, { isPassing: true });
+    if (answer.status >= 500 || answer.status === 429 || (hasError && passing.has(error)))
+      throw new CredentialProblem(
+        `the issuer ${issuer} answers HTTP ${answer.status}${hasError && passing.has(error) ? ` (${error})` : ''}`,
+        { isPassing: true },
+      );
+    if (!hasError && answer.status !== 400 && answer.status !== 401)
+      throw new NoIssuerThere(`the issuer ${issuer} answers HTTP ${answer.status} at its address for tokens`, {
+        isPassing: true,
+      });
     throw new TokenRefused(issuer, typeof error === 'string' && isCode(error, sent) ? error : `HTTP ${answer.status}`);
   }
-  const { access_token: accessToken, token_type: type, issued_token_type: issued, expires_in: life, refresh_token: refreshToken, scope } = isObject(said) ? said : {};
-  if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken)) throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
-  if (issues !== undefined && issued !== issues) throw new CredentialProblem(`the issuer ${issuer} gives a token of another type than ${issues}`);
+  const {
+    access_token: accessToken,
+    token_type: type,
+    issued_token_type: issued,
+    expires_in: life,
+    refresh_token: refreshToken,
+    scope,
+  } = isObject(said) ? said : {};
+  if (typeof accessToken !== 'string' || !/^[\x21-\x7E]{1,16384}$/.test(accessToken))
+    throw new CredentialProblem(`the issuer ${issuer} answers with no token that fits into a header`);
+  if (issues !== undefined && issued !== issues)
+    throw new CredentialProblem(`the issuer ${issuer} gives a token of another type than ${issues}`);
   // Some issuers leave the type out; a token of another type would have to be sent in another way.
   const isBound = canBeBound && typeof type === 'string' && type.toLowerCase() === 'dpop';
-  if (issues === undefined && type !== undefined && !isBound && (typeof type !== 'string' || type.toLowerCase() !== 'bearer')) throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
+  if (
+    issues === undefined &&
+    type !== undefined &&
+    !isBound &&
+    (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
+  )
+    throw new CredentialProblem(`the issuer ${issuer} gives tokens of a kind that is not known here`);
   const seconds = Number(life);
   const lifeMs = life !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds * 1_000 : undefined;
   return {
@@ -172,7 +264,9 @@ async function tokensIn(answer: Response, issuer: string, canBeBound: boolean, s
 
 /** Whether an error is a code that may be shown, and does not repeat what was sent, as some issuers do. */
 function isCode(error: string, sent: readonly string[]): boolean {
-  return /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) && !sent.some((each) => each.includes(error) || error.includes(each));
+  return (
+    /^[\x21\x23-\x5B\x5D-\x7E]{1,60}$/.test(error) && !sent.some((each) => each.includes(error) || error.includes(each))
+  );
 }
 
 function parsed(text: string): unknown {

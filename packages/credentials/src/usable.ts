@@ -7,7 +7,8 @@ const longestMarginMs = 30_000;
 /** Milliseconds before its end in which a token is not used; one with a short life is used for half of it. */
 export const marginOf = ({ lifeMs = Infinity }: Tokens): number => Math.min(longestMarginMs, lifeMs / 2);
 
-export const authorizationOf = ({ accessToken, isBound }: Tokens): string => `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
+export const authorizationOf = ({ accessToken, isBound }: Tokens): string =>
+  `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}`;
 
 export const isExpired = ({ expiresAt = Infinity }: Tokens): boolean => Date.now() >= expiresAt;
 

@@ -45,8 +45,10 @@ class StrictIssuer {
     const json = (status: number, value: object): Response => new Response(JSON.stringify(value), { status });
     if (this.status !== 200 && address.includes('/.well-known/')) return json(this.status, {});
     if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp') this.looks += 1;
-    if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp') return json(200, { resource: url, authorization_servers: [this.trusted] });
-    if (address.endsWith('/.well-known/oauth-authorization-server')) return json(200, { ...metadata, issuer: new URL(address).origin, token_endpoint: this.tokenEndpoint });
+    if (address === 'https://server.example/.well-known/oauth-protected-resource/mcp')
+      return json(200, { resource: url, authorization_servers: [this.trusted] });
+    if (address.endsWith('/.well-known/oauth-authorization-server'))
+      return json(200, { ...metadata, issuer: new URL(address).origin, token_endpoint: this.tokenEndpoint });
     if (address !== this.tokenEndpoint) return json(404, {});
     this.shown.push(headers['authorization']);
     const instead = this.instead();
@@ -59,7 +61,12 @@ class StrictIssuer {
       return json(400, { error: 'invalid_grant', error_description: `the token ${token}` });
     }
     this.#good = `refresh-${this.asked.length}`;
-    return json(200, { access_token: `access-${this.asked.length}`, token_type: 'bearer', expires_in: this.life, refresh_token: this.#good });
+    return json(200, {
+      access_token: `access-${this.asked.length}`,
+      token_type: 'bearer',
+      expires_in: this.life,
+      refresh_token: this.#good,
+    });
   };
 }
 
@@ -98,13 +105,28 @@ export async function ground(expiresAt: number): Promise<Ground> {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-vault-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const store = new SlowStore(join(folder, 'vault.json'));
-  const vault = new Vault(store, new Envelopes(new KeyRing(parseVaultKeys(['a', 'b'].map((name) => `${name}:${randomBytes(32).toString('base64')}`)))), () => undefined);
+  const vault = new Vault(
+    store,
+    new Envelopes(
+      new KeyRing(parseVaultKeys(['a', 'b'].map((name) => `${name}:${randomBytes(32).toString('base64')}`))),
+    ),
+    () => undefined,
+  );
   const strict = new StrictIssuer();
   await vault.put(place, issuer, {
-    url, issuer, server: metadata, client: { clientId: 'gateway' }, resource: url, scope: 'read', since: 0, tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
+    url,
+    issuer,
+    server: metadata,
+    client: { clientId: 'gateway' },
+    resource: url,
+    scope: 'read',
+    since: 0,
+    tokens: { accessToken: 'access-0', expiresAt, refreshToken: 'refresh-0', scope: undefined },
   } satisfies Connection);
-  const at = (address: string): UserTokens => new UserTokens({ fetch: strict.fetch, vault, place, url: address, issuer: undefined, asked: () => undefined });
-  const of = (client: ClientIdentity): UserTokens => new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, client, asked: () => undefined });
+  const at = (address: string): UserTokens =>
+    new UserTokens({ fetch: strict.fetch, vault, place, url: address, issuer: undefined, asked: () => undefined });
+  const of = (client: ClientIdentity): UserTokens =>
+    new UserTokens({ fetch: strict.fetch, vault, place, url, issuer: undefined, client, asked: () => undefined });
   const replica = (): UserTokens => {
     const made = at(url);
     void vault.watch(() => void made.changed());

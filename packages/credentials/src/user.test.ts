@@ -16,7 +16,11 @@ it('a token that is refused before its time is refreshed once by all that meet t
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   const replicas = [1, 2, 3].map(replica);
   const sent = await Promise.all(replicas.map((each) => each.ask()));
-  expect(await Promise.all(replicas.map((each, index) => each.refused(sent[index] ?? {}, invalid)))).toEqual([true, true, true]);
+  expect(await Promise.all(replicas.map((each, index) => each.refused(sent[index] ?? {}, invalid)))).toEqual([
+    true,
+    true,
+    true,
+  ]);
   expect(strict.asked).toEqual(['refresh-0']);
   expect(await replicas[0]?.ask()).toEqual({ authorization: 'Bearer access-1' });
 });
@@ -134,7 +138,7 @@ it('who has revoked what he allowed is shown as nobody, and asked to sign in aga
   expect(await replica().ask()).toEqual({});
 });
 
-it('a server that trusts another issuer by now is shown nothing of the one before, and that one\'s refresh token goes nowhere', async () => {
+it("a server that trusts another issuer by now is shown nothing of the one before, and that one's refresh token goes nowhere", async () => {
   const { strict, replica } = await ground(Date.now() + 3_600_000);
   strict.trusted = 'https://other.example';
   const one = replica();
@@ -143,22 +147,31 @@ it('a server that trusts another issuer by now is shown nothing of the one befor
   expect(await one.ask()).toEqual({});
 });
 
-it.each([403, 404, 429, 502, 503])('where the documents of a server are answered with HTTP %i, it has not moved: what its user has is refreshed', async (status) => {
-  const { strict, replica } = await ground(Date.now() + 3_600_000);
-  strict.status = status;
-  const one = replica();
-  expect(await one.refused(await one.ask(), invalid)).toBe(true);
-  expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
-});
+it.each([403, 404, 429, 502, 503])(
+  'where the documents of a server are answered with HTTP %i, it has not moved: what its user has is refreshed',
+  async (status) => {
+    const { strict, replica } = await ground(Date.now() + 3_600_000);
+    strict.status = status;
+    const one = replica();
+    expect(await one.refused(await one.ask(), invalid)).toBe(true);
+    expect(await one.ask()).toEqual({ authorization: 'Bearer access-1' });
+  },
+);
 
-it.each([['good', 3_600_000], ['to be refreshed', 0]])('what was connected to one server, and is %s, is nothing for another that has its name by now', async (_state, lifeMs) => {
-  const { strict, at } = await ground(Date.now() + lifeMs);
-  const other = at('https://other.example/mcp');
-  expect(await other.ask()).toEqual({});
-  expect(await other.refused({}, invalid)).toBe(false);
-  expect(await other.changed()).toBe('same');
-  expect([await other.ask(), strict.asked]).toEqual([{}, []]);
-});
+it.each([
+  ['good', 3_600_000],
+  ['to be refreshed', 0],
+])(
+  'what was connected to one server, and is %s, is nothing for another that has its name by now',
+  async (_state, lifeMs) => {
+    const { strict, at } = await ground(Date.now() + lifeMs);
+    const other = at('https://other.example/mcp');
+    expect(await other.ask()).toEqual({});
+    expect(await other.refused({}, invalid)).toBe(false);
+    expect(await other.changed()).toBe('same');
+    expect([await other.ask(), strict.asked]).toEqual([{}, []]);
+  },
+);
 
 it('more rights are asked for once: what was asked for before and is not enough is not asked for again', async () => {
   const { replica } = await ground(Date.now() + 3_600_000);
@@ -205,7 +218,10 @@ it('a sign-in that comes while a refusal is looked at is not overlooked, nor one
 it('whoever waits for another who was to refresh and is gone refreshes when his time is over', async () => {
   const { strict, vault, at } = await ground(Date.now());
   const kept = await vault.get<Connection>(place);
-  await vault.put(place, issuer, { ...kept?.value, refreshing: { by: 'somebody who is gone', until: Date.now() + 100 } });
+  await vault.put(place, issuer, {
+    ...kept?.value,
+    refreshing: { by: 'somebody who is gone', until: Date.now() + 100 },
+  });
   expect(await at(url).ask()).toEqual({ authorization: 'Bearer access-1' });
   expect(strict.asked).toEqual(['refresh-0']);
 });

@@ -145,10 +145,10 @@ export class UserTokens implements HeaderSource {
       return false;
     }
     this.#held = undefined;
-    if (tokens.refreshToken === undefined || await this.#moved.from(kept.value.issuer, challenge)) {
-      return await this.#forget(kept) ? this.#want(challenge) : true;
+    if (tokens.refreshToken === undefined || (await this.#moved.from(kept.value.issuer, challenge))) {
+      return (await this.#forget(kept)) ? this.#want(challenge) : true;
     }
-    return await this.#refresh(tokens.accessToken) === nobody ? this.#want(challenge) : true;
+    return (await this.#refresh(tokens.accessToken)) === nobody ? this.#want(challenge) : true;
   }
 
   async gaveUp(sent: SentHeaders, challenge: Challenge): Promise<boolean> {
@@ -157,7 +157,8 @@ export class UserTokens implements HeaderSource {
       const tokens = kept?.value.tokens;
       if (kept === undefined || tokens === undefined) return false;
       // What was found for the repetition may have been replaced by somebody else since.
-      if (sent['authorization'] !== authorizationOf(tokens) || tokens.accessToken !== this.#renewed) return this.#replace(kept, sent, challenge);
+      if (sent['authorization'] !== authorizationOf(tokens) || tokens.accessToken !== this.#renewed)
+        return this.#replace(kept, sent, challenge);
       if (await this.#forget(kept)) this.#want(challenge);
       return false;
     });
@@ -165,7 +166,9 @@ export class UserTokens implements HeaderSource {
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
     const [scheme, token] = sent['authorization']?.split(' ') ?? [];
-    return scheme === 'DPoP' && this.#prover !== undefined ? { dpop: this.#prover.of.of(method, address, token) } : undefined;
+    return scheme === 'DPoP' && this.#prover !== undefined
+      ? { dpop: this.#prover.of.of(method, address, token) }
+      : undefined;
   }
 
   noteNonce(address: string, nonce: string): void {
@@ -234,7 +237,8 @@ export class UserTokens implements HeaderSource {
       const changes = this.#changes.count;
       let others: SentHeaders | undefined;
       const kept = await this.#newest((read) => {
-        if (read?.value.tokens !== undefined && read.value.tokens.accessToken !== refused) others = this.#hold(read.value);
+        if (read?.value.tokens !== undefined && read.value.tokens.accessToken !== refused)
+          others = this.#hold(read.value);
         return read;
       });
       if (others !== undefined) return others;
@@ -250,13 +254,29 @@ export class UserTokens implements HeaderSource {
       }
       const paused = this.#pause.problem(refused);
       if (paused !== undefined) throw paused;
-      const leased = await vault.update(place, issuer, { ...value, refreshing: newClaim(by) } satisfies Connection, revision);
+      const leased = await vault.update(
+        place,
+        issuer,
+        { ...value, refreshing: newClaim(by) } satisfies Connection,
+        revision,
+      );
       if (leased === undefined) continue;
       const identity = asConfigured(this.#options.client, client);
       try {
-        const given = await requestTokens({ fetch, server, client: identity, grant: 'refresh_token', parameters: { refresh_token: refreshToken, resource }, prover: this.#noteKey(proofKey) });
+        const given = await requestTokens({
+          fetch,
+          server,
+          client: identity,
+          grant: 'refresh_token',
+          parameters: { refresh_token: refreshToken, resource },
+          prover: this.#noteKey(proofKey),
+        });
         this.#renewed = given.accessToken;
-        const fresh: Connection = { ...value, tokens: { ...given, refreshToken: given.refreshToken ?? refreshToken }, refreshing: undefined };
+        const fresh: Connection = {
+          ...value,
+          tokens: { ...given, refreshToken: given.refreshToken ?? refreshToken },
+          refreshing: undefined,
+        };
         const storing = storeRefreshed({ vault, place, fresh, leased, by });
         storing.catch(() => asked('unavailable', 'refreshed tokens could not be stored'));
         // While the store cannot be reached they are used all the same.
@@ -269,11 +289,22 @@ export class UserTokens implements HeaderSource {
         const newer = error instanceof NoIssuerThere && !isMoved ? await movedEndpoint(fetch, server) : undefined;
         if (newer !== undefined) {
           isMoved = true;
-          await vault.update(place, issuer, { ...value, server: newer, refreshing: undefined } satisfies Connection, leased);
+          await vault.update(
+            place,
+            issuer,
+            { ...value, server: newer, refreshing: undefined } satisfies Connection,
+            leased,
+          );
           this.#changes.note();
           continue;
         }
-        const { problem, isOver } = await failureOf(error, { vault, issuer, client: identity, isConfigured: identity === this.#options.client, hasMoved: () => this.#moved.from(issuer, { resourceMetadata: undefined }) });
+        const { problem, isOver } = await failureOf(error, {
+          vault,
+          issuer,
+          client: identity,
+          isConfigured: identity === this.#options.client,
+          hasMoved: () => this.#moved.from(issuer, { resourceMetadata: undefined }),
+        });
         asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
         if (!isOver) {
           this.#pause.failed(problem, refused);
@@ -294,6 +325,13 @@ export class UserTokens implements HeaderSource {
   /** Removes useless tokens, and keeps the client's identity and the scopes. @returns false when the record has changed meanwhile. */
   async #forget({ value, revision }: Kept<Connection>): Promise<boolean> {
     const { vault, place } = this.#options;
-    return await vault.update(place, value.issuer, { ...value, tokens: undefined, refreshing: undefined } satisfies Connection, revision) !== undefined;
+    return (
+      (await vault.update(
+        place,
+        value.issuer,
+        { ...value, tokens: undefined, refreshing: undefined } satisfies Connection,
+        revision,
+      )) !== undefined
+    );
   }
 }

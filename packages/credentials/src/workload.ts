@@ -129,7 +129,10 @@ export class WorkloadTokens implements HeaderSource {
       asked('good');
       return held.headers;
     } catch (error) {
-      const problem = error instanceof CredentialProblem ? error : new CredentialProblem('a token could not be asked for', { cause: error });
+      const problem =
+        error instanceof CredentialProblem
+          ? error
+          : new CredentialProblem('a token could not be asked for', { cause: error });
       this.#pause.failed(problem);
       asked(problem.isPassing ? 'unavailable' : 'refused', problem.message);
       throw problem;
@@ -145,15 +148,30 @@ export class WorkloadTokens implements HeaderSource {
       this.#proofKey ??= newProofKey();
       this.#prover ??= new Prover(this.#proofKey);
     }
-    const wanted = { fetch, server, scope: configured ?? this.#challenge?.scope ?? scopes, resource: namesResource ? resource : undefined, prover: isBound ? this.#prover : undefined };
+    const wanted = {
+      fetch,
+      server,
+      scope: configured ?? this.#challenge?.scope ?? scopes,
+      resource: namesResource ? resource : undefined,
+      prover: isBound ? this.#prover : undefined,
+    };
     if (grant !== undefined) return grant(wanted);
     const { scope, resource: named, prover } = wanted;
-    return requestTokens({ fetch, server, client, grant: assertion === undefined ? clientCredentials : jwtBearer, parameters: { scope, resource: named, assertion: assertion?.() }, prover });
+    return requestTokens({
+      fetch,
+      server,
+      client,
+      grant: assertion === undefined ? clientCredentials : jwtBearer,
+      parameters: { scope, resource: named, assertion: assertion?.() },
+      prover,
+    });
   }
 
   prove(sent: SentHeaders, method: string, address: string): SentHeaders | undefined {
     const [scheme, token] = sent['authorization']?.split(' ') ?? [];
-    return scheme === 'DPoP' && this.#prover !== undefined ? { dpop: this.#prover.of(method, address, token) } : undefined;
+    return scheme === 'DPoP' && this.#prover !== undefined
+      ? { dpop: this.#prover.of(method, address, token) }
+      : undefined;
   }
 
   noteNonce(address: string, nonce: string): void {
@@ -164,7 +182,9 @@ export class WorkloadTokens implements HeaderSource {
     const now = Date.now();
     const life = (expiresAt ?? now + unknownLifeMs) - now;
     // Requests with the previous token may still be in flight, so it stays a secret.
-    this.#secrets = [...new Set([this.#options.client.clientSecret ?? [], this.#secrets.at(-1) ?? [], accessToken].flat())];
+    this.#secrets = [
+      ...new Set([this.#options.client.clientSecret ?? [], this.#secrets.at(-1) ?? [], accessToken].flat()),
+    ];
     return {
       headers: { authorization: `${isBound === true ? 'DPoP' : 'Bearer'} ${accessToken}` },
       renewAt: now + life * (renewAfter - renewSpread * Math.random()),

@@ -48,7 +48,10 @@ export class ApiKeys {
    */
   static async open(file: string, observer: ApiKeysObserver, toolProblem?: ToolProblem): Promise<ApiKeys> {
     const keys = new ApiKeys(file, observer, toolProblem);
-    keys.#unfollow = await followFiles([file], { changed: () => keys.#reload(), unfollowed: (problem) => observer.rejected(problem) });
+    keys.#unfollow = await followFiles([file], {
+      changed: () => keys.#reload(),
+      unfollowed: (problem) => observer.rejected(problem),
+    });
     return keys;
   }
 
@@ -63,8 +66,22 @@ export class ApiKeys {
   verify(credential: string, endpoint: EndpointName | undefined): Verdict {
     const entry = this.#entries.byDigest.get(hash('sha256', credential, 'hex'));
     if (entry === undefined || !isGood(entry.facts)) return refusal;
-    if (endpoint === undefined) return entry.endpoints === undefined && entry.facts.tools === undefined ? entry.facts : { fault: fault('auth.endpoint', 'this API key is good for certain endpoints or tools alone, and not for the admin port') };
-    if (entry.endpoints?.includes(endpoint) === false) return { fault: fault('auth.endpoint', `this API key is for ${printable(entry.endpoints.map(pathOf).join(', ')) || 'no endpoint'}, and not for ${pathOf(endpoint)}`) };
+    if (endpoint === undefined)
+      return entry.endpoints === undefined && entry.facts.tools === undefined
+        ? entry.facts
+        : {
+            fault: fault(
+              'auth.endpoint',
+              'this API key is good for certain endpoints or tools alone, and not for the admin port',
+            ),
+          };
+    if (entry.endpoints?.includes(endpoint) === false)
+      return {
+        fault: fault(
+          'auth.endpoint',
+          `this API key is for ${printable(entry.endpoints.map(pathOf).join(', ')) || 'no endpoint'}, and not for ${pathOf(endpoint)}`,
+        ),
+      };
     return entry.facts;
   }
 
@@ -75,7 +92,12 @@ export class ApiKeys {
   current(facts: Facts): Facts | undefined {
     const entry = this.#entries.byId.get(facts.key ?? '');
     const terms = this.#terms.get(facts);
-    return entry !== undefined && entry.facts.principal === facts.principal && isGood(entry.facts) && (terms === undefined || terms === this.#terms.get(entry.facts)) ? entry.facts : undefined;
+    return entry !== undefined &&
+      entry.facts.principal === facts.principal &&
+      isGood(entry.facts) &&
+      (terms === undefined || terms === this.#terms.get(entry.facts))
+      ? entry.facts
+      : undefined;
   }
 
   async close(): Promise<void> {
@@ -88,14 +110,26 @@ export class ApiKeys {
       text = readFileSync(this.#file, 'utf8');
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      throw new Error(`the file of API keys ${this.#file} ${isMissing ? 'is not there; make a key with: omnibus keys create --subject NAME' : `cannot be read: ${String(error)}`}`, { cause: error });
+      throw new Error(
+        `the file of API keys ${this.#file} ${isMissing ? 'is not there; make a key with: omnibus keys create --subject NAME' : `cannot be read: ${String(error)}`}`,
+        { cause: error },
+      );
     }
     const problem = when === 'again' ? unwrittenProblem(text) : undefined;
-    if (problem !== undefined) throw new Error(`the file of API keys ${this.#file}: ${problem}. "keys: []" revokes all keys`);
+    if (problem !== undefined)
+      throw new Error(`the file of API keys ${this.#file}: ${problem}. "keys: []" revokes all keys`);
     try {
-      const entries = parseKeys(text, this.#toolProblem).filter(({ revoked }) => revoked === undefined).map((record) => ({ id: record.id, entry: entryOf(record) }));
-      for (const { entry: { facts, endpoints } } of entries) this.#terms.set(facts, JSON.stringify([endpoints, facts.tools, facts.expiresAt]));
-      return { byId: new Map(entries.map(({ id, entry }) => [id, entry])), byDigest: new Map(entries.map(({ entry }) => [entry.digest, entry])) };
+      const entries = parseKeys(text, this.#toolProblem)
+        .filter(({ revoked }) => revoked === undefined)
+        .map((record) => ({ id: record.id, entry: entryOf(record) }));
+      for (const {
+        entry: { facts, endpoints },
+      } of entries)
+        this.#terms.set(facts, JSON.stringify([endpoints, facts.tools, facts.expiresAt]));
+      return {
+        byId: new Map(entries.map(({ id, entry }) => [id, entry])),
+        byDigest: new Map(entries.map(({ entry }) => [entry.digest, entry])),
+      };
     } catch (error) {
       throw new Error(`the file of API keys ${this.#file}: ${(error as Error).message}`, { cause: error });
     }
@@ -122,7 +156,16 @@ function entryOf({ id, hash: digest, subject, tenant, groups, endpoints, tools, 
     digest,
     endpoints,
     facts: {
-      ...name, principal: principalOf(name, tenant), tenant, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: expires === undefined ? undefined : Date.parse(expires), key: id,
+      ...name,
+      principal: principalOf(name, tenant),
+      tenant,
+      actors: [],
+      groups,
+      scopes: [],
+      isUnscoped: true,
+      client: undefined,
+      expiresAt: expires === undefined ? undefined : Date.parse(expires),
+      key: id,
       ...(tools === undefined ? {} : { tools }),
     },
   };

@@ -18,7 +18,10 @@ export function isNamed(facts: Facts, list: readonly string[]): boolean {
   const { issuer, subject, groups, tenant, actors } = facts;
   if (actors.length > 0 || (tenant !== undefined && namingPerTenant.includes(issuer))) return false;
   const key = issuer === 'omnibus:keys' ? [`key:${subject}`] : [];
-  const names = new Set([`${issuer}|${subject}`, ...(tenant === undefined ? [...key, ...groups.map((group) => `group:${group}`)] : [])]);
+  const names = new Set([
+    `${issuer}|${subject}`,
+    ...(tenant === undefined ? [...key, ...groups.map((group) => `group:${group}`)] : []),
+  ]);
   return list.some((who) => names.has(who));
 }
 
@@ -28,14 +31,21 @@ export function isApprover(facts: Facts, lists: RoleLists): boolean {
 }
 
 /** What of a record counts for that; the same in a record of the bucket and in one that another process sent. */
-export type Approvable = Readonly<Record<'principal', string>> & { readonly who: readonly string[]; readonly approvers?: readonly string[] | undefined };
+export type Approvable = Readonly<Record<'principal', string>> & {
+  readonly who: readonly string[];
+  readonly approvers?: readonly string[] | undefined;
+};
 
 /**
  * Why somebody may not decide about a call; undefined where he may.
  * @param facts undefined for a person who is not known.
  */
-export function approvalObstacle(facts: Facts | undefined, { approvers, principal, who }: Approvable): string | undefined {
-  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`))) return 'nobody approves calls of his own';
+export function approvalObstacle(
+  facts: Facts | undefined,
+  { approvers, principal, who }: Approvable,
+): string | undefined {
+  if (facts !== undefined && (facts.principal === principal || who.includes(`${facts.issuer}|${facts.subject}`)))
+    return 'nobody approves calls of his own';
   if (approvers === undefined || (facts !== undefined && isNamed(facts, approvers))) return undefined;
   return `this is for ${approvers.join(', ')}${facts === undefined ? ', and nobody is known here (auth.admin)' : ''}`;
 }

@@ -70,7 +70,9 @@ const maxEndpoints = 10_000;
 const itself = 'the gateway itself';
 
 const nothing: Verdict = { fault: fault('auth.required') };
-const unknown: Verdict = { fault: fault('auth.invalid', 'this is neither an API key nor a token of an issuer that is known here') };
+const unknown: Verdict = {
+  fault: fault('auth.invalid', 'this is neither an API key nor a token of an issuer that is known here'),
+};
 
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
@@ -94,12 +96,19 @@ export class Authenticator {
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
     const { keysFile, toolProblem, warn } = options;
     const listeners = new Set<() => void>();
-    const keys = keysFile === undefined ? undefined : await ApiKeys.open(keysFile, {
-      changed: () => {
-        for (const listener of listeners) listener();
-      },
-      rejected: (problem) => warn({ problem }, 'the changed API keys are not taken'),
-    }, toolProblem);
+    const keys =
+      keysFile === undefined
+        ? undefined
+        : await ApiKeys.open(
+            keysFile,
+            {
+              changed: () => {
+                for (const listener of listeners) listener();
+              },
+              rejected: (problem) => warn({ problem }, 'the changed API keys are not taken'),
+            },
+            toolProblem,
+          );
     return new Authenticator(options, keys, listeners);
   }
 
@@ -108,24 +117,46 @@ export class Authenticator {
     this.#options = options;
     this.#keys = keys;
     this.#listeners = listeners;
-    this.#own = own === undefined ? undefined : new OwnTokens(own, () => {
-      for (const listener of listeners) listener();
-    }, (problem) => warn({ issuer: own.issuer, problem }, 'the keys of an issuer cannot be had'));
-    this.#issuers = new Map([
-      ...(this.#own === undefined ? [] : [this.#own.issuer]),
-      ...issuers.map((each) => new Issuer(each, {
-        noKeys: (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'),
-        noAnswer: (problem) => warn({ issuer: each.issuer, problem }, 'an issuer cannot be asked about tokens'),
-      })),
-    ].map((each) => [each.options.issuer, each]));
-    this.#noMetadata = seldom((problem) => warn({ problem }, 'the metadata of an issuer cannot be had, which clients of 2025-03-26 look for at the root'));
+    this.#own =
+      own === undefined
+        ? undefined
+        : new OwnTokens(
+            own,
+            () => {
+              for (const listener of listeners) listener();
+            },
+            (problem) => warn({ issuer: own.issuer, problem }, 'the keys of an issuer cannot be had'),
+          );
+    this.#issuers = new Map(
+      [
+        ...(this.#own === undefined ? [] : [this.#own.issuer]),
+        ...issuers.map(
+          (each) =>
+            new Issuer(each, {
+              noKeys: (problem) => warn({ issuer: each.issuer, problem }, 'the keys of an issuer cannot be had'),
+              noAnswer: (problem) => warn({ issuer: each.issuer, problem }, 'an issuer cannot be asked about tokens'),
+            }),
+        ),
+      ].map((each) => [each.options.issuer, each]),
+    );
+    this.#noMetadata = seldom((problem) =>
+      warn({ problem }, 'the metadata of an issuer cannot be had, which clients of 2025-03-26 look for at the root'),
+    );
     this.#proxy = proxy === undefined ? undefined : new TrustedProxy(proxy);
-    this.#cluster = kubernetes === undefined ? undefined : new TokenReview(kubernetes, (problem) => warn({ problem }, 'the API server of the cluster cannot be asked about tokens'));
+    this.#cluster =
+      kubernetes === undefined
+        ? undefined
+        : new TokenReview(kubernetes, (problem) =>
+            warn({ problem }, 'the API server of the cluster cannot be asked about tokens'),
+          );
     this.#certificates = certificates === undefined ? undefined : new ClientCertificates(certificates);
   }
 
   /** Authenticates a request. The result is a promise only for a token that was not checked before; it never rejects. */
-  authenticate(request: Request, { url, endpoint, isAdminPort, peer, secure, address }: Place): Verdict | Promise<Verdict> {
+  authenticate(
+    request: Request,
+    { url, endpoint, isAdminPort, peer, secure, address }: Place,
+  ): Verdict | Promise<Verdict> {
     const problem = queryProblem(url);
     if (problem !== undefined) return this.tally.count('none', { fault: problem });
     const vouched = this.#proxy?.verify(request, peer);
@@ -137,13 +168,23 @@ export class Authenticator {
       return shown === undefined ? this.tally.count('none', nothing) : this.tally.count('certificate', shown);
     }
     if (typeof credential !== 'string') return this.tally.count('none', credential);
-    if (isKey(credential)) return this.tally.count('key', this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown);
-    const verdict = this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
-    return verdict instanceof Promise ? verdict.then((found) => this.#noted(found, credential, isAdminPort)) : this.#noted(verdict, credential, isAdminPort);
+    if (isKey(credential))
+      return this.tally.count(
+        'key',
+        this.#keys?.verify(credential, isAdminPort === true ? undefined : endpoint) ?? unknown,
+      );
+    const verdict =
+      this.#issuers.size === 0 && this.#cluster === undefined ? unknown : this.#token(credential, endpoint, address);
+    return verdict instanceof Promise
+      ? verdict.then((found) => this.#noted(found, credential, isAdminPort))
+      : this.#noted(verdict, credential, isAdminPort);
   }
 
   #noted(verdict: Verdict, token: string, isAdminPort: true | undefined): Verdict {
-    return this.tally.count('token', isAdminPort === true || 'fault' in verdict ? verdict : this.#holding(verdict, token));
+    return this.tally.count(
+      'token',
+      isAdminPort === true || 'fault' in verdict ? verdict : this.#holding(verdict, token),
+    );
   }
 
   /** Lets a token be held that the gateway may need again. @returns the facts that its request goes on with. */
@@ -210,10 +251,30 @@ export class Authenticator {
     const name = issuerOf(token);
     const isSigned = name !== undefined;
     const cluster = this.#cluster;
-    if (cluster !== undefined && name === cluster.issuer) return this.#looked(this.#tokens.look(digest, address(), true, () => this.#ask(cluster.verify(token))), endpoint);
-    const issuer = name !== undefined ? this.#issuers.get(name) : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
-    if (issuer === undefined) return isSigned ? { fault: fault('auth.invalid', `the token is not accepted: its issuer ${name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`) } : unknown;
-    return this.#looked(this.#tokens.look(digest, address(), !isSigned, () => (isSigned ? issuer.verify(token) : this.#ask(issuer.introspect(token)))), endpoint);
+    if (cluster !== undefined && name === cluster.issuer)
+      return this.#looked(
+        this.#tokens.look(digest, address(), true, () => this.#ask(cluster.verify(token))),
+        endpoint,
+      );
+    const issuer =
+      name !== undefined
+        ? this.#issuers.get(name)
+        : [...this.#issuers.values()].find(({ options }) => options.introspection !== undefined);
+    if (issuer === undefined)
+      return isSigned
+        ? {
+            fault: fault(
+              'auth.invalid',
+              `the token is not accepted: its issuer ${name === '' ? 'is not said' : `is ${printable(name).slice(0, 200)}`}, and not ${[...this.#issuers.keys(), ...(cluster === undefined ? [] : [cluster.issuer])].join(' or ')}`,
+            ),
+          }
+        : unknown;
+    return this.#looked(
+      this.#tokens.look(digest, address(), !isSigned, () =>
+        isSigned ? issuer.verify(token) : this.#ask(issuer.introspect(token)),
+      ),
+      endpoint,
+    );
   }
 
   /** Notes that somebody else was asked. */
@@ -231,12 +292,31 @@ export class Authenticator {
   /** Decides what a valid token permits here and now. */
   #judge({ facts, audiences }: Proof, endpoint: EndpointName): Verdict {
     const expected = this.#audiencesOf(endpoint);
-    if (!audiences.some((audience) => expected.has(audience))) return { fault: fault('auth.invalid', `the token is not accepted: it is for ${printable(audiences.join(', ')) || 'nobody'}, and not for ${[...expected][0] as string}`) };
-    if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
-    if (this.#own?.holds(facts) === false) return { fault: fault('auth.invalid', 'the token is not accepted: its user is not there any more, or has taken back what it was given for') };
+    if (!audiences.some((audience) => expected.has(audience)))
+      return {
+        fault: fault(
+          'auth.invalid',
+          `the token is not accepted: it is for ${printable(audiences.join(', ')) || 'nobody'}, and not for ${[...expected][0] as string}`,
+        ),
+      };
+    if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now())
+      return { fault: fault('auth.invalid', 'the token is not accepted: it has expired') };
+    if (this.#own?.holds(facts) === false)
+      return {
+        fault: fault(
+          'auth.invalid',
+          'the token is not accepted: its user is not there any more, or has taken back what it was given for',
+        ),
+      };
     const { scopes = [] } = this.#options.resource ?? {};
     if (facts.isUnscoped === true || scopes.every((scope) => facts.scopes.includes(scope))) return facts;
-    return { fault: fault('auth.scope', `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`, { requiredScopes: scopes }) };
+    return {
+      fault: fault(
+        'auth.scope',
+        `the token lacks the scope ${scopes.filter((scope) => !facts.scopes.includes(scope)).join(' ')}`,
+        { requiredScopes: scopes },
+      ),
+    };
   }
 
   /** Accepted audiences; the preferred one comes first. */
@@ -246,7 +326,11 @@ export class Authenticator {
       const { publicUrl, audience = [] } = this.#options.resource ?? {};
       const name = endpoint === '' ? '' : `/${endpoint}`;
       const everywhere = audience.length === 0 && publicUrl !== undefined ? [`${publicUrl}${fronts[0]}`] : audience;
-      audiences = new Set([...everywhere, ...(publicUrl === undefined ? [] : fronts.map((front) => `${publicUrl}${front}${name}`))].map(canonical));
+      audiences = new Set(
+        [...everywhere, ...(publicUrl === undefined ? [] : fronts.map((front) => `${publicUrl}${front}${name}`))].map(
+          canonical,
+        ),
+      );
       if (this.#audiences.size >= maxEndpoints) this.#audiences.clear();
       this.#audiences.set(endpoint, audiences);
     }

@@ -2,7 +2,12 @@
 import type { ErrorReason } from '@omnibus/protocol';
 
 /** Error codes of RFC 6750, 3.1; there is none where no credential was sent. */
-const errorCodes: Partial<Record<ErrorReason, string>> = { 'auth.invalid': 'invalid_token', 'auth.scope': 'insufficient_scope', 'auth.endpoint': 'insufficient_scope', 'auth.query': 'invalid_request' };
+const errorCodes: Partial<Record<ErrorReason, string>> = {
+  'auth.invalid': 'invalid_token',
+  'auth.scope': 'insufficient_scope',
+  'auth.endpoint': 'insufficient_scope',
+  'auth.query': 'invalid_request',
+};
 /** Characters that are not allowed in an `error_description`. */
 const unquotable = /[^\x20\x21\x23-\x5B\x5D-\x7E]/g;
 
@@ -11,8 +16,19 @@ const unquotable = /[^\x20\x21\x23-\x5B\x5D-\x7E]/g;
  * @param refusal its reason, and what is wrong with the credential, in words that do not repeat it.
  * @param parameters names and values besides, such as `resource_metadata` (RFC 9728, 5.1); values have no quotes.
  */
-export function bearerChallenge({ reason, message }: { readonly reason: ErrorReason; readonly message: string }, parameters: readonly (readonly [name: string, value: string])[]): string {
+export function bearerChallenge(
+  { reason, message }: { readonly reason: ErrorReason; readonly message: string },
+  parameters: readonly (readonly [name: string, value: string])[],
+): string {
   const error = errorCodes[reason];
-  const all = [...parameters, ...(error === undefined ? [] : [['error', error], ['error_description', message.replaceAll(unquotable, "'")]] as const)];
+  const all = [
+    ...parameters,
+    ...(error === undefined
+      ? []
+      : ([
+          ['error', error],
+          ['error_description', message.replaceAll(unquotable, "'")],
+        ] as const)),
+  ];
   return `Bearer ${all.map(([name, value]) => `${name}="${value}"`).join(', ')}`;
 }

@@ -17,10 +17,20 @@ afterAll(() => authority[Symbol.asyncDispose]());
 
 /** What is found of a client that shows such a certificate. */
 async function verdictOf(options: ClientCertificatesOptions, issued: IssueOptions): Promise<Verdict | undefined> {
-  const [{ cert, key }, client, ca] = await Promise.all([authority.issue(forLoopback), authority.issue(issued), authority.ca()]);
+  const [{ cert, key }, client, ca] = await Promise.all([
+    authority.issue(forLoopback),
+    authority.issue(issued),
+    authority.ca(),
+  ]);
   const server = createServer({ cert, key, ca, requestCert: true, rejectUnauthorized: false }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const socket = connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, ca, cert: client.cert, key: client.key });
+  const socket = connect({
+    host: '127.0.0.1',
+    port: (server.address() as AddressInfo).port,
+    ca,
+    cert: client.cert,
+    key: client.key,
+  });
   const [peer] = (await once(server, 'secureConnection')) as [TLSSocket];
   const verdict = new ClientCertificates(options).verify(peer);
   socket.destroy();
@@ -31,23 +41,39 @@ async function verdictOf(options: ClientCertificatesOptions, issued: IssueOption
 
 it('the common name of a subject is its caller, and its organizations or their units are its groups, where that is asked for', async () => {
   const subject = '/O=team/O=company/OU=night/CN=ann';
-  expect(await verdictOf({ subject: 'commonName', groups: 'organization' }, { subject })).toMatchObject({ issuer: 'omnibus:certificates', subject: 'ann', groups: ['team', 'company'] });
-  expect(await verdictOf({ subject: 'commonName', groups: 'organizationalUnit' }, { subject })).toMatchObject({ groups: ['night'] });
+  expect(await verdictOf({ subject: 'commonName', groups: 'organization' }, { subject })).toMatchObject({
+    issuer: 'omnibus:certificates',
+    subject: 'ann',
+    groups: ['team', 'company'],
+  });
+  expect(await verdictOf({ subject: 'commonName', groups: 'organizationalUnit' }, { subject })).toMatchObject({
+    groups: ['night'],
+  });
   expect(await verdictOf({ subject: 'commonName' }, { subject })).toMatchObject({ groups: [] });
 });
 
 it('a proof lasts as long as its certificate', async () => {
   const until = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 60_000);
-  expect(await verdictOf({ subject: 'uri' }, { otherNames: ['URI:spiffe://example.org/ns/a/sa/b'], until })).toMatchObject({ subject: 'spiffe://example.org/ns/a/sa/b', expiresAt: until.getTime() });
+  expect(
+    await verdictOf({ subject: 'uri' }, { otherNames: ['URI:spiffe://example.org/ns/a/sa/b'], until }),
+  ).toMatchObject({ subject: 'spiffe://example.org/ns/a/sa/b', expiresAt: until.getTime() });
 });
 
-it('two common names are nobody\'s, and a name with signs in it is taken as it is', async () => {
-  expect(await verdictOf({ subject: 'commonName' }, { subject: '/CN=ann/CN=bob' })).toMatchObject({ fault: { message: expect.stringContaining('more than one common name') as string } });
-  expect(await verdictOf({ subject: 'uri' }, { otherNames: ['URI:https://example.org/a, URI:spiffe://example.org/admin'] })).toMatchObject({ subject: 'https://example.org/a, URI:spiffe://example.org/admin' });
+it("two common names are nobody's, and a name with signs in it is taken as it is", async () => {
+  expect(await verdictOf({ subject: 'commonName' }, { subject: '/CN=ann/CN=bob' })).toMatchObject({
+    fault: { message: expect.stringContaining('more than one common name') as string },
+  });
+  expect(
+    await verdictOf({ subject: 'uri' }, { otherNames: ['URI:https://example.org/a, URI:spiffe://example.org/admin'] }),
+  ).toMatchObject({ subject: 'https://example.org/a, URI:spiffe://example.org/admin' });
 });
 
 it('a trust domain is a whole name, also where its slash is left out', async () => {
   const options = { subject: 'uri', uriPrefix: 'spiffe://example.org' } as const;
-  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org.evil.example/ns/a'] })).toMatchObject({ fault: { message: expect.stringContaining('does not begin with spiffe://example.org/') as string } });
-  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org/ns/a'] })).toMatchObject({ subject: 'spiffe://example.org/ns/a' });
+  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org.evil.example/ns/a'] })).toMatchObject({
+    fault: { message: expect.stringContaining('does not begin with spiffe://example.org/') as string },
+  });
+  expect(await verdictOf(options, { otherNames: ['URI:spiffe://example.org/ns/a'] })).toMatchObject({
+    subject: 'spiffe://example.org/ns/a',
+  });
 });

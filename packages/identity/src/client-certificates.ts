@@ -38,7 +38,10 @@ export class ClientCertificates {
 
   constructor(options: ClientCertificatesOptions) {
     // Without the slash, a trust domain would be the beginning of others: spiffe://example.org of spiffe://example.org.evil.example.
-    this.#options = options.uriPrefix !== undefined && trustDomain.test(options.uriPrefix) ? { ...options, uriPrefix: `${options.uriPrefix}/` } : options;
+    this.#options =
+      options.uriPrefix !== undefined && trustDomain.test(options.uriPrefix)
+        ? { ...options, uriPrefix: `${options.uriPrefix}/` }
+        : options;
   }
 
   /** Who the other end is; undefined where it shows no certificate. */
@@ -50,39 +53,73 @@ export class ClientCertificates {
       verdict = peer.authorized ? this.#factsOf(certificate) : refusal(problemOf(peer.authorizationError));
       this.#known.set(peer, verdict);
     }
-    return 'fault' in verdict || verdict.expiresAt === undefined || Date.now() < verdict.expiresAt ? verdict : refusal('it has expired');
+    return 'fault' in verdict || verdict.expiresAt === undefined || Date.now() < verdict.expiresAt
+      ? verdict
+      : refusal('it has expired');
   }
 
   #factsOf(certificate: X509Certificate): Verdict {
     const { subject: from, uriPrefix = '', groups: groupField } = this.#options;
-    const names = certificate.toLegacyObject().subject as unknown as Readonly<Record<string, string | string[] | undefined>> | undefined;
+    const names = certificate.toLegacyObject().subject as unknown as
+      | Readonly<Record<string, string | string[] | undefined>>
+      | undefined;
     const found = from === 'uri' ? urisOf(certificate.subjectAltName) : listOf(names?.['CN']);
     const [subject] = found;
-    if (subject === undefined) return refusal(from === 'uri' ? 'it has no URI among its other names (a SPIFFE ID, for example)' : 'its subject has no common name');
-    if (found.length > 1) return refusal(`it has more than one ${from === 'uri' ? 'URI' : 'common name'}, so nobody knows which one is meant`);
-    if (subject === '' || !isName(subject) || Buffer.byteLength(subject) > maxSubjectBytes) return refusal('it names somebody by a text that is empty, too long or not printable');
+    if (subject === undefined)
+      return refusal(
+        from === 'uri'
+          ? 'it has no URI among its other names (a SPIFFE ID, for example)'
+          : 'its subject has no common name',
+      );
+    if (found.length > 1)
+      return refusal(
+        `it has more than one ${from === 'uri' ? 'URI' : 'common name'}, so nobody knows which one is meant`,
+      );
+    if (subject === '' || !isName(subject) || Buffer.byteLength(subject) > maxSubjectBytes)
+      return refusal('it names somebody by a text that is empty, too long or not printable');
     if (from === 'uri' && !subject.startsWith(uriPrefix)) return refusal(`its URI does not begin with ${uriPrefix}`);
     const groups = groupField === undefined ? [] : listOf(names?.[groupFields[groupField]]);
-    if (groups.length > maxGroups || !groups.every(isName)) return refusal(`it names more than ${maxGroups} groups, or one by a text that is not printable`);
+    if (groups.length > maxGroups || !groups.every(isName))
+      return refusal(`it names more than ${maxGroups} groups, or one by a text that is not printable`);
     const name = { issuer: certificateIssuer, subject };
-    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: certificate.validToDate.getTime(), key: undefined };
+    const facts: Facts = {
+      ...name,
+      principal: principalOf(name),
+      tenant: undefined,
+      actors: [],
+      groups,
+      scopes: [],
+      isUnscoped: true,
+      client: undefined,
+      expiresAt: certificate.validToDate.getTime(),
+      key: undefined,
+    };
     return facts;
   }
 }
 
-const refusal = (why: string): { readonly fault: GatewayFault } => ({ fault: fault('auth.invalid', `the client certificate is not accepted: ${why}`) });
+const refusal = (why: string): { readonly fault: GatewayFault } => ({
+  fault: fault('auth.invalid', `the client certificate is not accepted: ${why}`),
+});
 
 function problemOf(error: Error | string | undefined): string {
   switch (typeof error === 'string' ? error : (error as NodeJS.ErrnoException | undefined)?.code) {
-    case 'CERT_HAS_EXPIRED': return 'it has expired';
-    case 'CERT_NOT_YET_VALID': return 'it is not valid yet';
-    case 'INVALID_PURPOSE': return 'it is not meant for clients (extended key usage)';
-    default: return 'it is not signed by an authority that is known here';
+    case 'CERT_HAS_EXPIRED':
+      return 'it has expired';
+    case 'CERT_NOT_YET_VALID':
+      return 'it is not valid yet';
+    case 'INVALID_PURPOSE':
+      return 'it is not meant for clients (extended key usage)';
+    default:
+      return 'it is not signed by an authority that is known here';
   }
 }
 
 function urisOf(otherNames: string | undefined): string[] {
-  return [...(otherNames ?? '').matchAll(otherName)].flatMap(([, kind, value = '']) => (kind === 'URI' ? [value.startsWith('"') ? (JSON.parse(value) as string) : value] : []));
+  return [...(otherNames ?? '').matchAll(otherName)].flatMap(([, kind, value = '']) =>
+    kind === 'URI' ? [value.startsWith('"') ? (JSON.parse(value) as string) : value] : [],
+  );
 }
 
-const listOf = (value: string | string[] | undefined): string[] => (value === undefined ? [] : Array.isArray(value) ? value : [value]);
+const listOf = (value: string | string[] | undefined): string[] =>
+  value === undefined ? [] : Array.isArray(value) ? value : [value];

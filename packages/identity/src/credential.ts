@@ -2,7 +2,10 @@ import { fault, type GatewayFault } from '@omnibus/protocol';
 
 /** The parts of a request that are used before anything in it is trusted. */
 export interface Request {
-  readonly headers: { readonly authorization?: string | undefined; readonly [name: string]: string | string[] | undefined };
+  readonly headers: {
+    readonly authorization?: string | undefined;
+    readonly [name: string]: string | string[] | undefined;
+  };
   /** Headers as they came (`rawHeaders` of Node): names and values in turn. */
   readonly rawHeaders: readonly string[];
 }
@@ -15,7 +18,10 @@ const strange = /[\s,"]/;
  * The credential of a request (RFC 6750, 2.1); undefined when it has none. If there are two, a proxy in front may have checked the other one, so neither is
  * accepted.
  */
-export function credentialOf({ headers: { authorization }, rawHeaders }: Request): string | undefined | { readonly fault: GatewayFault } {
+export function credentialOf({
+  headers: { authorization },
+  rawHeaders,
+}: Request): string | undefined | { readonly fault: GatewayFault } {
   if (authorization === undefined) return undefined;
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -23,12 +29,25 @@ export function credentialOf({ headers: { authorization }, rawHeaders }: Request
     if (name.length === 13 && name.toLowerCase() === 'authorization') count += 1;
   }
   if (count > 1) return { fault: fault('auth.invalid', 'there is more than one Authorization header') };
-  const isBearer = authorization.length > scheme.length && authorization.slice(0, scheme.length).toLowerCase() === scheme;
+  const isBearer =
+    authorization.length > scheme.length && authorization.slice(0, scheme.length).toLowerCase() === scheme;
   const token = isBearer ? authorization.slice(scheme.length).trim() : '';
-  return token !== '' && !strange.test(token) ? token : { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
+  return token !== '' && !strange.test(token)
+    ? token
+    : { fault: fault('auth.invalid', 'the Authorization header must be "Bearer", a space and one token or API key') };
 }
 
-const secretParameters: ReadonlySet<string> = new Set(['access_token', 'token', 'id_token', 'api_key', 'api-key', 'apikey', 'x-api-key', 'authorization', 'bearer']);
+const secretParameters: ReadonlySet<string> = new Set([
+  'access_token',
+  'token',
+  'id_token',
+  'api_key',
+  'api-key',
+  'apikey',
+  'x-api-key',
+  'authorization',
+  'bearer',
+]);
 /** An API key of the gateway, or a signed token, whatever the parameter is called, and whatever stands before it. */
 const secret = /(^|[^\w-])(omk_[0-9a-f]+_|eyJ[\w-]*\.eyJ[\w-]*\.)/i;
 
@@ -36,5 +55,10 @@ const secret = /(^|[^\w-])(omk_[0-9a-f]+_|eyJ[\w-]*\.eyJ[\w-]*\.)/i;
 export function queryProblem(url: string): GatewayFault | undefined {
   const start = url.indexOf('?');
   // Names may be percent-encoded.
-  return start >= 0 && [...new URLSearchParams(url.slice(start))].some(([name, value]) => secretParameters.has(name.toLowerCase()) || secret.test(value) || secret.test(name)) ? fault('auth.query') : undefined;
+  return start >= 0 &&
+    [...new URLSearchParams(url.slice(start))].some(
+      ([name, value]) => secretParameters.has(name.toLowerCase()) || secret.test(value) || secret.test(name),
+    )
+    ? fault('auth.query')
+    : undefined;
 }

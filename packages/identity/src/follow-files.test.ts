@@ -8,7 +8,10 @@ async function follow(name: string): Promise<{ readonly file: string; readonly s
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-follow-'));
   const file = join(folder, name);
   const seen: string[] = [];
-  const end = await followFiles([file], { changed: () => seen.push('changed'), unfollowed: (problem) => seen.push(problem) });
+  const end = await followFiles([file], {
+    changed: () => seen.push('changed'),
+    unfollowed: (problem) => seen.push(problem),
+  });
   onTestFinished(async () => {
     await end();
     await rm(folder, { recursive: true });
@@ -27,5 +30,7 @@ it('a file that is made, changed or removed is noticed', async () => {
 
 it('when the system follows no file, whoever runs the gateway is told so once, with its name and the reason', async () => {
   const { file, seen } = await follow('k'.repeat(300));
-  await expect.poll(() => seen).toEqual([expect.stringMatching(`^changes of ${file} are not noticed until the next start: ENAMETOOLONG`)]);
+  await expect
+    .poll(() => seen)
+    .toEqual([expect.stringMatching(`^changes of ${file} are not noticed until the next start: ENAMETOOLONG`)]);
 });

@@ -21,7 +21,10 @@ export async function followFiles(files: readonly string[], observer: FilesObser
   });
   // The system has no more watches, for example.
   watcher.on('error', (error) => {
-    if (!isTold) observer.unfollowed(`changes of ${files.join(', ')} are not noticed until the next start: ${(error as Error).message}`);
+    if (!isTold)
+      observer.unfollowed(
+        `changes of ${files.join(', ')} are not noticed until the next start: ${(error as Error).message}`,
+      );
     isTold = true;
   });
   await new Promise<void>((resolve) => {

@@ -14,8 +14,19 @@ let warnings: string[];
 
 async function open(more: Partial<IssuerOptions> = {}): Promise<void> {
   authenticator = await Authenticator.open({
-    issuers: [{ issuer: issuer.issuer, subject: 'sub', groups: 'groups', algorithms: ['ES256'], tokenType: 'auto', introspection: { url: `${issuer.issuer}/introspect`, clientId: 'omnibus', clientSecret: 'secret' }, ...more }],
-    resource: { publicUrl, audience: [], scopes: [] }, warn: (details) => warnings.push(JSON.stringify(details)),
+    issuers: [
+      {
+        issuer: issuer.issuer,
+        subject: 'sub',
+        groups: 'groups',
+        algorithms: ['ES256'],
+        tokenType: 'auto',
+        introspection: { url: `${issuer.issuer}/introspect`, clientId: 'omnibus', clientSecret: 'secret' },
+        ...more,
+      },
+    ],
+    resource: { publicUrl, audience: [], scopes: [] },
+    warn: (details) => warnings.push(JSON.stringify(details)),
   });
 }
 
@@ -32,19 +43,34 @@ afterEach(async () => {
 
 async function problemOf(token: string): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
-  const verdict = await authenticator.authenticate({ headers, rawHeaders: Object.entries(headers).flat() }, { url: '/mcp', endpoint: rootEndpoint, peer: '198.51.100.1', address: () => '198.51.100.1' });
+  const verdict = await authenticator.authenticate(
+    { headers, rawHeaders: Object.entries(headers).flat() },
+    { url: '/mcp', endpoint: rootEndpoint, peer: '198.51.100.1', address: () => '198.51.100.1' },
+  );
   return 'fault' in verdict ? `${verdict.fault.reason}: ${verdict.fault.message}` : `accepted ${verdict.subject}`;
 }
 
-const signed = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> => issuer.token({ sub: 'ann', aud: audience, ...claims });
+const signed = (claims: Readonly<Record<string, unknown>> = {}): Promise<string> =>
+  issuer.token({ sub: 'ann', aud: audience, ...claims });
 
 it.each<[string, object, RegExp]>([
-  ['its user by a name and not by the subject', { sub: undefined, username: 'ann', client_id: 'portal' }, /names nobody: it has no claim "sub"/],
-  ['its user by a subject that is not the configured one', { sub: undefined, user_name: 'ann', client_id: 'portal' }, /names nobody: it has no claim "sub"/],
-])('an opaque token whose issuer says %s is not taken for one of its program, which others use too', async (_what, says, expected) => {
-  issuer.opaque.set('odd', { active: true, aud: audience, ...says });
-  expect(await problemOf('odd')).toMatch(expected);
-});
+  [
+    'its user by a name and not by the subject',
+    { sub: undefined, username: 'ann', client_id: 'portal' },
+    /names nobody: it has no claim "sub"/,
+  ],
+  [
+    'its user by a subject that is not the configured one',
+    { sub: undefined, user_name: 'ann', client_id: 'portal' },
+    /names nobody: it has no claim "sub"/,
+  ],
+])(
+  'an opaque token whose issuer says %s is not taken for one of its program, which others use too',
+  async (_what, says, expected) => {
+    issuer.opaque.set('odd', { active: true, aud: audience, ...says });
+    expect(await problemOf('odd')).toMatch(expected);
+  },
+);
 
 it('a token of a user without the configured claim is not taken for one of the program that others use too', async () => {
   await authenticator.close();
@@ -54,7 +80,8 @@ it('a token of a user without the configured claim is not taken for one of the p
   expect(await problemOf(await signed({ sub: 'ci', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: 'ci@clients', client_id: 'ci' }))).toBe('accepted client:ci');
   expect(await problemOf(await signed({ sub: undefined, client_id: 'ci' }))).toBe('accepted client:ci');
-  for (const more of [{}, { client_id: 'editor' }]) expect(await problemOf(await signed({ uid: 'client:ci', ...more }))).toContain('begins with "client:"');
+  for (const more of [{}, { client_id: 'editor' }])
+    expect(await problemOf(await signed({ uid: 'client:ci', ...more }))).toContain('begins with "client:"');
 });
 
 it('what an issuer says to be null is not there', async () => {
@@ -72,6 +99,7 @@ it('an opaque token may have dots', async () => {
 
 it('when an issuer cannot be asked, its operator is told why, once, and the caller nothing of its answer', async () => {
   issuer.isBroken = true;
-  for (const token of ['one', 'two', 'three']) expect(await problemOf(token)).toBe(`auth.unavailable: ${issuer.issuer} cannot be asked about tokens now`);
+  for (const token of ['one', 'two', 'three'])
+    expect(await problemOf(token)).toBe(`auth.unavailable: ${issuer.issuer} cannot be asked about tokens now`);
   expect(warnings).toEqual([expect.stringContaining(`${issuer.issuer}/introspect: it answers 500`)]);
 });

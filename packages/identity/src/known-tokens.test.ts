@@ -19,10 +19,13 @@ afterEach(() => vi.useRealTimers());
 
 function look(token: string, address = '198.51.100.1'): Promise<string> {
   const verify = (): Promise<Outcome> => new Promise((resolve) => running.push(resolve));
-  return tokens.look(tokens.digestOf(token), address, true, verify).then((looked) => ('fault' in looked ? looked.fault.reason : 'accepted'));
+  return tokens
+    .look(tokens.digestOf(token), address, true, verify)
+    .then((looked) => ('fault' in looked ? looked.fault.reason : 'accepted'));
 }
 
-const many = (count: number, name: string, address?: string): Promise<string>[] => Array.from({ length: count }, (_, index) => look(`${name}-${index}`, address));
+const many = (count: number, name: string, address?: string): Promise<string>[] =>
+  Array.from({ length: count }, (_, index) => look(`${name}-${index}`, address));
 
 async function endAll(): Promise<void> {
   while (running.length > 0) {

@@ -37,7 +37,9 @@ interface Share {
   readonly waiting: (() => void)[];
 }
 
-const busy: Looked = { fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once') };
+const busy: Looked = {
+  fault: fault('auth.unavailable', 'as many unknown tokens are being looked at as may be at once'),
+};
 
 export class KnownTokens {
   /** The oldest comes first. */
@@ -95,7 +97,8 @@ export class KnownTokens {
   async #look(digest: string, isAsked: boolean, verify: () => Promise<Outcome>): Promise<Looked> {
     const outcome = await verify();
     if ('fault' in outcome) {
-      if (outcome.fault.reason === 'auth.invalid') put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
+      if (outcome.fault.reason === 'auth.invalid')
+        put(this.#refused, digest, { value: outcome.fault, until: performance.now() + refusedMs }, maxRefused);
       return outcome;
     }
     put(this.#known, digest, { value: outcome, until: performance.now() + (isAsked ? askedMs : knownMs) }, maxKnown);

@@ -12,7 +12,11 @@ import type { Verdict } from './facts.ts';
 import { forLoopback, StandInIssuer, TestAuthority } from './testing/index.ts';
 
 const audience = 'https://mcp.example.com/mcp';
-const account = { username: 'system:serviceaccount:team:agent', uid: 'u-1', groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'] };
+const account = {
+  username: 'system:serviceaccount:team:agent',
+  uid: 'u-1',
+  groups: ['system:serviceaccounts', 'system:serviceaccounts:team', 'system:authenticated'],
+};
 
 let authority: TestAuthority;
 let issuer: StandInIssuer;
@@ -38,25 +42,34 @@ class ApiServer {
   dropsNext = false;
 
   constructor(tls: { readonly cert: string; readonly key: string }) {
-    this.server = createServer({ cert: tls.cert, key: tls.key }, (request, response) => void this.#answer(request, response));
+    this.server = createServer(
+      { cert: tls.cert, key: tls.key },
+      (request, response) => void this.#answer(request, response),
+    );
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const say = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const say = (status: number, body: object): void =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (this.dropsNext) {
       this.dropsNext = false;
       request.socket.destroy();
     } else if (this.isBroken) say(500, { kind: 'Status', code: 500 });
-    else if (request.method !== 'POST' || request.url !== `${this.prefix}/apis/authentication.k8s.io/v1/tokenreviews`) say(404, { kind: 'Status', code: 404 });
+    else if (request.method !== 'POST' || request.url !== `${this.prefix}/apis/authentication.k8s.io/v1/tokenreviews`)
+      say(404, { kind: 'Status', code: 404 });
     else if (request.headers.authorization !== `Bearer ${await ownToken}`) say(401, { kind: 'Status', code: 401 });
-    else if (!this.mayReview) say(403, { kind: 'Status', code: 403, message: 'tokenreviews.authentication.k8s.io is forbidden' });
+    else if (!this.mayReview)
+      say(403, { kind: 'Status', code: 403, message: 'tokenreviews.authentication.k8s.io is forbidden' });
     else {
       const { spec } = JSON.parse(Buffer.concat(chunks).toString()) as Review;
       this.reviews.push(spec);
       const audiences = this.known.get(spec.token)?.filter((one) => spec.audiences.includes(one)) ?? [];
-      const status = audiences.length === 0 ? { authenticated: false, error: `[invalid bearer token ${spec.token}]` } : { authenticated: true, user: account, audiences };
+      const status =
+        audiences.length === 0
+          ? { authenticated: false, error: `[invalid bearer token ${spec.token}]` }
+          : { authenticated: true, user: account, audiences };
       say(201, { kind: 'TokenReview', apiVersion: 'authentication.k8s.io/v1', metadata: {}, spec, status });
     }
   }
@@ -67,14 +80,23 @@ let ownToken: Promise<string>;
 const token = (claims = {}): Promise<string> => issuer.token({ sub: account.username, aud: [audience], ...claims });
 
 async function verify(bearer: string): Promise<Verdict> {
-  return authenticator.authenticate({ headers: { authorization: `Bearer ${bearer}` }, rawHeaders: [] }, { url: '/mcp', endpoint: rootEndpoint, peer: '127.0.0.1', address: () => '127.0.0.1' });
+  return authenticator.authenticate(
+    { headers: { authorization: `Bearer ${bearer}` }, rawHeaders: [] },
+    { url: '/mcp', endpoint: rootEndpoint, peer: '127.0.0.1', address: () => '127.0.0.1' },
+  );
 }
 
 /** @param path of the API server. */
 function open(path = ''): Promise<Authenticator> {
   return Authenticator.open({
-    issuers: [], resource: { publicUrl: 'https://mcp.example.com', audience: [], scopes: ['mcp'] }, warn: ({ problem }) => warnings.push(String(problem)),
-    kubernetes: { apiServer: `https://127.0.0.1:${(api.server.address() as AddressInfo).port}${path}`, caFile: authority.caFile, tokenFile },
+    issuers: [],
+    resource: { publicUrl: 'https://mcp.example.com', audience: [], scopes: ['mcp'] },
+    warn: ({ problem }) => warnings.push(String(problem)),
+    kubernetes: {
+      apiServer: `https://127.0.0.1:${(api.server.address() as AddressInfo).port}${path}`,
+      caFile: authority.caFile,
+      tokenFile,
+    },
   });
 }
 
@@ -103,37 +125,57 @@ describe('a token of a service account', () => {
     const bearer = await token();
     api.known.set(bearer, [audience]);
     const [first, second] = await Promise.all([verify(bearer), verify(bearer)]);
-    expect(first).toMatchObject({ issuer: issuer.issuer, subject: account.username, groups: account.groups, scopes: [] });
+    expect(first).toMatchObject({
+      issuer: issuer.issuer,
+      subject: account.username,
+      groups: account.groups,
+      scopes: [],
+    });
     expect('expiresAt' in first && typeof first.expiresAt).toBe('number');
     expect(await verify(bearer)).toEqual(second);
     expect(api.reviews).toEqual([{ token: bearer, audiences: [audience] }]);
   });
 
-  it.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])('is asked about under the path of an API server behind a proxy: %s', async (path) => {
-    api.prefix = '/k8s/clusters/c-1';
-    await authenticator.close();
-    authenticator = await open(path);
-    const bearer = await token();
-    api.known.set(bearer, [audience]);
-    expect(await verify(bearer)).toMatchObject({ subject: account.username });
-  });
+  it.each(['/k8s/clusters/c-1', '/k8s/clusters/c-1/'])(
+    'is asked about under the path of an API server behind a proxy: %s',
+    async (path) => {
+      api.prefix = '/k8s/clusters/c-1';
+      await authenticator.close();
+      authenticator = await open(path);
+      const bearer = await token();
+      api.known.set(bearer, [audience]);
+      expect(await verify(bearer)).toMatchObject({ subject: account.username });
+    },
+  );
 
   it('that the cluster does not know, or is for somebody else, proves nobody, and nothing of it is repeated', async () => {
     const [gone, foreign] = [await token({ jti: 'gone' }), await token({ aud: ['https://kubernetes.default.svc'] })];
     api.known.set(foreign, ['https://kubernetes.default.svc']);
     const refused = [await verify(gone), await verify(foreign)];
-    expect(refused).toMatchObject([{ fault: { reason: 'auth.invalid', message: expect.stringContaining('does not know it') as string } }, { fault: { reason: 'auth.invalid', message: expect.stringContaining('and not for https://mcp.example.com/mcp') as string } }]);
+    expect(refused).toMatchObject([
+      { fault: { reason: 'auth.invalid', message: expect.stringContaining('does not know it') as string } },
+      {
+        fault: {
+          reason: 'auth.invalid',
+          message: expect.stringContaining('and not for https://mcp.example.com/mcp') as string,
+        },
+      },
+    ]);
     expect(JSON.stringify(refused)).not.toContain(gone.slice(0, 30));
   });
 
   it('of another issuer is never shown to the API server', async () => {
     await using other = await StandInIssuer.start();
-    expect(await verify(await other.token({ sub: 'ann', aud: audience }))).toMatchObject({ fault: { reason: 'auth.invalid', message: expect.stringContaining(`and not ${issuer.issuer}`) as string } });
+    expect(await verify(await other.token({ sub: 'ann', aud: audience }))).toMatchObject({
+      fault: { reason: 'auth.invalid', message: expect.stringContaining(`and not ${issuer.issuer}`) as string },
+    });
     expect(api.reviews).toEqual([]);
   });
 
   it('is neither good nor bad while the API server cannot be asked, and its operator is told why, once for many', async () => {
-    const unasked = { fault: { reason: 'auth.unavailable', message: 'the API server of the cluster cannot be asked about tokens now' } };
+    const unasked = {
+      fault: { reason: 'auth.unavailable', message: 'the API server of the cluster cannot be asked about tokens now' },
+    };
     api.mayReview = false;
     expect(await verify(await token())).toMatchObject(unasked);
     expect(warnings).toEqual([expect.stringContaining('system:auth-delegator')]);
@@ -156,7 +198,11 @@ describe('a token of a service account', () => {
   });
 
   it('is asked about with the token of the gateway and the authority that are in the files now; one that has expired is named', async () => {
-    const replaced = await issuer.token({ sub: 'system:serviceaccount:omnibus:gateway', aud: 'https://kubernetes.default.svc', jti: 'next' });
+    const replaced = await issuer.token({
+      sub: 'system:serviceaccount:omnibus:gateway',
+      aud: 'https://kubernetes.default.svc',
+      jti: 'next',
+    });
     const bearer = await token();
     api.known.set(bearer, [audience]);
     ownToken = Promise.resolve(replaced);
@@ -176,5 +222,7 @@ describe('a token of a service account', () => {
 
 it('without a token of its own the gateway does not start, and says which file it looked for', async () => {
   const kubernetes = { apiServer: 'https://127.0.0.1:1', caFile: authority.caFile, tokenFile: `${tokenFile}.not` };
-  await expect(Authenticator.open({ issuers: [], warn: () => undefined, kubernetes })).rejects.toThrow(`${tokenFile}.not`);
+  await expect(Authenticator.open({ issuers: [], warn: () => undefined, kubernetes })).rejects.toThrow(
+    `${tokenFile}.not`,
+  );
 });

@@ -16,7 +16,14 @@ export interface OwnServer {
 }
 
 /** The form of these tokens: users of a provider may have a tenant, and users of the file have none. */
-const names = { algorithms: ['ES256'], tokenType: 'at+jwt', subject: 'sub', groups: 'groups', tenant: 'tenant', mayLackTenant: true } as const;
+const names = {
+  algorithms: ['ES256'],
+  tokenType: 'at+jwt',
+  subject: 'sub',
+  groups: 'groups',
+  tenant: 'tenant',
+  mayLackTenant: true,
+} as const;
 
 export class OwnTokens {
   readonly issuer: Issuer;
@@ -27,7 +34,11 @@ export class OwnTokens {
     this.#server = server;
     const { issuer } = server;
     let keys = this.#read();
-    this.issuer = new Issuer({ issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names }, { noKeys: failed, noAnswer: failed }, keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token));
+    this.issuer = new Issuer(
+      { issuer, jwksUri: `${issuer}/.well-known/jwks.json`, ...names },
+      { noKeys: failed, noAnswer: failed },
+      keys === undefined ? undefined : (header, token) => (keys as JWTVerifyGetKey)(header, token),
+    );
     server.onChanged(() => {
       keys = this.#read();
       changed();

@@ -9,17 +9,33 @@ const older = randomBytes(32);
 
 function factsOf(subject: string): Facts {
   const name = { issuer: 'https://login.example', subject };
-  return { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups: ['staff'], scopes: [], client: undefined, expiresAt: undefined, key: undefined };
+  return {
+    ...name,
+    principal: principalOf(name),
+    tenant: undefined,
+    actors: [],
+    groups: ['staff'],
+    scopes: [],
+    client: undefined,
+    expiresAt: undefined,
+    key: undefined,
+  };
 }
 
-const callerOf = (principal: Principal, proof?: string): Caller => ({ principal, endpoint: rootEndpoint, ...(proof === undefined ? {} : { proof }) });
-const problemOf = (receiver: Proofs, caller: Caller, mustBeKnown = true): string | undefined => receiver.problemOf(caller, mustBeKnown)?.reason;
+const callerOf = (principal: Principal, proof?: string): Caller => ({
+  principal,
+  endpoint: rootEndpoint,
+  ...(proof === undefined ? {} : { proof }),
+});
+const problemOf = (receiver: Proofs, caller: Caller, mustBeKnown = true): string | undefined =>
+  receiver.problemOf(caller, mustBeKnown)?.reason;
 
 it('what one process signs, every process with the same key believes, and facts are signed once', () => {
   const [edge, session] = [new Proofs([secret]), new Proofs([randomBytes(32), secret])];
   const ann = factsOf('ann');
   expect(edge.of(ann)).toBe(edge.of(ann));
-  for (let count = 0; count < 2; count += 1) expect(problemOf(session, callerOf(ann.principal, edge.of(ann)))).toBeUndefined();
+  for (let count = 0; count < 2; count += 1)
+    expect(problemOf(session, callerOf(ann.principal, edge.of(ann)))).toBeUndefined();
   expect(problemOf(new Proofs([older]), callerOf(ann.principal, edge.of(ann)))).toBe('caller.unproven');
 });
 
@@ -33,8 +49,14 @@ it('facts of a key for some tools alone are accepted by nobody who would leave t
   const [body = '', signature] = proof.split('.');
   expect(signature).not.toBe(createHmac('sha256', key).update(body).digest('base64url'));
   const plain = proofs.of(factsOf('ann')).split('.');
-  expect(plain[1]).toBe(createHmac('sha256', key).update(plain[0] as string).digest('base64url'));
-  expect(problemOf(proofs, callerOf(limited.principal, `${plain[0] as string}.${signature as string}`))).toBe('caller.unproven');
+  expect(plain[1]).toBe(
+    createHmac('sha256', key)
+      .update(plain[0] as string)
+      .digest('base64url'),
+  );
+  expect(problemOf(proofs, callerOf(limited.principal, `${plain[0] as string}.${signature as string}`))).toBe(
+    'caller.unproven',
+  );
 });
 
 it('nobody can say that somebody else asks', () => {
@@ -44,7 +66,16 @@ it('nobody can say that somebody else asks', () => {
   const [body = '', signature = ''] = proof.split('.');
   const forged = Buffer.from(JSON.stringify({ ...bob, until: Date.now() + 1_000 })).toString('base64url');
   expect(problemOf(proofs, callerOf(ann.principal, proof))).toBeUndefined();
-  for (const wrong of [`${forged}.${signature}`, `${body}.`, body, '', '.', `${proof}.`, `${forged}.${new Proofs([older]).of(bob).split('.')[1] as string}`, `${body}A.${signature}`]) {
+  for (const wrong of [
+    `${forged}.${signature}`,
+    `${body}.`,
+    body,
+    '',
+    '.',
+    `${proof}.`,
+    `${forged}.${new Proofs([older]).of(bob).split('.')[1] as string}`,
+    `${body}A.${signature}`,
+  ]) {
     expect(problemOf(proofs, callerOf(ann.principal, wrong)), wrong).toBe('caller.unproven');
     expect(problemOf(proofs, callerOf(bob.principal, wrong)), wrong).toBe('caller.unproven');
   }

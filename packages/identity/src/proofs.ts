@@ -39,7 +39,8 @@ export class Proofs {
 
   /** @param secrets the same in every process of one gateway; the first one signs. */
   constructor(secrets: readonly [Buffer, ...Buffer[]]) {
-    const derived = (label: string): Buffer[] => secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)));
+    const derived = (label: string): Buffer[] =>
+      secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', label, 32)));
     const [plain, limited] = [derived('omnibus caller'), derived('omnibus caller with a limited key')];
     this.#signing = plain[0] as Buffer;
     this.#signingLimited = limited[0] as Buffer;
@@ -62,7 +63,10 @@ export class Proofs {
    * @param mustBeKnown whether `auth` forbids anonymous callers.
    */
   problemOf({ principal, proof, tenant }: Caller, mustBeKnown: boolean): GatewayFault | undefined {
-    const isProven = proof === undefined ? !mustBeKnown && principal === anonymous && tenant === undefined : this.#isProven(principal, proof);
+    const isProven =
+      proof === undefined
+        ? !mustBeKnown && principal === anonymous && tenant === undefined
+        : this.#isProven(principal, proof);
     return isProven ? undefined : fault('caller.unproven');
   }
 
@@ -91,7 +95,11 @@ export class Proofs {
     const content: unknown = JSON.parse(Buffer.from(body, 'base64url').toString());
     if (!isObject(content)) return undefined;
     const { until, ...facts } = content;
-    const opened: Opened = { principal: String(facts['principal']), until: Number(until), facts: facts as unknown as Facts };
+    const opened: Opened = {
+      principal: String(facts['principal']),
+      until: Number(until),
+      facts: facts as unknown as Facts,
+    };
     if (proof.length > maxKnownCharacters) return opened;
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(proof, opened);

@@ -7,15 +7,37 @@ import type { Verdict } from './facts.ts';
 /** `none`: the request has no credential, or one that may not be used. */
 const ways = ['key', 'token', 'certificate', 'proxy', 'none'] as const;
 type Way = (typeof ways)[number];
-const authOutcomes = ['verified', 'auth.required', 'auth.invalid', 'auth.endpoint', 'auth.scope', 'auth.unavailable', 'auth.query'] as const;
+const authOutcomes = [
+  'verified',
+  'auth.required',
+  'auth.invalid',
+  'auth.endpoint',
+  'auth.scope',
+  'auth.unavailable',
+  'auth.query',
+] as const;
 type AuthOutcome = (typeof authOutcomes)[number];
 
 type Counts = Record<AuthOutcome, number>;
 
-const none = (): Counts => ({ 'verified': 0, 'auth.required': 0, 'auth.invalid': 0, 'auth.endpoint': 0, 'auth.scope': 0, 'auth.unavailable': 0, 'auth.query': 0 });
+const none = (): Counts => ({
+  verified: 0,
+  'auth.required': 0,
+  'auth.invalid': 0,
+  'auth.endpoint': 0,
+  'auth.scope': 0,
+  'auth.unavailable': 0,
+  'auth.query': 0,
+});
 
 export class Tally {
-  readonly #counts: Readonly<Record<Way, Counts>> = { key: none(), token: none(), certificate: none(), proxy: none(), none: none() };
+  readonly #counts: Readonly<Record<Way, Counts>> = {
+    key: none(),
+    token: none(),
+    certificate: none(),
+    proxy: none(),
+    none: none(),
+  };
 
   /** Counts a verdict, and returns it. */
   count(way: Way, verdict: Verdict): Verdict {

@@ -10,12 +10,14 @@ export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
   /** Undefined where clients are not asked for a certificate. */
-  readonly clients: {
-    /** Authorities that sign client certificates. */
-    readonly caFile: string;
-    /** Whether a client without a certificate is refused in the handshake. */
-    readonly isRequired: boolean;
-  } | undefined;
+  readonly clients:
+    | {
+        /** Authorities that sign client certificates. */
+        readonly caFile: string;
+        /** Whether a client without a certificate is refused in the handshake. */
+        readonly isRequired: boolean;
+      }
+    | undefined;
 }
 
 export interface TlsObserver {
@@ -34,17 +36,23 @@ export function readTls({ certFile, keyFile, clients }: TlsFiles): TlsOptions {
   const certificate = firstIn(cert, certFile);
   const key = read('the key', keyFile);
   const privateKey = inWords(`${keyFile} holds no private key in PEM without a password`, () => createPrivateKey(key));
-  if (!certificate.checkPrivateKey(privateKey)) throw new Error(`the key ${keyFile} is not that of the certificate ${certFile}`);
+  if (!certificate.checkPrivateKey(privateKey))
+    throw new Error(`the key ${keyFile} is not that of the certificate ${certFile}`);
   const ca = clients === undefined ? undefined : read('the authorities of clients', clients.caFile);
   if (ca !== undefined && clients !== undefined) firstIn(ca, clients.caFile);
   const options: TlsOptions = {
-    cert, key,
+    cert,
+    key,
     minVersion: 'TLSv1.2',
-    ...(clients === undefined ? {} : {
-      ca, requestCert: true, rejectUnauthorized: clients.isRequired,
-      // Each connection proves its identity anew: a resumed session would keep what was true when it began.
-      secureOptions: constants.SSL_OP_NO_TICKET,
-    }),
+    ...(clients === undefined
+      ? {}
+      : {
+          ca,
+          requestCert: true,
+          rejectUnauthorized: clients.isRequired,
+          // Each connection proves its identity anew: a resumed session would keep what was true when it began.
+          secureOptions: constants.SSL_OP_NO_TICKET,
+        }),
   };
   inWords(`the certificate ${certFile} cannot be used`, () => createSecureContext(options));
   return options;
@@ -78,17 +86,23 @@ function read(what: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    throw new Error(`${what} ${file} cannot be read: ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'it is not there' : String(error)}`, { cause: error });
+    throw new Error(
+      `${what} ${file} cannot be read: ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'it is not there' : String(error)}`,
+      { cause: error },
+    );
   }
 }
 
 /** A certificate in a text, with its frame (RFC 7468); one without an end is also found. */
-const framed = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?(?:-----END (?:TRUSTED |X509 )?CERTIFICATE-----|$)/g;
+const framed =
+  /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?(?:-----END (?:TRUSTED |X509 )?CERTIFICATE-----|$)/g;
 
 /** All certificates of a text in PEM. @throws {Error} in words when one cannot be read: OpenSSL would leave it out, and those after it, without a word. */
 export function certificatesIn(text: string): readonly X509Certificate[] {
   const all = text.match(framed) ?? [];
-  return all.map((one, index) => inWords(`a certificate that cannot be read, number ${index + 1} of ${all.length}`, () => new X509Certificate(one)));
+  return all.map((one, index) =>
+    inWords(`a certificate that cannot be read, number ${index + 1} of ${all.length}`, () => new X509Certificate(one)),
+  );
 }
 
 /** @throws {Error} in words when not every certificate of a file can be read, or there is none. */

@@ -22,7 +22,8 @@ const maxNameBytes = 255;
 const maxGroups = 200;
 /** Bound on users whose facts are remembered, so that they are computed once; each is less than a kilobyte. */
 const maxKnown = 10_000;
-const isOne = (name: unknown): name is string => typeof name === 'string' && name !== '' && isName(name) && Buffer.byteLength(name) <= maxNameBytes;
+const isOne = (name: unknown): name is string =>
+  typeof name === 'string' && name !== '' && isName(name) && Buffer.byteLength(name) <= maxNameBytes;
 /** Characters that are more than one byte in UTF-8. */
 const beyondAscii = /[\u0080-\u00FF]/;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -47,21 +48,46 @@ export class TrustedProxy {
     const sent = headers[userHeader];
     if (sent === undefined || address === undefined || !this.#trusted.has(address)) return undefined;
     // If the client has sent such a header too, nobody can tell which one is the proxy's.
-    const isTwice = [userHeader, groupsHeader, tenantHeader].some((name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1);
+    const isTwice = [userHeader, groupsHeader, tenantHeader].some(
+      (name) => rawHeaders.filter((header, index) => index % 2 === 0 && header.toLowerCase() === name).length > 1,
+    );
     const user = textOf(sent);
-    if (isTwice || !isOne(user)) return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
+    if (isTwice || !isOne(user))
+      return { fault: fault('auth.invalid', `the header ${userHeader} of the proxy names nobody, or comes twice`) };
     const said = groupsHeader === undefined ? undefined : textOf(headers[groupsHeader]);
     const tenant = tenantHeader === undefined ? undefined : textOf(headers[tenantHeader]);
-    if (tenantHeader !== undefined && !isOne(tenant)) return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
+    if (tenantHeader !== undefined && !isOne(tenant))
+      return { fault: fault('auth.invalid', `the header ${tenantHeader} of the proxy names no tenant`) };
     // No header contains a line break.
     const key = `${user}\n${String(said)}\n${String(tenant)}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const groups = typeof said === 'string' ? said.split(',').map((group) => group.trim()).filter((group) => group !== '') : [];
-    if (groups.length > maxGroups || !groups.every(isName)) return { fault: fault('auth.invalid', `the proxy names more than ${maxGroups} groups, or one by a text that is not printable`) };
+    const groups =
+      typeof said === 'string'
+        ? said
+            .split(',')
+            .map((group) => group.trim())
+            .filter((group) => group !== '')
+        : [];
+    if (groups.length > maxGroups || !groups.every(isName))
+      return {
+        fault: fault(
+          'auth.invalid',
+          `the proxy names more than ${maxGroups} groups, or one by a text that is not printable`,
+        ),
+      };
     const name = { issuer: proxyIssuer, subject: user };
     const facts: Facts = {
-      ...name, principal: principalOf(name, tenant as string | undefined), tenant: tenant as string | undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: undefined, key: undefined,
+      ...name,
+      principal: principalOf(name, tenant as string | undefined),
+      tenant: tenant as string | undefined,
+      actors: [],
+      groups,
+      scopes: [],
+      isUnscoped: true,
+      client: undefined,
+      expiresAt: undefined,
+      key: undefined,
     };
     if (this.#known.size >= maxKnown) this.#known.delete(this.#known.keys().next().value as string);
     this.#known.set(key, facts);

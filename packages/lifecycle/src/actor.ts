@@ -5,7 +5,8 @@ import { createActor, type ActorOptions, type AnyActorLogic, type Actor } from '
  * when it fails, so every one gets `onFailure`, which hears the error once and owns what happens to the actor's work.
  */
 export function startActor<Logic extends AnyActorLogic>(
-  logic: Logic, options: ActorOptions<Logic> & { readonly onFailure: (error: unknown) => void },
+  logic: Logic,
+  options: ActorOptions<Logic> & { readonly onFailure: (error: unknown) => void },
 ): Actor<Logic> {
   const { onFailure, ...actorOptions } = options;
   const actor = createActor<Logic>(logic, actorOptions as never);

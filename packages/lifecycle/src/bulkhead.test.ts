@@ -6,7 +6,8 @@ function setUp(concurrency: number, maxWaiting: number) {
   const bulkhead = new Bulkhead({ concurrency, maxWaiting });
   /** In the order of their start. */
   const started: { readonly name: string; readonly place: Place }[] = [];
-  const enter = (owner: string, name = owner): Place | undefined => bulkhead.enter(owner, (place) => started.push({ name, place }));
+  const enter = (owner: string, name = owner): Place | undefined =>
+    bulkhead.enter(owner, (place) => started.push({ name, place }));
   const names = (): string[] => started.map(({ name }) => name);
   return { bulkhead, started, enter, names };
 }
@@ -79,23 +80,30 @@ describe('the bulkhead', () => {
       fc.record({ kind: fc.constant('enter' as const), owner: fc.integer({ min: 0, max: 3 }) }),
       fc.record({ kind: fc.constant('leave' as const), owner: fc.integer({ min: 0, max: 50 }) }),
     );
-    fc.assert(fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 0, max: 12 }), fc.array(step, { maxLength: 120 }), (concurrency, maxWaiting, steps) => {
-      const { bulkhead, enter } = setUp(concurrency, maxWaiting);
-      const places: Place[] = [];
-      for (const { kind, owner } of steps) {
-        if (kind === 'leave') {
-          places.splice(owner % Math.max(places.length, 1), 1)[0]?.leave();
-        } else {
-          const place = enter(String(owner));
-          if (place !== undefined) places.push(place);
-        }
-        expect(bulkhead.running).toBeLessThanOrEqual(concurrency);
-        expect(bulkhead.waiting).toBeLessThanOrEqual(maxWaiting);
-        expect(bulkhead.running + bulkhead.waiting).toBe(places.length);
-        if (bulkhead.waiting > 0) expect(bulkhead.running).toBeGreaterThan(0);
-      }
-      for (const place of places.splice(0)) place.leave();
-      expect([bulkhead.running, bulkhead.waiting]).toEqual([0, 0]);
-    }));
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 12 }),
+        fc.integer({ min: 0, max: 12 }),
+        fc.array(step, { maxLength: 120 }),
+        (concurrency, maxWaiting, steps) => {
+          const { bulkhead, enter } = setUp(concurrency, maxWaiting);
+          const places: Place[] = [];
+          for (const { kind, owner } of steps) {
+            if (kind === 'leave') {
+              places.splice(owner % Math.max(places.length, 1), 1)[0]?.leave();
+            } else {
+              const place = enter(String(owner));
+              if (place !== undefined) places.push(place);
+            }
+            expect(bulkhead.running).toBeLessThanOrEqual(concurrency);
+            expect(bulkhead.waiting).toBeLessThanOrEqual(maxWaiting);
+            expect(bulkhead.running + bulkhead.waiting).toBe(places.length);
+            if (bulkhead.waiting > 0) expect(bulkhead.running).toBeGreaterThan(0);
+          }
+          for (const place of places.splice(0)) place.leave();
+          expect([bulkhead.running, bulkhead.waiting]).toEqual([0, 0]);
+        },
+      ),
+    );
   });
 });

@@ -97,13 +97,18 @@ export class Bulkhead {
     if (left <= 0 || this.#waiting.sizeOf(owner) >= greed * left) return undefined;
     const controller = new AbortController();
     place.abandon = () => controller.abort();
-    this.#queue.add(() => {
-      place.abandon = undefined;
-      this.#running.add(place);
-      start(place);
-    }, { owner, signal: controller.signal }).catch((error: unknown) => {
-      if (!controller.signal.aborted) throw error;
-    });
+    this.#queue
+      .add(
+        () => {
+          place.abandon = undefined;
+          this.#running.add(place);
+          start(place);
+        },
+        { owner, signal: controller.signal },
+      )
+      .catch((error: unknown) => {
+        if (!controller.signal.aborted) throw error;
+      });
     return place;
   }
 
@@ -111,7 +116,10 @@ export class Bulkhead {
   #mayRun(owner: string): boolean {
     const running = this.#running.size;
     const free = this.#options.concurrency - running;
-    return running < greed * free || (free > 0 && (this.#options.concurrency < minShared || this.#heldBy(owner) < greed * free));
+    return (
+      running < greed * free ||
+      (free > 0 && (this.#options.concurrency < minShared || this.#heldBy(owner) < greed * free))
+    );
   }
 
   #heldBy(owner: string): number {

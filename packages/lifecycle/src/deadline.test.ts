@@ -3,7 +3,13 @@ import { DeadlineWheel } from './deadline.ts';
 
 function wheelAt(start: number) {
   const clock = { now: start };
-  const wheel = new DeadlineWheel({ tickMs: 10, now: () => clock.now, onFault: (error) => { throw error; } });
+  const wheel = new DeadlineWheel({
+    tickMs: 10,
+    now: () => clock.now,
+    onFault: (error) => {
+      throw error;
+    },
+  });
   return {
     wheel,
     advance: (ms: number) => {
@@ -19,7 +25,9 @@ describe('the deadline wheel', () => {
   it('runs a deadline once, not before its time and within a tick', () => {
     const { wheel, advance } = wheelAt(3);
     let runs = 0;
-    wheel.schedule(25, () => { runs += 1; });
+    wheel.schedule(25, () => {
+      runs += 1;
+    });
     advance(24);
     expect(runs).toBe(0);
     advance(11);
@@ -31,7 +39,9 @@ describe('the deadline wheel', () => {
   it('moves an extended deadline on', () => {
     const { wheel, advance } = wheelAt(0);
     let runs = 0;
-    const deadline = wheel.schedule(20, () => { runs += 1; });
+    const deadline = wheel.schedule(20, () => {
+      runs += 1;
+    });
     advance(15);
     deadline.extend(30);
     advance(25);
@@ -43,7 +53,11 @@ describe('the deadline wheel', () => {
   it('never runs a cancelled deadline', () => {
     const { wheel, advance } = wheelAt(0);
     let runs = 0;
-    wheel.schedule(20, () => { runs += 1; }).cancel();
+    wheel
+      .schedule(20, () => {
+        runs += 1;
+      })
+      .cancel();
     wheel.schedule(20, () => undefined);
     advance(100);
     expect(runs).toBe(0);

@@ -7,11 +7,15 @@ import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 /** An IP address without brackets and zone, and its family; undefined where the text is no address. */
-export function addressOf(text: string): { readonly plain: string; readonly family: 'ipv4' | 'ipv6'; readonly isOwn: boolean } | undefined {
+export function addressOf(
+  text: string,
+): { readonly plain: string; readonly family: 'ipv4' | 'ipv6'; readonly isOwn: boolean } | undefined {
   const plain = withoutZone(text.replace(/^\[|\]$/g, ''));
   const family = isIP(plain);
   if (family === 0) return undefined;
-  const isOwn = Object.values(networkInterfaces()).some((each) => each?.some(({ address }) => withoutZone(address) === plain) === true);
+  const isOwn = Object.values(networkInterfaces()).some(
+    (each) => each?.some(({ address }) => withoutZone(address) === plain) === true,
+  );
   return { plain, family: family === 6 ? 'ipv6' : 'ipv4', isOwn };
 }
 
@@ -26,7 +30,10 @@ function withoutZone(address: string): string {
 export function guardedLookup(refusalOf: (hostname: string, address: string) => Error | undefined): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      const refusal = error === null ? addresses.map(({ address }) => refusalOf(hostname, address)).find((each) => each !== undefined) : undefined;
+      const refusal =
+        error === null
+          ? addresses.map(({ address }) => refusalOf(hostname, address)).find((each) => each !== undefined)
+          : undefined;
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) callback(error ?? new Error(`${hostname} has no address`), []);
       else if (refusal !== undefined) callback(refusal, []);

@@ -38,7 +38,11 @@ export function stopOnSignal({ stop, limitMs, onForced }: ShutdownOptions): void
  * Exits. Node waits in `exit` for the threads of operations on files, for ever if one never ends, as on a disk that has gone away; so the process is killed
  * where one does not end in time.
  */
-function end(code: number, onForced: ShutdownOptions['onForced'], [pauseMs, ...later]: readonly number[] = pausesMs): void {
+function end(
+  code: number,
+  onForced: ShutdownOptions['onForced'],
+  [pauseMs, ...later]: readonly number[] = pausesMs,
+): void {
   if (!hasFilesOpen()) process.exit(code);
   if (pauseMs !== undefined) {
     setTimeout(() => end(code, onForced, later), pauseMs);

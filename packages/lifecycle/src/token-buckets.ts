@@ -48,7 +48,7 @@ export class TokenBucket {
 
   /** Whole seconds until there is a token, as of the last `take`. */
   get waitSeconds(): number {
-    return Math.max(0, Math.ceil((1 - this.#left) * this.#options.everyMs / 1_000));
+    return Math.max(0, Math.ceil(((1 - this.#left) * this.#options.everyMs) / 1_000));
   }
 
   /** Number of times that there was no token since the last call. */

@@ -33,16 +33,25 @@ type Missing = 'in-favour' | 'against';
 export function argumentCondition(settings: Readonly<Record<string, ArgumentSettings>>, isDenying: boolean): Condition {
   if (Object.keys(settings).length === 0) throw new Error('expected a condition on at least one argument');
   const tests = Object.entries(settings).map(([name, each]) => {
-    const steps = name.startsWith('/') ? name.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')) : [name];
+    const steps = name.startsWith('/')
+      ? name
+          .slice(1)
+          .split('/')
+          .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+      : [name];
     const missing: Missing = each.optional === true ? 'in-favour' : 'against';
     return { steps, test: argumentTest(each), missing };
   });
-  return ({ args }) => tests.reduce<Verdict>((verdict, { steps, test, missing }) => {
-    if (verdict === 'no') return verdict;
-    const value = valueAt(args, steps);
-    if (value === unreachable) return both(verdict, 'unknown');
-    return both(verdict, value === undefined ? (missing === 'against' ? 'unknown' : verdictOf(!isDenying)) : test(value));
-  }, 'yes');
+  return ({ args }) =>
+    tests.reduce<Verdict>((verdict, { steps, test, missing }) => {
+      if (verdict === 'no') return verdict;
+      const value = valueAt(args, steps);
+      if (value === unreachable) return both(verdict, 'unknown');
+      return both(
+        verdict,
+        value === undefined ? (missing === 'against' ? 'unknown' : verdictOf(!isDenying)) : test(value),
+      );
+    }, 'yes');
 }
 
 /** Stands for the value at a pointer that leads through a text, a number or `null`: it is not left out, since what holds it is of another type. */
@@ -63,23 +72,33 @@ function valueAt(args: JsonObject | undefined, steps: readonly string[]): unknow
 
 /** @throws {Error} with a message for the operator when no value can meet the conditions, so that a rule that denies would deny nothing. */
 function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSettings): (value: unknown) => Verdict {
-  if (min !== undefined && max !== undefined && min > max) throw new Error(`no number is at least ${min} and at most ${max}`);
+  if (min !== undefined && max !== undefined && min > max)
+    throw new Error(`no number is at least ${min} and at most ${max}`);
   if (allowed?.length === 0) throw new Error('`in` is empty, and nothing is one of none');
   const tests: ((value: unknown) => Verdict)[] = [];
-  if ((min ?? max) !== undefined && (maxLength ?? pattern) !== undefined) throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`)');
+  if ((min ?? max) !== undefined && (maxLength ?? pattern) !== undefined)
+    throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`)');
   // A number that a double cannot hold exactly is not compared.
   const isNumber = (value: unknown): value is number => typeof value === 'number';
   if (min !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value >= min) : 'unknown'));
   if (max !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value <= max) : 'unknown'));
-  if (allowed !== undefined) tests.push((value) => (isObject(value) || Array.isArray(value) ? 'unknown' : verdictOf((allowed as readonly unknown[]).includes(value))));
-  if (maxLength !== undefined) tests.push((value) => (typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown'));
+  if (allowed !== undefined)
+    tests.push((value) =>
+      isObject(value) || Array.isArray(value) ? 'unknown' : verdictOf((allowed as readonly unknown[]).includes(value)),
+    );
+  if (maxLength !== undefined)
+    tests.push((value) =>
+      typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown',
+    );
   if (pattern !== undefined) {
     const globs = (typeof pattern === 'string' ? [pattern] : pattern).map((glob) => compileGlob(glob));
     tests.push((value) => (typeof value === 'string' ? verdictOf(globs.some((fits) => fits(value))) : 'unknown'));
   }
   if (tests.length === 0) throw new Error('expected `min`, `max`, `in`, `maxLength` or `pattern`');
-  const verdictOn = (value: unknown): Verdict => tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
-  if (allowed?.every((value) => verdictOn(value) !== 'yes') === true) throw new Error('nothing under `in` meets the other conditions');
+  const verdictOn = (value: unknown): Verdict =>
+    tests.reduce<Verdict>((verdict, test) => both(verdict, test(value)), 'yes');
+  if (allowed?.every((value) => verdictOn(value) !== 'yes') === true)
+    throw new Error('nothing under `in` meets the other conditions');
   return verdictOn;
 }
 
@@ -101,19 +120,23 @@ export function timeCondition({ days, hours, zone = 'UTC' }: TimeSettings): Cond
 }
 
 function daysOf(days: string | readonly string[]): ReadonlySet<number> {
-  return new Set((typeof days === 'string' ? days.split(',') : days).flatMap((each) => {
-    const [first = '', last = first, ...more] = each.trim().toLowerCase().split('-');
-    const [from, to] = [dayNames.indexOf(first as 'sun'), dayNames.indexOf(last as 'sun')];
-    if (from === -1 || to === -1 || more.length > 0) throw new Error(`expected days such as "mon-fri" or "sat, sun", got ${JSON.stringify(each)}`);
-    return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, index) => (from + index) % 7);
-  }));
+  return new Set(
+    (typeof days === 'string' ? days.split(',') : days).flatMap((each) => {
+      const [first = '', last = first, ...more] = each.trim().toLowerCase().split('-');
+      const [from, to] = [dayNames.indexOf(first as 'sun'), dayNames.indexOf(last as 'sun')];
+      if (from === -1 || to === -1 || more.length > 0)
+        throw new Error(`expected days such as "mon-fri" or "sat, sun", got ${JSON.stringify(each)}`);
+      return Array.from({ length: ((to - from + 7) % 7) + 1 }, (_, index) => (from + index) % 7);
+    }),
+  );
 }
 
 function hoursOf(hours: string): readonly [number, number] {
   const found = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(hours)?.slice(1).map(Number);
   const [fromHour = 99, fromMinute = 99, toHour = 99, toMinute = 99] = found ?? [];
   const [from, to] = [fromHour * 60 + fromMinute, toHour * 60 + toMinute];
-  if (fromMinute > 59 || toMinute > 59 || from >= minutesOfDay || to > minutesOfDay || from === to) throw new Error(`expected hours such as "08:00-18:00", got ${JSON.stringify(hours)}`);
+  if (fromMinute > 59 || toMinute > 59 || from >= minutesOfDay || to > minutesOfDay || from === to)
+    throw new Error(`expected hours such as "08:00-18:00", got ${JSON.stringify(hours)}`);
   return [from, to];
 }
 
@@ -121,7 +144,13 @@ function hoursOf(hours: string): readonly [number, number] {
 function clockIn(zone: string): (now: number) => { readonly day: number; readonly minute: number } {
   let format: Intl.DateTimeFormat;
   try {
-    format = new Intl.DateTimeFormat('en-US', { timeZone: zone, weekday: 'short', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      weekday: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    });
   } catch (error) {
     throw new Error(`there is no time zone ${JSON.stringify(zone)}`, { cause: error });
   }
@@ -130,7 +159,11 @@ function clockIn(zone: string): (now: number) => { readonly day: number; readonl
     const at = Math.floor(now / 60_000);
     if (at !== known.at) {
       const parts = Object.fromEntries(format.formatToParts(now).map(({ type, value }) => [type, value]));
-      known = { at, day: dayNames.indexOf((parts['weekday'] ?? '').toLowerCase() as 'sun'), minute: Number(parts['hour']) * 60 + Number(parts['minute']) };
+      known = {
+        at,
+        day: dayNames.indexOf((parts['weekday'] ?? '').toLowerCase() as 'sun'),
+        minute: Number(parts['hour']) * 60 + Number(parts['minute']),
+      };
     }
     return known;
   };
@@ -144,11 +177,14 @@ export function networkCondition(networks: string | readonly string[]): Conditio
     const [address = '', bits, ...more] = each.split('/');
     const family = isIP(address);
     const length = bits === undefined ? (family === 6 ? 128 : 32) : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
-    if (family === 0 || more.length > 0 || !(length <= (family === 6 ? 128 : 32))) throw new Error(`expected an IP address or a network such as "10.0.0.0/8", got ${JSON.stringify(each)}`);
+    if (family === 0 || more.length > 0 || !(length <= (family === 6 ? 128 : 32)))
+      throw new Error(`expected an IP address or a network such as "10.0.0.0/8", got ${JSON.stringify(each)}`);
     list.addSubnet(address, length, family === 6 ? 'ipv6' : 'ipv4');
   }
   return ({ address }) => {
     const family = address === undefined ? 0 : isIP(address);
-    return address === undefined || family === 0 ? 'unknown' : verdictOf(list.check(address, family === 6 ? 'ipv6' : 'ipv4'));
+    return address === undefined || family === 0
+      ? 'unknown'
+      : verdictOf(list.check(address, family === 6 ? 'ipv6' : 'ipv4'));
   };
 }

@@ -10,5 +10,9 @@ import { compileRule } from './rule.ts';
  */
 export function rightsToOnly(selectors: readonly string[]): Rights {
   const rules = compileRule({ id: 'key', who: 'everyone', allow: selectors }, 0, undefined);
-  return new Rights(`only.${hash('sha256', JSON.stringify(selectors), 'base64url').slice(0, 16)}`, ['problems' in rules ? [] : rules], 'deny');
+  return new Rights(
+    `only.${hash('sha256', JSON.stringify(selectors), 'base64url').slice(0, 16)}`,
+    ['problems' in rules ? [] : rules],
+    'deny',
+  );
 }

@@ -39,7 +39,9 @@ export class Policy {
 
   /** Whether somebody acts for the user, or a client that rules take for an agent. */
   isAgent(facts: WhoFacts): boolean {
-    return facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && this.#agents.has(facts.client)));
+    return (
+      facts !== undefined && (facts.actors.length > 0 || (facts.client !== undefined && this.#agents.has(facts.client)))
+    );
   }
 
   #choose(facts: WhoFacts): Rights {
@@ -53,7 +55,10 @@ export class Policy {
       return known;
     }
     const chosen = this.rules.filter((_rule, index) => about[index]);
-    const halves = [chosen.filter(({ isForAgents }) => !isForAgents), ...(isAgent ? [chosen.filter(({ isForAgents }) => isForAgents)] : [])];
+    const halves = [
+      chosen.filter(({ isForAgents }) => !isForAgents),
+      ...(isAgent ? [chosen.filter(({ isForAgents }) => isForAgents)] : []),
+    ];
     const rights = new Rights(name, halves, this.#settings.default);
     this.#rights.set(name, rights);
     if (this.#rights.size > maxRights) this.#rights.delete(this.#rights.keys().next().value as string);
@@ -65,10 +70,21 @@ export type Compiled = { readonly policy: Policy } | { readonly problems: readon
 
 /** Makes a policy from rules, all of them or none. */
 export async function compile(settings: AccessSettings): Promise<Compiled> {
-  const compileWhen: CompileWhen | undefined = settings.rules.some(({ when }) => when !== undefined) ? (await import('./when.ts')).compileWhen : undefined;
+  const compileWhen: CompileWhen | undefined = settings.rules.some(({ when }) => when !== undefined)
+    ? (await import('./when.ts')).compileWhen
+    : undefined;
   const compiled = settings.rules.map((rule, index) => compileRule(rule, index, compileWhen));
   const problems = compiled.flatMap((each) => ('problems' in each ? each.problems : []));
   const ids = settings.rules.map(({ id }, index) => id ?? `#${index + 1}`);
-  for (const [index, id] of ids.entries()) if (ids.indexOf(id) !== index) problems.push({ path: ['rules', index, 'id'], message: `a rule before it is called ${JSON.stringify(id)} too` });
-  return problems.length > 0 ? { problems } : { policy: new Policy(settings, compiled.flatMap((each) => ('problems' in each ? [] : each))) };
+  for (const [index, id] of ids.entries())
+    if (ids.indexOf(id) !== index)
+      problems.push({ path: ['rules', index, 'id'], message: `a rule before it is called ${JSON.stringify(id)} too` });
+  return problems.length > 0
+    ? { problems }
+    : {
+        policy: new Policy(
+          settings,
+          compiled.flatMap((each) => ('problems' in each ? [] : each)),
+        ),
+      };
 }

@@ -68,14 +68,26 @@ export class Rights {
 
   /** Whether a server is visible of which no tools, prompts or resources are known. */
   seesServer(server: string): boolean {
-    return this.#halves.every((rules) => !rules.some(({ effect, condition, coversAllOf }) => effect === 'deny' && condition === undefined && coversAllOf(server))
-      && (this.#default === 'allow' || rules.some(({ effect, mayCover }) => effect === 'allow' && mayCover(server))));
+    return this.#halves.every(
+      (rules) =>
+        !rules.some(
+          ({ effect, condition, coversAllOf }) => effect === 'deny' && condition === undefined && coversAllOf(server),
+        ) &&
+        (this.#default === 'allow' || rules.some(({ effect, mayCover }) => effect === 'allow' && mayCover(server))),
+    );
   }
 
   /** Whether everything that a server has is allowed without conditions, and nothing of it is denied. */
   mayEverythingOf(server: string): boolean {
-    return this.#halves.every((rules) => !rules.some(({ effect, mayCover }) => (effect === 'deny' || effect === 'ask') && mayCover(server))
-      && (this.#default === 'allow' || rules.some(({ effect, condition, coversAllOf }) => effect === 'allow' && condition === undefined && coversAllOf(server))));
+    return this.#halves.every(
+      (rules) =>
+        !rules.some(({ effect, mayCover }) => (effect === 'deny' || effect === 'ask') && mayCover(server)) &&
+        (this.#default === 'allow' ||
+          rules.some(
+            ({ effect, condition, coversAllOf }) =>
+              effect === 'allow' && condition === undefined && coversAllOf(server),
+          )),
+    );
   }
 
   /** What is redacted in messages about a thing, whether or not it is allowed. */
@@ -85,7 +97,9 @@ export class Rights {
 
   /** The ids of guardrails that look at messages about a thing. */
   guards(target: Target, circumstances: Circumstances): readonly string[] {
-    return this.#matched(target).flatMap(({ guards }) => guards.filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ id }) => id));
+    return this.#matched(target).flatMap(({ guards }) =>
+      guards.filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ id }) => id),
+    );
   }
 
   /** The decision about a target, where it depends on no circumstances and was made before. */
@@ -113,14 +127,21 @@ export class Rights {
   }
 
   #decideHalf({ hiddenBy, denies, asks, allows }: Matched, circumstances: Circumstances): Decision {
-    if (hiddenBy !== undefined) return { effect: 'deny', rule: hiddenBy.id, because: hiddenBy.because, isVisible: false };
+    if (hiddenBy !== undefined)
+      return { effect: 'deny', rule: hiddenBy.id, because: hiddenBy.because, isVisible: false };
     const isVisible = this.#default === 'allow' || allows.length > 0;
-    for (const { condition, id, because } of denies) if (condition?.(circumstances) !== 'no') return { effect: 'deny', rule: id, because, isVisible };
+    for (const { condition, id, because } of denies)
+      if (condition?.(circumstances) !== 'no') return { effect: 'deny', rule: id, because, isVisible };
     const allowing = allows.find(({ condition }) => condition === undefined || condition(circumstances) === 'yes');
     if (allowing !== undefined || this.#default === 'allow') {
       // A task that runs was approved when it began.
-      const asking = asks.length === 0 || circumstances.isBegun === true || unapprovedMethods.has(circumstances.method) ? undefined : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
-      return asking === undefined ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) } : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
+      const asking =
+        asks.length === 0 || circumstances.isBegun === true || unapprovedMethods.has(circumstances.method)
+          ? undefined
+          : askingOf(asks.filter(({ condition }) => condition?.(circumstances) !== 'no'));
+      return asking === undefined
+        ? { effect: 'allow', isVisible, ...(allowing === undefined ? {} : { rule: allowing.id }) }
+        : { effect: 'ask', rule: asking.id, because: asking.because, terms: asking.terms, isVisible };
     }
     return { effect: 'deny', rule: allows[0]?.id, because: allows[0]?.because, isVisible };
   }
@@ -144,7 +165,11 @@ export class Rights {
     if (cached !== undefined) return cached;
     const { kind, server, name, annotations } = target;
     const key = `${server}/${name}`;
-    const found: Known = { annotations, halves: this.#halves.map((rules) => match(rules, target, key)), fixed: undefined };
+    const found: Known = {
+      annotations,
+      halves: this.#halves.map((rules) => match(rules, target, key)),
+      fixed: undefined,
+    };
     if (kind !== 'tool' && kind !== 'prompt') return found;
     const cache = this.#known[kind];
     if (this.#knownCount >= maxKnown) {
@@ -161,7 +186,11 @@ export class Rights {
 
 /** Whether no rule about a target depends on circumstances. A rule that asks does, since some methods are not asked about. */
 function isUnconditional({ denies, asks, redacts, allows }: Matched): boolean {
-  return asks.length === 0 && redacts.length === 0 && [...denies, ...allows].every(({ condition }) => condition === undefined);
+  return (
+    asks.length === 0 &&
+    redacts.length === 0 &&
+    [...denies, ...allows].every(({ condition }) => condition === undefined)
+  );
 }
 
 function match(rules: readonly Rule[], target: Target, key: string): Matched {
@@ -172,17 +201,33 @@ function match(rules: readonly Rule[], target: Target, key: string): Matched {
   const allows: Rule[] = [];
   for (const rule of rules) {
     // A method that no revision defines may have any effect: a rule that denies a part of its server denies it.
-    const verdict = target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server) ? 'yes' : rule.covers(target, key);
+    const verdict =
+      target.kind === 'server' && rule.effect !== 'allow' && rule.mayCover(target.server)
+        ? 'yes'
+        : rule.covers(target, key);
     if (rule.effect === 'allow' ? verdict !== 'yes' : verdict === 'no') continue;
     // A call of a method that no revision defines cannot be shown for approval: such a rule denies it.
-    (rule.effect === 'allow' ? allows : rule.effect === 'redact' ? redacts : rule.effect === 'guard' ? guards : rule.effect === 'ask' && target.kind !== 'server' ? asks : denies).push(rule);
+    (rule.effect === 'allow'
+      ? allows
+      : rule.effect === 'redact'
+        ? redacts
+        : rule.effect === 'guard'
+          ? guards
+          : rule.effect === 'ask' && target.kind !== 'server'
+            ? asks
+            : denies
+    ).push(rule);
   }
   return { hiddenBy: denies.find(({ condition }) => condition === undefined), denies, asks, redacts, guards, allows };
 }
 
 function redactionOf(halves: readonly Matched[], circumstances: Circumstances): Redaction | undefined {
   if (halves.every(({ redacts }) => redacts.length === 0)) return undefined;
-  const terms = halves.flatMap(({ redacts }) => redacts).filter(({ condition }) => condition?.(circumstances) !== 'no').map(({ redaction }) => redaction).filter((each) => each !== undefined);
+  const terms = halves
+    .flatMap(({ redacts }) => redacts)
+    .filter(({ condition }) => condition?.(circumstances) !== 'no')
+    .map(({ redaction }) => redaction)
+    .filter((each) => each !== undefined);
   return terms.length === 0 ? undefined : new Redaction(terms);
 }
 
@@ -194,5 +239,9 @@ function askingOf(asks: readonly Rule[]): Rule | undefined {
 /** Compares the decision by the rules about a user with that by the rules about his agent. */
 function isStricter(next: Decision, decision: Decision): boolean {
   if (next.effect === 'deny') return decision.effect !== 'deny' || !next.isVisible;
-  return next.effect === 'ask' && (decision.effect === 'allow' || (decision.effect === 'ask' && next.terms?.by === 'approvers' && decision.terms?.by === 'caller'));
+  return (
+    next.effect === 'ask' &&
+    (decision.effect === 'allow' ||
+      (decision.effect === 'ask' && next.terms?.by === 'approvers' && decision.terms?.by === 'caller'))
+  );
 }

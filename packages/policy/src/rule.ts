@@ -1,6 +1,12 @@
 /** One rule, compiled. */
 import { selectorProblem } from '@omnibus/protocol';
-import { argumentCondition, networkCondition, timeCondition, type Circumstances, type Condition } from './conditions.ts';
+import {
+  argumentCondition,
+  networkCondition,
+  timeCondition,
+  type Circumstances,
+  type Condition,
+} from './conditions.ts';
 import { hintsVerdict } from './hints.ts';
 import { compileSelector, coversForms, type Selector, type TargetKind } from './selector.ts';
 import { hints, type Hint, type RuleProblem, type RuleSettings } from './settings.ts';
@@ -49,39 +55,92 @@ export interface Rule {
 }
 
 /** The selectors of a rule, each with its text. Invalid ones are left out. */
-export function selectorsOf({ allow, deny, ask, redact, guard }: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact' | 'guard'>): readonly (Selector & { readonly text: string })[] {
-  return [allow ?? deny ?? ask ?? redact ?? guard ?? []].flat().filter((text) => selectorProblem(text) === undefined).map((text) => ({ ...compileSelector(text), text }));
+export function selectorsOf({
+  allow,
+  deny,
+  ask,
+  redact,
+  guard,
+}: Pick<RuleSettings, 'allow' | 'deny' | 'ask' | 'redact' | 'guard'>): readonly (Selector & {
+  readonly text: string;
+})[] {
+  return [allow ?? deny ?? ask ?? redact ?? guard ?? []]
+    .flat()
+    .filter((text) => selectorProblem(text) === undefined)
+    .map((text) => ({ ...compileSelector(text), text }));
 }
 
 /** Compiles a text under `when`. @throws {Error} with a message for the operator when the text is invalid. */
 export type CompileWhen = (text: string) => (circumstances: Circumstances) => boolean;
 
 /** @returns the compiled rule (two for one that asks), or everything that is wrong with it. */
-export function compileRule(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
+export function compileRule(
+  settings: RuleSettings,
+  index: number,
+  compileWhen: CompileWhen | undefined,
+): readonly Rule[] | { readonly problems: readonly RuleProblem[] } {
   const problems = strayProblems(settings, index);
   if (settings.ask === undefined) {
-    const rule = compileEffect(settings, index, compileWhen, settings.guard !== undefined ? 'guard' : settings.redact !== undefined ? 'redact' : settings.deny === undefined ? 'allow' : 'deny');
-    return 'problems' in rule || problems.length > 0 ? { problems: [...('problems' in rule ? rule.problems : []), ...problems] } : [rule];
+    const rule = compileEffect(
+      settings,
+      index,
+      compileWhen,
+      settings.guard !== undefined
+        ? 'guard'
+        : settings.redact !== undefined
+          ? 'redact'
+          : settings.deny === undefined
+            ? 'allow'
+            : 'deny',
+    );
+    return 'problems' in rule || problems.length > 0
+      ? { problems: [...('problems' in rule ? rule.problems : []), ...problems] }
+      : [rule];
   }
   problems.push(...askProblems(settings, index));
-  const [allowing, asking] = [compileEffect(settings, index, compileWhen, 'allow'), compileEffect(settings, index, compileWhen, 'ask')];
-  if ('problems' in allowing || 'problems' in asking || problems.length > 0) return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
+  const [allowing, asking] = [
+    compileEffect(settings, index, compileWhen, 'allow'),
+    compileEffect(settings, index, compileWhen, 'ask'),
+  ];
+  if ('problems' in allowing || 'problems' in asking || problems.length > 0)
+    return { problems: [...('problems' in allowing ? allowing.problems : []), ...problems] };
   return [allowing, asking];
 }
 
 /** Finds options that belong to a rule with another effect. */
-function strayProblems({ ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings, index: number): RuleProblem[] {
-  const said = (effect: string, isThere: boolean, members: object): RuleProblem[] => (isThere ? [] : Object.entries(members).filter(([, value]) => value !== undefined).map(([member]) => ({ path: ['rules', index, member], message: `is said of rules with \`${effect}\`` })));
-  return [...said('ask', ask !== undefined, { by, approvers, expires }), ...said('redact', redact !== undefined, { patterns, paths, unreadable })];
+function strayProblems(
+  { ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings,
+  index: number,
+): RuleProblem[] {
+  const said = (effect: string, isThere: boolean, members: object): RuleProblem[] =>
+    isThere
+      ? []
+      : Object.entries(members)
+          .filter(([, value]) => value !== undefined)
+          .map(([member]) => ({ path: ['rules', index, member], message: `is said of rules with \`${effect}\`` }));
+  return [
+    ...said('ask', ask !== undefined, { by, approvers, expires }),
+    ...said('redact', redact !== undefined, { patterns, paths, unreadable }),
+  ];
 }
 
 function askProblems({ by, approvers }: RuleSettings, index: number): RuleProblem[] {
   const named = approvers === undefined ? [] : [approvers].flat();
-  const strange = named.filter((each) => each !== each.trim() || /^(group|key):\s/.test(each) || !/^(group:|key:)./.test(each) && !each.includes('|'));
+  const strange = named.filter(
+    (each) =>
+      each !== each.trim() || /^(group|key):\s/.test(each) || (!/^(group:|key:)./.test(each) && !each.includes('|')),
+  );
   return [
-    ...(by === 'caller' && approvers !== undefined ? [{ path: ['rules', index, 'by'], message: 'the caller approves, or those who stand under `approvers`' }] : []),
-    ...(approvers !== undefined && named.length === 0 ? [{ path: ['rules', index, 'approvers'], message: 'expected somebody who approves' }] : []),
-    ...strange.map((each) => ({ path: ['rules', index, 'approvers'], message: `expected "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT", got ${JSON.stringify(each)}` })),
+    ...(by === 'caller' && approvers !== undefined
+      ? [{ path: ['rules', index, 'by'], message: 'the caller approves, or those who stand under `approvers`' }]
+      : []),
+    ...(approvers !== undefined && named.length === 0
+      ? [{ path: ['rules', index, 'approvers'], message: 'expected somebody who approves' }]
+      : []),
+    ...strange.map((each) => ({
+      path: ['rules', index, 'approvers'],
+      message: `expected "group:NAME", "key:SUBJECT" or "ISSUER|SUBJECT", got ${JSON.stringify(each)}`,
+    })),
   ];
 }
 
@@ -89,10 +148,19 @@ function askProblems({ by, approvers }: RuleSettings, index: number): RuleProble
 const defaultExpiresMs = 10 * 60_000;
 
 function termsOf({ by, approvers, expires }: RuleSettings): AskTerms {
-  return { by: by ?? (approvers === undefined ? 'caller' : 'approvers'), approvers: approvers === undefined ? undefined : [approvers].flat(), expiresMs: expires ?? defaultExpiresMs };
+  return {
+    by: by ?? (approvers === undefined ? 'caller' : 'approvers'),
+    approvers: approvers === undefined ? undefined : [approvers].flat(),
+    expiresMs: expires ?? defaultExpiresMs,
+  };
 }
 
-function compileEffect(settings: RuleSettings, index: number, compileWhen: CompileWhen | undefined, effect: Rule['effect']): Rule | { readonly problems: readonly RuleProblem[] } {
+function compileEffect(
+  settings: RuleSettings,
+  index: number,
+  compileWhen: CompileWhen | undefined,
+  effect: Rule['effect'],
+): Rule | { readonly problems: readonly RuleProblem[] } {
   const isAgainst = effect !== 'allow';
   const problems: RuleProblem[] = [];
   const path = ['rules', index] as const;
@@ -104,60 +172,109 @@ function compileEffect(settings: RuleSettings, index: number, compileWhen: Compi
       return undefined;
     }
   };
-  const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, guard, only, args, time, network, when, because } = settings;
+  const {
+    id = `#${index + 1}`,
+    who,
+    except,
+    allow,
+    deny,
+    ask,
+    redact,
+    guard,
+    only,
+    args,
+    time,
+    network,
+    when,
+    because,
+  } = settings;
   const effects = Object.entries({ allow, deny, ask, redact, guard }).filter(([, each]) => each !== undefined);
-  if (effects.length !== 1) problems.push({ path: [...path], message: 'expected `allow`, `deny`, `ask` or `redact`, and one of them' });
+  if (effects.length !== 1)
+    problems.push({ path: [...path], message: 'expected `allow`, `deny`, `ask` or `redact`, and one of them' });
   const [written = 'allow', what = []] = effects[0] ?? [];
   const texts = [what].flat();
-  if (effects.length === 1 && texts.length === 0) problems.push({ path: [...path, written], message: 'expected something that the rule is about' });
+  if (effects.length === 1 && texts.length === 0)
+    problems.push({ path: [...path, written], message: 'expected something that the rule is about' });
   for (const [at, text] of texts.entries()) {
     const problem = selectorProblem(text);
-    if (problem !== undefined) problems.push({ path: [...path, written, ...(Array.isArray(what) ? [at] : [])], message: problem });
+    if (problem !== undefined)
+      problems.push({ path: [...path, written, ...(Array.isArray(what) ? [at] : [])], message: problem });
   }
   const isFor = attempt('who', () => matchesWho(who, isAgainst));
   // An exception from a rule that allows counts against the caller, one from a rule that denies counts for him.
   const isExcepted = except === undefined ? undefined : attempt('except', () => matchesWho(except, !isAgainst));
-  if (except !== undefined && namesAgents(except) && !namesAgents(who)) problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
-  if (namesAgents(who) && !everyNamesAgents(who)) problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
-  const wanted: readonly Hint[] = only === undefined ? [] : [only].flat() as readonly Hint[];
-  for (const hint of wanted) if (!hints.includes(hint)) problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
+  if (except !== undefined && namesAgents(except) && !namesAgents(who))
+    problems.push({ path: [...path, 'except'], message: 'agents (`via`) are meant by rules whose `who` names them' });
+  if (namesAgents(who) && !everyNamesAgents(who))
+    problems.push({ path: [...path, 'who'], message: 'names agents (`via`) and others; give each a rule' });
+  const wanted: readonly Hint[] = only === undefined ? [] : ([only].flat() as readonly Hint[]);
+  for (const hint of wanted)
+    if (!hints.includes(hint))
+      problems.push({ path: [...path, 'only'], message: `expected ${hints.join(', ')}, got ${JSON.stringify(hint)}` });
   const selectors = problems.length > 0 ? [] : texts.map((text) => compileSelector(text));
-  if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource')) problems.push({ path: [...path, 'only'], message: 'only tools say this of themselves, so the rule can be about tools alone' });
+  if (wanted.length > 0 && selectors.some(({ kind }) => kind === 'prompt' || kind === 'resource'))
+    problems.push({
+      path: [...path, 'only'],
+      message: 'only tools say this of themselves, so the rule can be about tools alone',
+    });
   const conditions = [
     args === undefined ? undefined : attempt('args', () => once(argumentCondition(args, effect === 'deny'), effect)),
     time === undefined ? undefined : attempt('time', () => once(timeCondition(time), effect)),
     network === undefined ? undefined : attempt('network', () => networkCondition(network)),
-    when === undefined || compileWhen === undefined ? undefined : attempt('when', () => once(tried(compileWhen(when)), effect)),
+    when === undefined || compileWhen === undefined
+      ? undefined
+      : attempt('when', () => once(tried(compileWhen(when)), effect)),
   ].filter((each) => each !== undefined);
   const { patterns = [], paths = [], unreadable = 'withhold' } = settings;
-  const redaction = effect === 'redact' && effects.length === 1 ? attempt('redact', () => compileRedaction(id, { patterns: [patterns].flat(), paths: [paths].flat(), unreadable })) : undefined;
+  const redaction =
+    effect === 'redact' && effects.length === 1
+      ? attempt('redact', () =>
+          compileRedaction(id, { patterns: [patterns].flat(), paths: [paths].flat(), unreadable }),
+        )
+      : undefined;
   if (problems.length > 0 || isFor === undefined) return { problems };
   return {
-    id, effect, because, selectors, redaction, terms: effect === 'ask' ? termsOf(settings) : undefined,
+    id,
+    effect,
+    because,
+    selectors,
+    redaction,
+    terms: effect === 'ask' ? termsOf(settings) : undefined,
     isForAgents: namesAgents(who),
     isFor: isExcepted === undefined ? isFor : (facts) => isFor(facts) && !isExcepted(facts),
     covers: (target, key) => {
-      if ((ask !== undefined && target.kind === 'server') || !coversForms(selectors, target, key, effect === 'allow')) return 'no';
+      if ((ask !== undefined && target.kind === 'server') || !coversForms(selectors, target, key, effect === 'allow'))
+        return 'no';
       if (wanted.length === 0) return 'yes';
       return target.kind === 'tool' ? hintsVerdict(wanted, target.annotations) : 'no';
     },
     mayCover: (server) => selectors.some((selector) => selector.mayCover(server)),
-    coversAllOf: (server) => wanted.length === 0 && ask === undefined && selectors.some((selector) => selector.coversAllOf(server)),
+    coversAllOf: (server) =>
+      wanted.length === 0 && ask === undefined && selectors.some((selector) => selector.coversAllOf(server)),
     condition: conditions.length === 0 ? undefined : conditionOf(conditions),
   };
 }
 
 function everyNamesAgents(who: Who): boolean {
-  return (Array.isArray(who) ? who as readonly Who[] : [who]).every((each) => namesAgents(each));
+  return (Array.isArray(who) ? (who as readonly Who[]) : [who]).every((each) => namesAgents(each));
 }
 
 function conditionOf(conditions: readonly Condition[]): Condition {
-  return (circumstances) => conditions.reduce<Verdict>((verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))), 'yes');
+  return (circumstances) =>
+    conditions.reduce<Verdict>(
+      (verdict, condition) => (verdict === 'no' ? verdict : both(verdict, condition(circumstances))),
+      'yes',
+    );
 }
 
 /** For a task that runs, conditions were evaluated when it began: they count as true for a rule that allows, and as false for one that denies or asks. A rule that redacts, and a guardrail, applies. */
 function once(condition: Condition, effect: Rule['effect']): Condition {
-  return (circumstances) => (circumstances.isBegun === true ? (effect === 'allow' || effect === 'redact' || effect === 'guard' ? 'yes' : 'no') : condition(circumstances));
+  return (circumstances) =>
+    circumstances.isBegun === true
+      ? effect === 'allow' || effect === 'redact' || effect === 'guard'
+        ? 'yes'
+        : 'no'
+      : condition(circumstances);
 }
 
 /** Wraps a condition so that one that throws gives `unknown`. */

@@ -23,9 +23,15 @@ export interface Selector {
  * Whether selectors cover a thing, a resource in the forms in which its server may read its URI.
  * @param isAllowing whether that is in the caller's favour.
  */
-export function coversForms(selectors: readonly Selector[], { kind, server, name }: { readonly kind: TargetKind; readonly server: string; readonly name: string }, key: string, isAllowing: boolean): boolean {
+export function coversForms(
+  selectors: readonly Selector[],
+  { kind, server, name }: { readonly kind: TargetKind; readonly server: string; readonly name: string },
+  key: string,
+  isAllowing: boolean,
+): boolean {
   if (kind !== 'resource') return selectors.some((selector) => selector.covers(kind, server, key));
-  const isCovered = (form: string): boolean => selectors.some((selector) => selector.covers(kind, server, `${server}/${form}`));
+  const isCovered = (form: string): boolean =>
+    selectors.some((selector) => selector.covers(kind, server, `${server}/${form}`));
   const { all, needed } = uriForms(name);
   return isAllowing ? needed.every(isCovered) : all.some(isCovered);
 }
@@ -54,7 +60,13 @@ export function compileSelector(text: string): Selector {
 }
 
 function whole(kind: TargetKind | undefined, fits: (server: string) => boolean, server: string | undefined): Selector {
-  return { kind, server, covers: (of, name) => (kind === undefined || of === kind) && fits(name), coversAllOf: (name) => kind === undefined && fits(name), mayCover: fits };
+  return {
+    kind,
+    server,
+    covers: (of, name) => (kind === undefined || of === kind) && fits(name),
+    coversAllOf: (name) => kind === undefined && fits(name),
+    mayCover: fits,
+  };
 }
 
 /** Like `compileGlob`, but faster for globs with one star at the end or none, which most are: a list of a thousand tools is tested against a hundred rules. */

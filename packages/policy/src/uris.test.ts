@@ -14,23 +14,60 @@ async function policyOf(rules: readonly RuleSettings[], fallback: AccessSettings
 /** The effect, and the id of the rule. @param text `resource:server/uri`. */
 function decide(policy: Policy, text: string): string {
   const [, server = '', name = ''] = /^resource:([^/]*)\/(.*)$/su.exec(text) ?? [];
-  const { effect, rule, isVisible } = policy.rightsOf(undefined).decide({ kind: 'resource', server, name }, { facts: undefined, kind: 'resource', method: 'resources/read', server, name, args: undefined, now: 0, address: undefined });
+  const { effect, rule, isVisible } = policy.rightsOf(undefined).decide(
+    { kind: 'resource', server, name },
+    {
+      facts: undefined,
+      kind: 'resource',
+      method: 'resources/read',
+      server,
+      name,
+      args: undefined,
+      now: 0,
+      address: undefined,
+    },
+  );
   return `${effect === 'deny' && !isVisible ? 'hidden' : effect}${rule === undefined ? '' : ` ${rule}`}`;
 }
 
 describe('a URI is compared in all forms in which a server may read it', () => {
-  const secret = ['file:///etc/passwd', 'FILE:///etc/passwd', 'file:/etc/passwd', 'file://localhost/etc/passwd', 'file://LOCALHOST/etc/passwd', 'file:///%65tc/passwd', 'file:///%2565tc/passwd', 'file:///srv/../etc/passwd', 'file:///srv/%2e%2e/etc/passwd', 'file:///srv/%2E%2E%2Fetc/passwd', 'file:////etc//passwd', 'file:///./etc/passwd', 'file:///srv\\..\\etc/passwd'];
+  const secret = [
+    'file:///etc/passwd',
+    'FILE:///etc/passwd',
+    'file:/etc/passwd',
+    'file://localhost/etc/passwd',
+    'file://LOCALHOST/etc/passwd',
+    'file:///%65tc/passwd',
+    'file:///%2565tc/passwd',
+    'file:///srv/../etc/passwd',
+    'file:///srv/%2e%2e/etc/passwd',
+    'file:///srv/%2E%2E%2Fetc/passwd',
+    'file:////etc//passwd',
+    'file:///./etc/passwd',
+    'file:///srv\\..\\etc/passwd',
+  ];
   it.each(secret)('where a rule denies: %s', async (uri) => {
     const denies = await policyOf([{ id: 'no', who: 'everyone', deny: 'resource:files/file:///etc/*' }], 'allow');
     expect(decide(denies, `resource:files/${uri}`)).toBe('hidden no');
     expect(decide(denies, 'resource:files/file:///srv/etc/passwd')).toBe('allow');
     const exact = await policyOf([{ id: 'no', who: 'everyone', deny: 'resource:files/file:///etc/passwd' }], 'allow');
-    expect([uri, `${uri}?a=b`, `${uri}#a`].map((each) => decide(exact, `resource:files/${each}`))).toEqual(['hidden no', 'hidden no', 'hidden no']);
+    expect([uri, `${uri}?a=b`, `${uri}#a`].map((each) => decide(exact, `resource:files/${each}`))).toEqual([
+      'hidden no',
+      'hidden no',
+      'hidden no',
+    ]);
   });
 
   it.each([
-    ['file:///srv/public/a.txt', true], ['file:///srv/public/a%20b.txt?x=/../y', true], ['file:///srv/public/../secret', false], ['file:///srv/public/%2e%2e/secret', false], ['file:///srv/public/x/../a.txt', true], ['file:///srv/public/..%5csecret', false], ['file:///srv/public/..', false],
-    ['file:///srv/public/a..b', true], ['file:///srv/public/%zz', true],
+    ['file:///srv/public/a.txt', true],
+    ['file:///srv/public/a%20b.txt?x=/../y', true],
+    ['file:///srv/public/../secret', false],
+    ['file:///srv/public/%2e%2e/secret', false],
+    ['file:///srv/public/x/../a.txt', true],
+    ['file:///srv/public/..%5csecret', false],
+    ['file:///srv/public/..', false],
+    ['file:///srv/public/a..b', true],
+    ['file:///srv/public/%zz', true],
   ])('where a rule allows, its dots may not lead out of what is allowed: %s', async (uri, isAllowed) => {
     const allows = await policyOf([{ id: 'yes', who: 'everyone', allow: 'resource:files/file:///srv/public/*' }]);
     expect(decide(allows, `resource:files/${uri}`)).toBe(isAllowed ? 'allow yes' : 'hidden');
@@ -38,18 +75,45 @@ describe('a URI is compared in all forms in which a server may read it', () => {
 
   it('of any scheme, and in its host too', async () => {
     const denies = await policyOf([{ id: 'no', who: 'everyone', deny: 'resource:a/x://no/*' }], 'allow');
-    expect(['X://no/1', 'x://%6eo/1', 'x://NO/1', 'x://no/./1', 'x://no//1', 'x://ok/../no/1', 'x:no/1'].map((uri) => decide(denies, `resource:a/${uri}`))).toEqual(['hidden no', 'hidden no', 'hidden no', 'hidden no', 'hidden no', 'allow', 'allow']);
+    expect(
+      ['X://no/1', 'x://%6eo/1', 'x://NO/1', 'x://no/./1', 'x://no//1', 'x://ok/../no/1', 'x:no/1'].map((uri) =>
+        decide(denies, `resource:a/${uri}`),
+      ),
+    ).toEqual(['hidden no', 'hidden no', 'hidden no', 'hidden no', 'hidden no', 'allow', 'allow']);
   });
 
   it('a URI with a host, capital letters or a query is what its server calls it where a rule allows', async () => {
-    const allows = await policyOf([{ id: 'yes', who: 'everyone', allow: ['resource:a/Config://Main/*', 'resource:a/https://Docs.example/items?*', 'resource:a/x:y'] }]);
-    expect(['Config://Main/A', 'https://Docs.example/items?page=1', 'x:y'].map((uri) => decide(allows, `resource:a/${uri}`))).toEqual(['allow yes', 'allow yes', 'allow yes']);
+    const allows = await policyOf([
+      {
+        id: 'yes',
+        who: 'everyone',
+        allow: ['resource:a/Config://Main/*', 'resource:a/https://Docs.example/items?*', 'resource:a/x:y'],
+      },
+    ]);
+    expect(
+      ['Config://Main/A', 'https://Docs.example/items?page=1', 'x:y'].map((uri) => decide(allows, `resource:a/${uri}`)),
+    ).toEqual(['allow yes', 'allow yes', 'allow yes']);
   });
 });
 
 it('a scope that some URIs need is needed for all forms of them', () => {
-  const scopes = new WantedScopes([], [{ scope: 'secrets', for: ['resource:files/file:///etc/*'], endpoints: [], impliedBy: [] }]);
-  const facts: Facts = { principal: 'p_ann' as Principal, issuer: 'https://login.example', subject: 'ann', tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined };
-  const missing = (name: string): unknown => scopes.missing(facts, 'x' as EndpointName, { kind: 'resource', server: 'files', name });
+  const scopes = new WantedScopes(
+    [],
+    [{ scope: 'secrets', for: ['resource:files/file:///etc/*'], endpoints: [], impliedBy: [] }],
+  );
+  const facts: Facts = {
+    principal: 'p_ann' as Principal,
+    issuer: 'https://login.example',
+    subject: 'ann',
+    tenant: undefined,
+    actors: [],
+    groups: [],
+    scopes: [],
+    client: undefined,
+    expiresAt: undefined,
+    key: undefined,
+  };
+  const missing = (name: string): unknown =>
+    scopes.missing(facts, 'x' as EndpointName, { kind: 'resource', server: 'files', name });
   expect([missing('FILE:///srv/../etc/passwd'), missing('file:///srv/passwd')]).toEqual([['secrets'], undefined]);
 });

@@ -26,12 +26,19 @@ export class WantedScopes {
    */
   constructor(always: readonly string[], more: readonly ScopeSettings[]) {
     this.#always = always;
-    this.#more = more.map((settings) => ({ ...settings, selectors: settings.for.map((text) => compileSelector(text)) }));
+    this.#more = more.map((settings) => ({
+      ...settings,
+      selectors: settings.for.map((text) => compileSelector(text)),
+    }));
   }
 
   /** @param auth the option `auth` of the configuration; undefined and `none` want no scopes. */
-  static of(auth: { readonly scopes: readonly string[]; readonly stepUp: readonly ScopeSettings[] } | 'none' | undefined): WantedScopes {
-    return auth === undefined || auth === 'none' ? new WantedScopes([], []) : new WantedScopes(auth.scopes, auth.stepUp);
+  static of(
+    auth: { readonly scopes: readonly string[]; readonly stepUp: readonly ScopeSettings[] } | 'none' | undefined,
+  ): WantedScopes {
+    return auth === undefined || auth === 'none'
+      ? new WantedScopes([], [])
+      : new WantedScopes(auth.scopes, auth.stepUp);
   }
 
   /** Whether there are no further scopes. */
@@ -46,8 +53,14 @@ export class WantedScopes {
    */
   missing({ scopes, isUnscoped }: Facts, endpoint: EndpointName, target?: Target): readonly string[] | undefined {
     if (this.#more.length === 0 || isUnscoped === true) return undefined;
-    const wanted = this.#more.filter((each) => each.endpoints.includes(endpoint) || (target !== undefined && isFor(each.selectors, target)));
-    return wanted.every(({ scope, impliedBy }) => scopes.includes(scope) || impliedBy.some((broader) => scopes.includes(broader))) ? undefined : this.#named(wanted);
+    const wanted = this.#more.filter(
+      (each) => each.endpoints.includes(endpoint) || (target !== undefined && isFor(each.selectors, target)),
+    );
+    return wanted.every(
+      ({ scope, impliedBy }) => scopes.includes(scope) || impliedBy.some((broader) => scopes.includes(broader)),
+    )
+      ? undefined
+      : this.#named(wanted);
   }
 
   /** Scopes that every request at an endpoint needs. */
@@ -57,7 +70,12 @@ export class WantedScopes {
 
   /** Scopes that some request at an endpoint may need. @param mayBeAbout whether what a selector covers can be found there. */
   supportedAt(endpoint: string, mayBeAbout: (selector: Selector) => boolean): readonly string[] {
-    return this.#named(this.#more.filter(({ endpoints, selectors }) => endpoints.includes(endpoint) || selectors.some((selector) => mayBeAbout(selector))));
+    return this.#named(
+      this.#more.filter(
+        ({ endpoints, selectors }) =>
+          endpoints.includes(endpoint) || selectors.some((selector) => mayBeAbout(selector)),
+      ),
+    );
   }
 
   #named(wanted: readonly Wanted[]): readonly string[] {
@@ -68,5 +86,7 @@ export class WantedScopes {
 /** Whether a scope is needed for a target. A method that no revision defines may have any effect at its server, so it needs all scopes of the server. */
 function isFor(selectors: readonly Selector[], target: Target): boolean {
   const { kind, server, name } = target;
-  return kind === 'server' ? selectors.some((selector) => selector.mayCover(server)) : coversForms(selectors, target, `${server}/${name}`, false);
+  return kind === 'server'
+    ? selectors.some((selector) => selector.mayCover(server))
+    : coversForms(selectors, target, `${server}/${name}`, false);
 }

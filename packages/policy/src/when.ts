@@ -10,7 +10,15 @@ import type { Circumstances } from './conditions.ts';
 const limits = { maxAstNodes: 200, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 8 };
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 
-const callerMembers: ReadonlySet<string> = new Set(['issuer', 'subject', 'groups', 'scopes', 'tenant', 'client', 'actors']);
+const callerMembers: ReadonlySet<string> = new Set([
+  'issuer',
+  'subject',
+  'groups',
+  'scopes',
+  'tenant',
+  'client',
+  'actors',
+]);
 
 const environment = new Environment({ limits, homogeneousAggregateLiterals: false })
   .registerVariable('args', 'map')
@@ -29,11 +37,21 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
   if (problem !== undefined) throw new Error(problem);
   const { valid, type, error } = parsed.check();
   if (!valid) throw new Error(error?.message ?? 'is no expression');
-  if (type !== 'bool' && type !== 'dyn') throw new Error(`has to be true or false, and is of type ${type ?? 'unknown'}`);
+  if (type !== 'bool' && type !== 'dyn')
+    throw new Error(`has to be true or false, and is of type ${type ?? 'unknown'}`);
   return ({ facts, args, method, server, name }) => {
-    const caller = facts === undefined ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', actors: [] } : {
-      issuer: facts.issuer, subject: facts.subject, groups: facts.groups, scopes: facts.scopes, tenant: facts.tenant ?? '', client: facts.client ?? '', actors: facts.actors,
-    };
+    const caller =
+      facts === undefined
+        ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', actors: [] }
+        : {
+            issuer: facts.issuer,
+            subject: facts.subject,
+            groups: facts.groups,
+            scopes: facts.scopes,
+            tenant: facts.tenant ?? '',
+            client: facts.client ?? '',
+            actors: facts.actors,
+          };
     const holds: unknown = parsed({ args: args ?? {}, caller, method, server, name });
     if (typeof holds !== 'boolean') throw new Error('is neither true nor false');
     return holds;
@@ -45,21 +63,27 @@ function parse(text: string): ReturnType<typeof environment.parse> {
   try {
     return environment.parse(text);
   } catch (error) {
-    throw new Error(`${(error as Error).message}\nCEL has "&&", "||", "!", "==" and "in", and texts in quotes`, { cause: error });
+    throw new Error(`${(error as Error).message}\nCEL has "&&", "||", "!", "==" and "in", and texts in quotes`, {
+      cause: error,
+    });
   }
 }
 
 /** @param isInside whether the node is inside an iteration over a list. */
 function problemOf(node: ASTNode, isInside: boolean): string | undefined {
   const called = node.op === 'rcall' || node.op === 'call' ? node.args[0] : undefined;
-  if (called === 'matches') return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';
+  if (called === 'matches')
+    return '`matches` is not taken, since what a caller sends could make it work for minutes; use startsWith, endsWith, contains, or `pattern` under `args`';
   const member = node.op === '.' || node.op === '.?' || node.op === '[]' ? node.args : undefined;
   if (member?.[0].op === 'id' && member[0].args === 'caller') {
-    const name: unknown = typeof member[1] === 'string' ? member[1] : member[1].op === 'value' ? member[1].args : undefined;
-    if (typeof name === 'string' && !callerMembers.has(name)) return `a caller has no ${JSON.stringify(name)}, but ${[...callerMembers].join(', ')}`;
+    const name: unknown =
+      typeof member[1] === 'string' ? member[1] : member[1].op === 'value' ? member[1].args : undefined;
+    if (typeof name === 'string' && !callerMembers.has(name))
+      return `a caller has no ${JSON.stringify(name)}, but ${[...callerMembers].join(', ')}`;
   }
   const isMacro = node.op === 'rcall' && macros.has(String(called));
-  if (isMacro && isInside) return `\`${String(called)}\` inside another one is not taken, since what a caller sends could make it work for minutes`;
+  if (isMacro && isInside)
+    return `\`${String(called)}\` inside another one is not taken, since what a caller sends could make it work for minutes`;
   for (const child of childrenOf(node.args)) {
     const problem = problemOf(child, isInside || isMacro);
     if (problem !== undefined) return problem;

@@ -3,9 +3,26 @@ import { describe, expect, it } from 'vitest';
 import { agentClients, matchesWho, namesAgents, type Who } from './who.ts';
 
 const ann: Facts = {
-  principal: 'p_ann' as Principal, issuer: 'https://login.example', subject: 'ann', tenant: undefined, actors: [], groups: ['eng', 'oncall'], scopes: ['mcp'], client: 'cli', expiresAt: undefined, key: undefined,
+  principal: 'p_ann' as Principal,
+  issuer: 'https://login.example',
+  subject: 'ann',
+  tenant: undefined,
+  actors: [],
+  groups: ['eng', 'oncall'],
+  scopes: ['mcp'],
+  client: 'cli',
+  expiresAt: undefined,
+  key: undefined,
 };
-const key: Facts = { ...ann, issuer: 'omnibus:keys', subject: 'ci', groups: [], scopes: [], client: undefined, key: 'k1' };
+const key: Facts = {
+  ...ann,
+  issuer: 'omnibus:keys',
+  subject: 'ci',
+  groups: [],
+  scopes: [],
+  client: undefined,
+  key: 'k1',
+};
 const acme: Facts = { ...ann, tenant: 'acme' };
 const agent = { issuer: 'https://login.example', subject: 'agent' };
 
@@ -23,7 +40,10 @@ describe.each<[Who, readonly string[]]>([
   ['group:ENG', []],
   [{ group: ['none', 'oncall'], client: 'cli' }, ['ann', 'agent']],
   [{ group: 'eng', client: 'other' }, []],
-  [['key:ci', 'tenant:acme'], ['key', 'acme']],
+  [
+    ['key:ci', 'tenant:acme'],
+    ['key', 'acme'],
+  ],
   [{ via: 'any' }, ['agent']],
   [{ group: 'eng', via: 'https://login.example|agent' }, ['agent']],
   [{ via: 'https://login.example|other' }, []],
@@ -32,7 +52,11 @@ describe.each<[Who, readonly string[]]>([
 ])('%j', (who, expected) => {
   it(`is ${expected.join(', ') || 'nobody'}`, () => {
     const all = { ann, key, acme, agent: { ...ann, actors: [agent] }, nobody: undefined };
-    expect(Object.entries(all).filter(([, facts]) => matchesWho(who, false)(facts)).map(([name]) => name)).toEqual(expected);
+    expect(
+      Object.entries(all)
+        .filter(([, facts]) => matchesWho(who, false)(facts))
+        .map(([name]) => name),
+    ).toEqual(expected);
   });
 });
 
@@ -45,16 +69,51 @@ it('each of those that act for somebody has to be named where that is in his fav
 it('one of those that act for somebody, or his client, is enough where that counts against him', () => {
   const chain = { ...ann, actors: [{ ...agent, subject: 'helper' }, agent] };
   const isOne = (via: string | readonly string[], facts: Facts = chain): boolean => matchesWho({ via }, true)(facts);
-  expect([isOne('https://login.example|agent'), isOne('https://login.example|helper'), isOne('client:cli'), isOne('any'), isOne(['client:none', 'https://login.example|agent'])]).toEqual([true, true, true, true, true]);
-  expect([isOne('https://login.example|other'), isOne('client:other'), isOne('any', ann), isOne('client:cli', ann)]).toEqual([false, false, false, true]);
+  expect([
+    isOne('https://login.example|agent'),
+    isOne('https://login.example|helper'),
+    isOne('client:cli'),
+    isOne('any'),
+    isOne(['client:none', 'https://login.example|agent']),
+  ]).toEqual([true, true, true, true, true]);
+  expect([
+    isOne('https://login.example|other'),
+    isOne('client:other'),
+    isOne('any', ann),
+    isOne('client:cli', ann),
+  ]).toEqual([false, false, false, true]);
 });
 
 it('a text that names nobody is said to be none', () => {
-  for (const text of ['eng', 'groups:eng', 'group:', 'user:ann', '', 'Everyone', 'user:', 'group: eng', 'group:eng ', 'group: ']) expect(() => matchesWho(text, false), text).toThrow(/^expected/);
-  for (const parts of [{}, { group: [] }, { group: 'eng', tenant: [] }, { user: 'ann' }, { via: 'agent' }, { group: ' eng' }]) expect(() => matchesWho(parts, false), JSON.stringify(parts)).toThrow(/expected|is empty/);
+  for (const text of [
+    'eng',
+    'groups:eng',
+    'group:',
+    'user:ann',
+    '',
+    'Everyone',
+    'user:',
+    'group: eng',
+    'group:eng ',
+    'group: ',
+  ])
+    expect(() => matchesWho(text, false), text).toThrow(/^expected/);
+  for (const parts of [
+    {},
+    { group: [] },
+    { group: 'eng', tenant: [] },
+    { user: 'ann' },
+    { via: 'agent' },
+    { group: ' eng' },
+  ])
+    expect(() => matchesWho(parts, false), JSON.stringify(parts)).toThrow(/expected|is empty/);
 });
 
 it('rules tell whether they are about agents, and which clients they take for agents', () => {
-  expect([namesAgents('everyone'), namesAgents({ group: 'eng' }), namesAgents(['everyone', { via: 'any' }])]).toEqual([false, false, true]);
+  expect([namesAgents('everyone'), namesAgents({ group: 'eng' }), namesAgents(['everyone', { via: 'any' }])]).toEqual([
+    false,
+    false,
+    true,
+  ]);
   expect(agentClients([{ via: ['client:a', 'any'] }, 'client:b'])).toEqual(['a']);
 });

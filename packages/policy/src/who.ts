@@ -36,18 +36,25 @@ const keyIssuer = 'omnibus:keys';
  * @throws {Error} with a message for the operator when a text has none of the known forms.
  */
 export function matchesWho(who: Who, isAgainst: boolean): WhoTest {
-  const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) => (typeof each === 'string' ? textTest(each) : partsTest(each, isAgainst)));
+  const tests = (typeof who === 'string' || !isList(who) ? [who] : who).map((each) =>
+    typeof each === 'string' ? textTest(each) : partsTest(each, isAgainst),
+  );
   return tests.length === 1 ? (tests[0] as WhoTest) : (facts) => tests.some((test) => test(facts));
 }
 
 /** Whether a rule is about agents, and so does not apply to a user who asks for himself. */
 export function namesAgents(who: Who): boolean {
-  return (typeof who === 'string' || !isList(who) ? [who] : who).some((each) => typeof each !== 'string' && each.via !== undefined);
+  return (typeof who === 'string' || !isList(who) ? [who] : who).some(
+    (each) => typeof each !== 'string' && each.via !== undefined,
+  );
 }
 
 /** The clients that count as agents because rules name them under `via`. */
 export function agentClients(who: Who): readonly string[] {
-  return (typeof who === 'string' || !isList(who) ? [who] : who).flatMap((each) => (typeof each === 'string' ? [] : textsOf(each.via))).filter((via) => via.startsWith(clientMark)).map((via) => via.slice(clientMark.length));
+  return (typeof who === 'string' || !isList(who) ? [who] : who)
+    .flatMap((each) => (typeof each === 'string' ? [] : textsOf(each.via)))
+    .filter((via) => via.startsWith(clientMark))
+    .map((via) => via.slice(clientMark.length));
 }
 
 const clientMark = 'client:';
@@ -69,8 +76,10 @@ function partsProblem(parts: WhoParts): string | undefined {
     if (texts.length === 0) return `\`${part}\` is empty, and nobody is one of none`;
     for (const text of texts) {
       if (text !== text.trim()) return `expected no blanks around a name: write \`${part}: ${text.trim()}\``;
-      if (part === 'user' && !text.includes('|')) return `expected \`user: "ISSUER|SUBJECT"\`, got ${JSON.stringify(text)}; an API key is \`key\``;
-      if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|')) return `expected \`via\` with "any", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
+      if (part === 'user' && !text.includes('|'))
+        return `expected \`user: "ISSUER|SUBJECT"\`, got ${JSON.stringify(text)}; an API key is \`key\``;
+      if (part === 'via' && text !== 'any' && !text.startsWith(clientMark) && !text.includes('|'))
+        return `expected \`via\` with "any", "ISSUER|SUBJECT" or "client:ID", got ${JSON.stringify(text)}`;
     }
   }
   return undefined;
@@ -90,7 +99,11 @@ function partsTest(parts: WhoParts, isAgainst: boolean): WhoTest {
   wanted(user, (values, { issuer, subject }) => values.includes(`${issuer}|${subject}`));
   wanted(key, (values, { issuer, subject }) => issuer === keyIssuer && values.includes(subject));
   wanted(tenant, (values, facts) => facts.tenant !== undefined && values.includes(facts.tenant));
-  wanted(group, (values, facts) => (facts.tenant === undefined || tenant !== undefined) && values.some((value) => facts.groups.includes(value)));
+  wanted(
+    group,
+    (values, facts) =>
+      (facts.tenant === undefined || tenant !== undefined) && values.some((value) => facts.groups.includes(value)),
+  );
   wanted(client, (values, facts) => facts.client !== undefined && values.includes(facts.client));
   wanted(scope, (values, { scopes }) => values.some((value) => scopes.includes(value)));
   wanted(via, isAgainst ? actsAlsoVia : actsVia);
@@ -107,9 +120,13 @@ function actsAlsoVia(values: readonly string[], facts: Facts): boolean {
   return facts.actors.some((actor) => isNamed(values, actor)) || isClientNamed(values, facts);
 }
 
-const isNamed = (values: readonly string[], actor: Subject): boolean => values.includes('any') || values.includes(nameOf(actor));
-const isClientNamed = (values: readonly string[], { client }: Facts): boolean => client !== undefined && values.includes(`${clientMark}${client}`);
+const isNamed = (values: readonly string[], actor: Subject): boolean =>
+  values.includes('any') || values.includes(nameOf(actor));
+const isClientNamed = (values: readonly string[], { client }: Facts): boolean =>
+  client !== undefined && values.includes(`${clientMark}${client}`);
 
 const nameOf = ({ issuer, subject }: Subject): string => `${issuer}|${subject}`;
-const textsOf = (texts: Texts | undefined): readonly string[] => (texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts);
-const isList = (who: WhoParts | readonly (string | WhoParts)[]): who is readonly (string | WhoParts)[] => Array.isArray(who);
+const textsOf = (texts: Texts | undefined): readonly string[] =>
+  texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts;
+const isList = (who: WhoParts | readonly (string | WhoParts)[]): who is readonly (string | WhoParts)[] =>
+  Array.isArray(who);

@@ -114,6 +114,7 @@ export function catalogKey(server: ServerName, worker: WorkerId): string {
 /** @returns undefined for a key of another form, as of another version of the gateway. */
 export function parseCatalogKey(key: string): { readonly server: ServerName; readonly worker: WorkerId } | undefined {
   const [server, worker, ...more] = key.split(separator);
-  if (server === undefined || worker === undefined || more.length > 0 || !isToken(server) || !isToken(worker)) return undefined;
+  if (server === undefined || worker === undefined || more.length > 0 || !isToken(server) || !isToken(worker))
+    return undefined;
   return { server: server as ServerName, worker: worker as WorkerId };
 }

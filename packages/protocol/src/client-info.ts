@@ -9,5 +9,8 @@ const maxLength = 100;
 export function clientInfoOf(said: unknown): ClientInfo | undefined {
   if (!isObject(said) || typeof said['name'] !== 'string' || said['name'] === '') return undefined;
   const { name, version } = said;
-  return { name: printable(name, maxLength), ...(typeof version === 'string' && version !== '' ? { version: printable(version, maxLength) } : {}) };
+  return {
+    name: printable(name, maxLength),
+    ...(typeof version === 'string' && version !== '' ? { version: printable(version, maxLength) } : {}),
+  };
 }

@@ -16,7 +16,13 @@ export type ConnectCommand =
    * @property browser a secret that the user's browser keeps as a cookie.
    * @property isProven whether the browser has proven to be the user's; otherwise the tokens are used only after the caller has given the code that the browser shows.
    */
-  | { readonly kind: 'begin'; readonly ticket: string; readonly principal: Principal; readonly browser: string; readonly isProven: boolean }
+  | {
+      readonly kind: 'begin';
+      readonly ticket: string;
+      readonly principal: Principal;
+      readonly browser: string;
+      readonly isProven: boolean;
+    }
   /**
    * The issuer has redirected the user back.
    * @property query of the redirect; only the `state` of it where the rest is encrypted.
@@ -33,7 +39,13 @@ export type ConnectCommand =
    * @property principal of the user, by which connections that cannot be decrypted are found; those of agents of the user are found by the name.
    * @property before limits this to connections from before that time, in milliseconds since 1970, which belong to another user who had the name earlier.
    */
-  | { readonly kind: 'forget'; readonly subject: string; readonly issuer?: string; readonly principal?: Principal; readonly before?: number };
+  | {
+      readonly kind: 'forget';
+      readonly subject: string;
+      readonly issuer?: string;
+      readonly principal?: Principal;
+      readonly before?: number;
+    };
 
 /** A connection of a user to a server, without secrets. */
 export interface ConnectionRow {
@@ -59,7 +71,14 @@ export type ConnectReply =
    * @property issuer host of the page on which the issuer has its users sign in; left out where it was not asked for, and where it cannot be found out now.
    * @property who identity of the user whom the ticket was given to, where it was proven.
    */
-  | { readonly kind: 'ticket'; readonly server: ServerName; readonly host: string; readonly issuer?: string; readonly principal: Principal; readonly who?: Who }
+  | {
+      readonly kind: 'ticket';
+      readonly server: ServerName;
+      readonly host: string;
+      readonly issuer?: string;
+      readonly principal: Principal;
+      readonly who?: Who;
+    }
   | { readonly kind: 'leave'; readonly address: string }
   /** @property code that the caller has to give before the tokens are used. */
   | { readonly kind: 'done'; readonly server: ServerName; readonly code?: string }

@@ -20,7 +20,11 @@ export interface Declared {
   readonly owner?: Principal;
 }
 
-const details: Readonly<Record<string, readonly string[]>> = { elicitation: ['form', 'url'], roots: ['listChanged'], sampling: ['context', 'tools'] };
+const details: Readonly<Record<string, readonly string[]>> = {
+  elicitation: ['form', 'url'],
+  roots: ['listChanged'],
+  sampling: ['context', 'tools'],
+};
 
 /** @param capabilities as the client declares them. @param principal of the caller. */
 export function declaredBy(capabilities: JsonObject, hasSession: boolean, principal?: Principal): Declared {
@@ -32,7 +36,13 @@ export function declaredBy(capabilities: JsonObject, hasSession: boolean, princi
   });
   const { extensions: given } = capabilities;
   const extensions = isObject(given) ? carriedExtensions.filter((name) => isObject(given[name])).join(' ') : '';
-  return { key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`, hasSession, asks: asks.join(' '), extensions, ...(principal === undefined || principal === anonymous ? {} : { owner: principal }) };
+  return {
+    key: `${hasSession ? 'session' : 'alone'} ${asks.join(' ')} ${extensions}`,
+    hasSession,
+    asks: asks.join(' '),
+    extensions,
+    ...(principal === undefined || principal === anonymous ? {} : { owner: principal }),
+  };
 }
 
 /**

@@ -14,7 +14,9 @@ export function urlProblem({ mode, url }: JsonObject): string | undefined {
   const parsed = typeof url === 'string' ? URL.parse(url) : null;
   if (parsed === null) return 'the address of an elicitation must be a URL';
   const passes = parsed.protocol === 'https:' || (parsed.protocol === 'http:' && loopback.test(parsed.hostname));
-  return passes && parsed.username === '' && parsed.password === '' ? undefined : 'the address of an elicitation must be https, or http on this machine, without a user name';
+  return passes && parsed.username === '' && parsed.password === ''
+    ? undefined
+    : 'the address of an elicitation must be https, or http on this machine, without a user name';
 }
 
 /** The same check for the end of a call: an error that requires elicitations, or a result of 2026-07-28 that requires input. */
@@ -24,8 +26,19 @@ export function outcomeUrlProblem(outcome: ExchangeOutcome): string | undefined 
     const elicitations = code === urlElicitationRequired && isObject(data) ? data['elicitations'] : undefined;
     return Array.isArray(elicitations) ? first(elicitations.filter(isObject)) : undefined;
   }
-  if (outcome.kind !== 'result' || outcome.result['resultType'] !== 'input_required' || !isObject(outcome.result['inputRequests'])) return undefined;
-  return first(Object.values(outcome.result['inputRequests']).filter(isObject).filter(({ method }) => method === 'elicitation/create').map(({ params }) => params).filter(isObject));
+  if (
+    outcome.kind !== 'result' ||
+    outcome.result['resultType'] !== 'input_required' ||
+    !isObject(outcome.result['inputRequests'])
+  )
+    return undefined;
+  return first(
+    Object.values(outcome.result['inputRequests'])
+      .filter(isObject)
+      .filter(({ method }) => method === 'elicitation/create')
+      .map(({ params }) => params)
+      .filter(isObject),
+  );
 }
 
 function first(elicitations: readonly JsonObject[]): string | undefined {

@@ -29,13 +29,16 @@ export function mayHoldRawNumbers(text: string): boolean {
  * @throws {SyntaxError} as `JSON.parse` does.
  */
 function parseWithRawNumbers(text: string): unknown {
-  return JSON.parse(text, function keepWritten(this: object, _key: string, value: unknown, context?: { readonly source?: string }): unknown {
-    const source = context?.source;
-    if (typeof value === 'object' && value !== null && holders.has(value)) holders.add(this);
-    if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
-    holders.add(this);
-    return rawJson.rawJSON(source);
-  });
+  return JSON.parse(
+    text,
+    function keepWritten(this: object, _key: string, value: unknown, context?: { readonly source?: string }): unknown {
+      const source = context?.source;
+      if (typeof value === 'object' && value !== null && holders.has(value)) holders.add(this);
+      if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+      holders.add(this);
+      return rawJson.rawJSON(source);
+    },
+  );
 }
 
 /** Objects and arrays that contain a raw number at any depth; they are added while they are read, so that values need not be searched later. */

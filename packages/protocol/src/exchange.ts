@@ -54,7 +54,16 @@ export type Who = Pick<Facts, 'issuer' | 'subject' | 'tenant' | 'groups' | 'clai
 export function whoOf(facts: Facts | undefined): { readonly who?: Who } {
   if (facts === undefined) return {};
   const { issuer, subject, tenant, groups, claims, at } = facts;
-  return { who: { issuer, subject, tenant, groups, ...(claims === undefined ? {} : { claims }), ...(at === undefined ? {} : { at }) } };
+  return {
+    who: {
+      issuer,
+      subject,
+      tenant,
+      groups,
+      ...(claims === undefined ? {} : { claims }),
+      ...(at === undefined ? {} : { at }),
+    },
+  };
 }
 
 /** The place of a server's task; the server's own id is valid only there. */
@@ -85,7 +94,13 @@ export type QuestionMethod = InputMethod | CustomMethod;
 /** Commands to every adapter of a server; only the adapter that holds the exchange acts. */
 export type ControlCommand =
   /** `isTimeout`: the server did not answer in time. `worker`: only that worker is meant, since another one may be working on the exchange by now. */
-  | { readonly kind: 'cancel'; readonly exchange: ExchangeId; readonly reason: string; readonly isTimeout?: boolean; readonly worker?: WorkerId }
+  | {
+      readonly kind: 'cancel';
+      readonly exchange: ExchangeId;
+      readonly reason: string;
+      readonly isTimeout?: boolean;
+      readonly worker?: WorkerId;
+    }
   /** The client's answer to an `input`. */
   | { readonly kind: 'answer'; readonly asker: Asker; readonly input: InputKey; readonly answer: InputAnswer }
   | { readonly kind: 'input-progress'; readonly asker: Asker; readonly input: InputKey; readonly params: JsonObject }
@@ -120,7 +135,12 @@ export interface ProgressEvent {
 /** How an exchange ends; nothing follows it. */
 export type ExchangeOutcome =
   /** `place`: the place of the tasks in the result; `tools`: for each task of a list, the server's own name of its tool. */
-  | { readonly kind: 'result'; readonly result: JsonObject; readonly place?: TaskPlace; readonly tools?: readonly string[] }
+  | {
+      readonly kind: 'result';
+      readonly result: JsonObject;
+      readonly place?: TaskPlace;
+      readonly tools?: readonly string[];
+    }
   | { readonly kind: 'error'; readonly error: JsonRpcErrorObject }
   | { readonly kind: 'fault'; readonly fault: GatewayFault };
 
@@ -153,19 +173,73 @@ export type ServerNotice =
   /** The adapter has reconnected: subscriptions and log levels have to be sent again. */
   | { readonly kind: 'adapter-changed'; readonly server: ServerName }
   /** `more`: members besides the URI. */
-  | { readonly kind: 'resource-updated'; readonly server: ServerName; readonly uri: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] }
+  | {
+      readonly kind: 'resource-updated';
+      readonly server: ServerName;
+      readonly uri: string;
+      readonly more?: JsonObject;
+      readonly sessions: readonly SessionKey[];
+    }
   /** `sessions`: those that the message may concern; it is sent to those that want logs. */
-  | { readonly kind: 'log'; readonly server: ServerName; readonly params: JsonObject; readonly sessions: readonly SessionKey[] }
+  | {
+      readonly kind: 'log';
+      readonly server: ServerName;
+      readonly params: JsonObject;
+      readonly sessions: readonly SessionKey[];
+    }
   /** A notification that no revision defines and that belongs to no call, over a connection that only one session has used. */
-  | { readonly kind: 'notification'; readonly server: ServerName; readonly method: string; readonly params?: JsonObject; readonly sessions: readonly SessionKey[] }
+  | {
+      readonly kind: 'notification';
+      readonly server: ServerName;
+      readonly method: string;
+      readonly params?: JsonObject;
+      readonly sessions: readonly SessionKey[];
+    }
   /** A question that belongs to no call, over a connection that one session owns; `movedFrom`: the call that asked it before and was answered. */
-  | { readonly kind: 'question'; readonly server: ServerName; readonly input: InputKey; readonly method: QuestionMethod; readonly params: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly movedFrom?: ExchangeId; readonly sessions: readonly SessionKey[] }
-  | { readonly kind: 'question-withdrawn'; readonly server: ServerName; readonly input: InputKey; readonly reason: string; readonly sessions: readonly SessionKey[] }
+  | {
+      readonly kind: 'question';
+      readonly server: ServerName;
+      readonly input: InputKey;
+      readonly method: QuestionMethod;
+      readonly params: JsonObject;
+      readonly place?: TaskPlace;
+      readonly tool?: string;
+      readonly movedFrom?: ExchangeId;
+      readonly sessions: readonly SessionKey[];
+    }
+  | {
+      readonly kind: 'question-withdrawn';
+      readonly server: ServerName;
+      readonly input: InputKey;
+      readonly reason: string;
+      readonly sessions: readonly SessionKey[];
+    }
   /** `task`: the server's task object, with the server's own id. */
-  | { readonly kind: 'task-status'; readonly server: ServerName; readonly task: JsonObject; readonly place?: TaskPlace; readonly tool?: string; readonly sessions: readonly SessionKey[] }
+  | {
+      readonly kind: 'task-status';
+      readonly server: ServerName;
+      readonly task: JsonObject;
+      readonly place?: TaskPlace;
+      readonly tool?: string;
+      readonly sessions: readonly SessionKey[];
+    }
   /** Progress of a task after the call that created it was answered; the call's progress token is valid as long as the task. */
-  | { readonly kind: 'task-progress'; readonly server: ServerName; readonly taskId: string; readonly place?: TaskPlace; readonly tool?: string; readonly progress: ProgressEvent; readonly sessions: readonly SessionKey[] }
-  | { readonly kind: 'elicitation-complete'; readonly server: ServerName; readonly elicitationId: string; readonly more?: JsonObject; readonly sessions: readonly SessionKey[] };
+  | {
+      readonly kind: 'task-progress';
+      readonly server: ServerName;
+      readonly taskId: string;
+      readonly place?: TaskPlace;
+      readonly tool?: string;
+      readonly progress: ProgressEvent;
+      readonly sessions: readonly SessionKey[];
+    }
+  | {
+      readonly kind: 'elicitation-complete';
+      readonly server: ServerName;
+      readonly elicitationId: string;
+      readonly more?: JsonObject;
+      readonly sessions: readonly SessionKey[];
+    };
 
 /** A backend worker's sign of life, every `presenceMs`. */
 export interface BackendPresence {

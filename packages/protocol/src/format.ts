@@ -25,7 +25,10 @@ export function canTalk(other: Formats | undefined, own: Formats = ownFormats): 
 }
 
 /** Whether a format can be read. @param format of a message or record; undefined before 0.2.0. */
-export function isRead(format: number | undefined, { reads: [oldest, newest] }: Pick<Formats, 'reads'> = ownFormats): boolean {
+export function isRead(
+  format: number | undefined,
+  { reads: [oldest, newest] }: Pick<Formats, 'reads'> = ownFormats,
+): boolean {
   return format === undefined || (format >= oldest && format <= newest);
 }
 

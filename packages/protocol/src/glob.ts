@@ -26,13 +26,15 @@ export function compileGlobStart(glob: string): (start: string) => boolean {
 
 /** Follows all ways at once in which the runs and the stars between them may take the characters. */
 function mayGoOn(runs: readonly Run[], characters: readonly string[]): boolean {
-  const pieces = runs.flatMap((run, index): readonly (CharacterTest | undefined)[] => (index === 0 ? run : [undefined, ...run]));
+  const pieces = runs.flatMap((run, index): readonly (CharacterTest | undefined)[] =>
+    index === 0 ? run : [undefined, ...run],
+  );
   /** Behind a star it may stand at the next piece too. */
   const withStars = (places: Iterable<number>): Set<number> => {
     const all = new Set<number>();
     for (let place of places) {
       all.add(place);
-      while (place < pieces.length && pieces[place] === undefined) all.add(place += 1);
+      while (place < pieces.length && pieces[place] === undefined) all.add((place += 1));
     }
     return all;
   };
@@ -77,18 +79,28 @@ function runsOf(glob: string): Run[] {
   const runs: CharacterTest[][] = [[]];
   for (const [token, not, set, escaped] of glob.matchAll(tokens)) {
     if (token.startsWith('*')) runs.push([]);
-    else runs.at(-1)?.push(set === undefined ? (token === '?' ? () => true : literal(escaped ?? token)) : inSet(set, not !== undefined));
+    else
+      runs
+        .at(-1)
+        ?.push(
+          set === undefined ? (token === '?' ? () => true : literal(escaped ?? token)) : inSet(set, not !== undefined),
+        );
   }
   return runs;
 }
 
-const literal = (expected: string): CharacterTest => (character) => character === expected;
+const literal =
+  (expected: string): CharacterTest =>
+  (character) =>
+    character === expected;
 
 function inSet(set: string, isNegated: boolean): CharacterTest {
-  const ranges = [...set.matchAll(/(?:\\(.)|(.))(?:-(?:\\(.)|(.)))?/gsu)].map(([, escaped, plain, escapedEnd, end]): readonly [number, number] => {
-    const from = (escaped ?? plain ?? '').codePointAt(0) as number;
-    return [from, (escapedEnd ?? end)?.codePointAt(0) ?? from];
-  });
+  const ranges = [...set.matchAll(/(?:\\(.)|(.))(?:-(?:\\(.)|(.)))?/gsu)].map(
+    ([, escaped, plain, escapedEnd, end]): readonly [number, number] => {
+      const from = (escaped ?? plain ?? '').codePointAt(0) as number;
+      return [from, (escapedEnd ?? end)?.codePointAt(0) ?? from];
+    },
+  );
   return (character) => {
     const code = character.codePointAt(0) as number;
     return ranges.some(([from, to]) => from <= code && code <= to) !== isNegated;
@@ -97,14 +109,22 @@ function inSet(set: string, isNegated: boolean): CharacterTest {
 
 /** Texts that a glob matches, to try rules with: one for each alternative and each character named in a set, at most `most`. */
 export function namesLike(glob: string, most: number): readonly string[] {
-  return expandBraces(glob).slice(0, most).flatMap((each) => {
-    let names = [''];
-    for (const [token, not, set, escaped] of each.matchAll(tokens)) {
-      const pieces = token.startsWith('*') || token === '?' ? ['x'] : set === undefined ? [escaped ?? token] : charactersOf(set, not !== undefined);
-      names = names.flatMap((name) => pieces.map((piece) => `${name}${piece}`)).slice(0, most);
-    }
-    return names;
-  }).slice(0, most);
+  return expandBraces(glob)
+    .slice(0, most)
+    .flatMap((each) => {
+      let names = [''];
+      for (const [token, not, set, escaped] of each.matchAll(tokens)) {
+        const pieces =
+          token.startsWith('*') || token === '?'
+            ? ['x']
+            : set === undefined
+              ? [escaped ?? token]
+              : charactersOf(set, not !== undefined);
+        names = names.flatMap((name) => pieces.map((piece) => `${name}${piece}`)).slice(0, most);
+      }
+      return names;
+    })
+    .slice(0, most);
 }
 
 function charactersOf(set: string, isNegated: boolean): readonly string[] {

@@ -16,12 +16,14 @@ const plain = /^[\w.~@:/|+-]+$/;
 /** What becomes of a header with a fact that a caller does not have. */
 export type AbsentFacts = 'refuse' | 'omit';
 
-export type CallerHeaders = { readonly headers: Readonly<Record<string, string>> } | {
-  /** The header that cannot be sent, the fact in it, and what is wrong, without the value. */
-  readonly header: string;
-  readonly fact: string;
-  readonly problem: string;
-};
+export type CallerHeaders =
+  | { readonly headers: Readonly<Record<string, string>> }
+  | {
+      /** The header that cannot be sent, the fact in it, and what is wrong, without the value. */
+      readonly header: string;
+      readonly fact: string;
+      readonly problem: string;
+    };
 
 export function isTemplate(value: string): boolean {
   return value.includes('{principal.');
@@ -38,12 +40,14 @@ export function hasTemplates(headers: Readonly<Record<string, string>>): boolean
 
 /** What is wrong with a value that is a template, in words. @param claims that issuers are configured to pass on. */
 export function templateProblem(value: string, claims: ReadonlySet<string>): string | undefined {
-  const known = 'expected {principal.subject}, {principal.issuer}, {principal.tenant}, {principal.groups} or {principal.claims.NAME}';
+  const known =
+    'expected {principal.subject}, {principal.issuer}, {principal.tenant}, {principal.groups} or {principal.claims.NAME}';
   if (isTemplate(value.replaceAll(placeholder, ''))) return known;
   for (const [whole, fact = ''] of value.matchAll(placeholder)) {
     const claim = claimIn(fact);
     if (claim === undefined ? !simple.has(fact) : claim === '') return `${whole} is no fact about a caller: ${known}`;
-    if (claim !== undefined && !claims.has(claim)) return `${whole} is passed on by no issuer: name the claim under \`claims\` of an entry of \`auth.issuers\``;
+    if (claim !== undefined && !claims.has(claim))
+      return `${whole} is passed on by no issuer: name the claim under \`claims\` of an entry of \`auth.issuers\``;
   }
   return undefined;
 }
@@ -54,7 +58,11 @@ export function withoutTemplates(headers: Readonly<Record<string, string>>): Rea
 }
 
 /** The headers for one caller. @param who undefined for a caller who is not known. */
-export function headersFor(headers: Readonly<Record<string, string>>, who: Who | undefined, absent: AbsentFacts): CallerHeaders {
+export function headersFor(
+  headers: Readonly<Record<string, string>>,
+  who: Who | undefined,
+  absent: AbsentFacts,
+): CallerHeaders {
   const made: Record<string, string> = {};
   for (const [header, template] of Object.entries(headers)) {
     const value = isTemplate(template) ? filled(template, who) : { text: template };
@@ -64,7 +72,9 @@ export function headersFor(headers: Readonly<Record<string, string>>, who: Who |
   return { headers: made };
 }
 
-type Filled = { readonly text: string } | { readonly fact: string; readonly problem: string; readonly isAbsent: boolean };
+type Filled =
+  | { readonly text: string }
+  | { readonly fact: string; readonly problem: string; readonly isAbsent: boolean };
 
 function filled(template: string, who: Who | undefined): Filled {
   let wrong: Exclude<Filled, { text: string }> | undefined;
@@ -72,10 +82,18 @@ function filled(template: string, who: Who | undefined): Filled {
     const value = factOf(fact, who);
     const isWhole = whole === template;
     if (value === undefined || value === '') wrong ??= { fact, isAbsent: true, problem: 'the caller has no such fact' };
-    else if (!(isWhole ? carried : plain).test(value)) wrong ??= { fact, isAbsent: false, problem: isWhole ? 'it has characters that no header carries unchanged' : 'it has characters that could end it in the middle of a header' };
+    else if (!(isWhole ? carried : plain).test(value))
+      wrong ??= {
+        fact,
+        isAbsent: false,
+        problem: isWhole
+          ? 'it has characters that no header carries unchanged'
+          : 'it has characters that could end it in the middle of a header',
+      };
     return value ?? '';
   });
-  if (wrong === undefined && text.length > maxCharacters) return { fact: 'all', isAbsent: false, problem: `it has more than ${maxCharacters} characters` };
+  if (wrong === undefined && text.length > maxCharacters)
+    return { fact: 'all', isAbsent: false, problem: `it has more than ${maxCharacters} characters` };
   return wrong ?? { text };
 }
 

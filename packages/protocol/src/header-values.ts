@@ -55,7 +55,9 @@ interface Place {
 /** Walks the schema without recursion, since the server decides how deep and wide it is. */
 function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHeaders> {
   const found = new Map<string, ParameterHeader>();
-  const open: { readonly properties: unknown; readonly place: Place | undefined }[] = [{ properties: schema['properties'], place: undefined }];
+  const open: { readonly properties: unknown; readonly place: Place | undefined }[] = [
+    { properties: schema['properties'], place: undefined },
+  ];
   for (let level = open.pop(); level !== undefined; level = open.pop()) {
     if (!isObject(level.properties)) continue;
     const depth = (level.place?.depth ?? 0) + 1;
@@ -67,7 +69,8 @@ function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHe
         if ('problem' in header) return header;
         const name = header.name.toLowerCase();
         if (found.has(name)) return { problem: `two arguments are repeated in the header ${name}` };
-        if (found.size === maxParameterHeaders) return { problem: `more than ${maxParameterHeaders} arguments are repeated in headers` };
+        if (found.size === maxParameterHeaders)
+          return { problem: `more than ${maxParameterHeaders} arguments are repeated in headers` };
         found.set(name, header);
       }
       if (isObject(property['properties'])) open.push({ properties: property['properties'], place });
@@ -77,13 +80,16 @@ function readParameterHeaders(schema: JsonObject): ReturnType<typeof parameterHe
 }
 
 function headerOf(property: JsonObject, place: Place): ParameterHeader | { readonly problem: string } {
-  if (place.depth > maxParameterDepth) return { problem: `${annotation} stands deeper than ${maxParameterDepth} properties` };
+  if (place.depth > maxParameterDepth)
+    return { problem: `${annotation} stands deeper than ${maxParameterDepth} properties` };
   const path = pathOf(place);
   const name = property[annotation];
   const { type } = property;
   const at = path.join('.').slice(0, 200);
-  if (typeof name !== 'string' || name.length > maxHeaderNameLength || !token.test(name)) return { problem: `${annotation} of ${at} must be a header name` };
-  if (type !== 'string' && type !== 'integer' && type !== 'boolean') return { problem: `${annotation} of ${at} needs the type string, integer or boolean` };
+  if (typeof name !== 'string' || name.length > maxHeaderNameLength || !token.test(name))
+    return { problem: `${annotation} of ${at} must be a header name` };
+  if (type !== 'string' && type !== 'integer' && type !== 'boolean')
+    return { problem: `${annotation} of ${at} needs the type string, integer or boolean` };
   return { path, name, type };
 }
 
@@ -105,9 +111,13 @@ export function repeats(header: string, argument: unknown): boolean {
   const decoded = decodeHeaderValue(header);
   if (decoded === undefined) return false;
   switch (typeof argument) {
-    case 'string': return decoded === argument;
-    case 'number': return decoded.trim() !== '' && Number(decoded) === argument;
-    case 'boolean': return decoded === String(argument);
-    default: return false;
+    case 'string':
+      return decoded === argument;
+    case 'number':
+      return decoded.trim() !== '' && Number(decoded) === argument;
+    case 'boolean':
+      return decoded === String(argument);
+    default:
+      return false;
   }
 }

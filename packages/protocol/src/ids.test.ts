@@ -15,5 +15,6 @@ it('a request whose id is long is not named, and a stream that names none is not
   expect(requestStream(plain, 'x'.repeat(100))).toBe(plain);
   expect(requestOf(plain)).toBeUndefined();
   // The last part of an id without a request may have the form of an encoded request.
-  for (const id of ['edge-abc-r31', 'edge-abc-31', 'edge-R31-r31', 'edge-abc-R3', 'edge-abc-R7b']) expect(requestOf(id as StreamId)).toBeUndefined();
+  for (const id of ['edge-abc-r31', 'edge-abc-31', 'edge-R31-r31', 'edge-abc-R3', 'edge-abc-R7b'])
+    expect(requestOf(id as StreamId)).toBeUndefined();
 });

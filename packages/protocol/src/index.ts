@@ -1,19 +1,80 @@
 export type { Facts, Subject } from './facts.ts';
-export { hasTemplates, headersFor, isTemplate, placeholdersOf, templateProblem, withoutTemplates, type AbsentFacts } from './header-templates.ts';
-export { anonymous, askerOf, idSequence, isPushStream, isSessionId, isToken, localUser, newRequestKey, newSessionId, newWorkerId, parseEndpointName, parseServerName, pushStreamIds, requestOf, requestStream, rootEndpoint, sessionKey } from './ids.ts';
-export type { EndpointName, ExchangeId, Principal, QuestionId, ServerName, SessionId, SessionKey, StreamId, WorkerId } from './ids.ts';
+export {
+  hasTemplates,
+  headersFor,
+  isTemplate,
+  placeholdersOf,
+  templateProblem,
+  withoutTemplates,
+  type AbsentFacts,
+} from './header-templates.ts';
+export {
+  anonymous,
+  askerOf,
+  idSequence,
+  isPushStream,
+  isSessionId,
+  isToken,
+  localUser,
+  newRequestKey,
+  newSessionId,
+  newWorkerId,
+  parseEndpointName,
+  parseServerName,
+  pushStreamIds,
+  requestOf,
+  requestStream,
+  rootEndpoint,
+  sessionKey,
+} from './ids.ts';
+export type {
+  EndpointName,
+  ExchangeId,
+  Principal,
+  QuestionId,
+  ServerName,
+  SessionId,
+  SessionKey,
+  StreamId,
+  WorkerId,
+} from './ids.ts';
 export { definedKinds } from './approved-definitions.ts';
 export type { ApprovedDefinitions, DefinedKind } from './approved-definitions.ts';
 export { canonical } from './canonical.ts';
 export { holdsRawNumbers, isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
-export { classify, errorText, idKey, isJsonRpcId, isObject, isSameId, notificationText, resultText } from './json-rpc.ts';
+export {
+  classify,
+  errorText,
+  idKey,
+  isJsonRpcId,
+  isObject,
+  isSameId,
+  notificationText,
+  resultText,
+} from './json-rpc.ts';
 export type {
-  Classified, JsonObject, JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest, JsonRpcResponse,
+  Classified,
+  JsonObject,
+  JsonRpcErrorObject,
+  JsonRpcId,
+  JsonRpcMessage,
+  JsonRpcNotification,
+  JsonRpcRequest,
+  JsonRpcResponse,
 } from './json-rpc.ts';
 export { isDeeperThan, readJson } from './read-json.ts';
 export type { ReadJson, Unreadable } from './read-json.ts';
-export { featuresOf, isLegacyRevision, isModernRevision, latestLegacyRevision, legacyRevisions, latestModernRevision, modernRevisions, negotiateRevision } from './revisions.ts';
+export {
+  featuresOf,
+  isLegacyRevision,
+  isModernRevision,
+  latestLegacyRevision,
+  legacyRevisions,
+  latestModernRevision,
+  modernRevisions,
+  negotiateRevision,
+} from './revisions.ts';
 export type { LegacyRevision, ModernRevision, Revision } from './revisions.ts';
 export { defaultLimits, interestMs, presenceMs, streamAfterMs } from './limits.ts';
 export { isCustomMethod, isCustomNotification, serverKey } from './custom-methods.ts';
@@ -37,24 +98,119 @@ export type { BlockKind, BlockRecord, LimitsNews, QuotaRecord, UsageRecord, Usag
 export { errorTable, fault, GatewayError, httpStatusOf, toErrorObject } from './errors.ts';
 export type { ErrorReason, GatewayFault } from './errors.ts';
 export { whoOf } from './exchange.ts';
-export type { Asker, BackendPresence, CallCommand, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeMethod, ExchangeOutcome, HeldExchanges, InputAnswer, InputKey, ProgressEvent, QuestionMethod, ServerNotice, TaskMethod, TaskPlace, OfferCaller, Who } from './exchange.ts';
-export type { Client, AdoptCommand, AdoptReply, Caller, EdgePresence, EventPosition, FindCommand, FindReply, HeldReaders, HeldRequests, HeldStreams, HoldReply, InboxPost, InboxReply, LateMessage, LateReply, ModernCommand, ModernControl, ModernReply, OpenCommand, OpenReply, PostedMessage, Presence, SessionCommand, SessionMessage, StreamEntry, StreamFrame, TakenNotice } from './session-messages.ts';
+export type {
+  Asker,
+  BackendPresence,
+  CallCommand,
+  ControlCommand,
+  ExchangeContext,
+  ExchangeEvent,
+  ExchangeMethod,
+  ExchangeOutcome,
+  HeldExchanges,
+  InputAnswer,
+  InputKey,
+  ProgressEvent,
+  QuestionMethod,
+  ServerNotice,
+  TaskMethod,
+  TaskPlace,
+  OfferCaller,
+  Who,
+} from './exchange.ts';
+export type {
+  Client,
+  AdoptCommand,
+  AdoptReply,
+  Caller,
+  EdgePresence,
+  EventPosition,
+  FindCommand,
+  FindReply,
+  HeldReaders,
+  HeldRequests,
+  HeldStreams,
+  HoldReply,
+  InboxPost,
+  InboxReply,
+  LateMessage,
+  LateReply,
+  ModernCommand,
+  ModernControl,
+  ModernReply,
+  OpenCommand,
+  OpenReply,
+  PostedMessage,
+  Presence,
+  SessionCommand,
+  SessionMessage,
+  StreamEntry,
+  StreamFrame,
+  TakenNotice,
+} from './session-messages.ts';
 export {
-  changeKinds, changeNotifications, isLogLevel, listKindOf, listKinds, listMethods, logLevels, paramsProblem, urlElicitationRequired,
+  changeKinds,
+  changeNotifications,
+  isLogLevel,
+  listKindOf,
+  listKinds,
+  listMethods,
+  logLevels,
+  paramsProblem,
+  urlElicitationRequired,
 } from './methods.ts';
 export type { ChangeKind, ListKind, LogLevel } from './methods.ts';
-export { clientMethods, inputCapabilities, isCarriedMethod, isExtensionTaskMethod, isInputMethod, isSessionTaskMethod, methodRow, modernMethods, repeatableMethods, roundMethods, unapprovedMethods, type ExtensionTaskMethod, type SessionTaskMethod } from './method-table.ts';
+export {
+  clientMethods,
+  inputCapabilities,
+  isCarriedMethod,
+  isExtensionTaskMethod,
+  isInputMethod,
+  isSessionTaskMethod,
+  methodRow,
+  modernMethods,
+  repeatableMethods,
+  roundMethods,
+  unapprovedMethods,
+  type ExtensionTaskMethod,
+  type SessionTaskMethod,
+} from './method-table.ts';
 export type { InputMethod } from './method-table.ts';
 export { declaredBy, offerKey, ownerKey } from './declared.ts';
 export { outcomeUrlProblem, urlProblem } from './elicitation-url.ts';
 export type { Declared } from './declared.ts';
 export { catalogKey, noAnnouncements, noLists, parseCatalogKey } from './catalog-record.ts';
-export type { CallerOffer, ServerTrouble, CatalogLists, HeldEntry, ServerIntroduction, ListNotes, OfferedList, CatalogRecord, PromptEntry, ResourceEntry, ResourceTemplateEntry, ToolEntry } from './catalog-record.ts';
+export type {
+  CallerOffer,
+  ServerTrouble,
+  CatalogLists,
+  HeldEntry,
+  ServerIntroduction,
+  ListNotes,
+  OfferedList,
+  CatalogRecord,
+  PromptEntry,
+  ResourceEntry,
+  ResourceTemplateEntry,
+  ToolEntry,
+} from './catalog-record.ts';
 export { createdTask, isEnded, relatedTaskOf, servesTasks, withRelatedTask } from './tasks.ts';
 export type { TaskSupport } from './tasks.ts';
 export { argumentAt, decodeHeaderValue, encodeHeaderValue, parameterHeaders, repeats } from './header-values.ts';
 export type { ParameterHeader } from './header-values.ts';
-export { carriedExtensions, claimedRevision, declaresExtension, metaKeys, modernCodes, namedBy, readModernContext, sessionExtensions, skillsExtension, tasksExtension, withoutHopMeta } from './modern.ts';
+export {
+  carriedExtensions,
+  claimedRevision,
+  declaresExtension,
+  metaKeys,
+  modernCodes,
+  namedBy,
+  readModernContext,
+  sessionExtensions,
+  skillsExtension,
+  tasksExtension,
+  withoutHopMeta,
+} from './modern.ts';
 export type { ModernContext } from './modern.ts';
 export { modernHeaders } from './modern-headers.ts';
 export { clientInfoOf } from './client-info.ts';

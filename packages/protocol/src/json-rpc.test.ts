@@ -5,10 +5,16 @@ import { requestMethods } from './method-table.ts';
 describe('what a JSON value is in terms of JSON-RPC', () => {
   it('what has a method that only requests have and no id is no notification', () => {
     for (const method of requestMethods) {
-      expect(classify({ jsonrpc: '2.0', id_: 1, method })).toMatchObject({ kind: 'invalid', id: undefined, problem: expect.stringContaining('"id"') as string, meant: 'question' });
+      expect(classify({ jsonrpc: '2.0', id_: 1, method })).toMatchObject({
+        kind: 'invalid',
+        id: undefined,
+        problem: expect.stringContaining('"id"') as string,
+        meant: 'question',
+      });
     }
     expect(classify({ jsonrpc: '2.0', ID: 1, method: 'tools/list' }).kind).toBe('invalid');
-    for (const method of ['notifications/initialized', 'notifications/of/the/future', 'acme/told']) expect(classify({ jsonrpc: '2.0', method }).kind).toBe('notification');
+    for (const method of ['notifications/initialized', 'notifications/of/the/future', 'acme/told'])
+      expect(classify({ jsonrpc: '2.0', method }).kind).toBe('notification');
   });
 
   it.each([

@@ -52,7 +52,11 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 export function isJsonRpcId(value: unknown): value is JsonRpcId {
-  return typeof value === 'string' || (typeof value === 'number' && Number.isInteger(value)) || (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON));
+  return (
+    typeof value === 'string' ||
+    (typeof value === 'number' && Number.isInteger(value)) ||
+    (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON))
+  );
 }
 
 /** A key for an id in maps: `1` is not `"1"`, and two parsed values of the same long integer have the same key. */
@@ -63,12 +67,16 @@ export function idKey(id: JsonRpcId): string | number {
 
 /** Whether a value of any type is this id. */
 export function isSameId(value: unknown, id: JsonRpcId): boolean {
-  return value === id || (typeof id === 'object' && typeof value === 'object' && isJsonRpcId(value) && idKey(value) === idKey(id));
+  return (
+    value === id ||
+    (typeof id === 'object' && typeof value === 'object' && isJsonRpcId(value) && idKey(value) === idKey(id))
+  );
 }
 
 /** Classifies a JSON value as a message (JSON-RPC 2.0 sections 4 and 5; MCP `basic`, Messages). */
 export function classify(value: unknown): Classified {
-  if (!isObject(value)) return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };
+  if (!isObject(value))
+    return { kind: 'invalid', id: undefined, problem: 'a message must be a JSON object', meant: 'nothing' };
   const id = isJsonRpcId(value['id']) ? value['id'] : undefined;
   const invalid = (problem: string): Classified => ({ kind: 'invalid', id, problem, meant: meantBy(value) });
   if (value['jsonrpc'] !== '2.0') return invalid('"jsonrpc" must be "2.0"');
@@ -76,9 +84,11 @@ export function classify(value: unknown): Classified {
     return invalid('"id" must be a string or an integer');
   }
   if ('method' in value) {
-    if (typeof value['method'] !== 'string' || value['method'] === '') return invalid('"method" must be a non-empty string');
+    if (typeof value['method'] !== 'string' || value['method'] === '')
+      return invalid('"method" must be a non-empty string');
     if ('params' in value && !isObject(value['params'])) return invalid('"params" must be an object');
-    if ('result' in value || 'error' in value) return invalid('a message has either a "method", or one of "result" and "error"');
+    if ('result' in value || 'error' in value)
+      return invalid('a message has either a "method", or one of "result" and "error"');
     if (id !== undefined) return { kind: 'request', message: value as unknown as JsonRpcRequest };
     if (requestMethods.has(value['method'])) return invalid(`${value['method']} is a request and needs an "id"`);
     return { kind: 'notification', message: value as unknown as JsonRpcNotification };

@@ -8,7 +8,21 @@ import { isObject, type JsonObject, type JsonRpcErrorObject } from './json-rpc.t
 export const labelsKey = 'omnibus.dev/guardrails';
 
 /** Members in which a message carries what may become a message, an entry or an error for a client, so that labels could stand there. */
-const carriers: ReadonlySet<string> = new Set(['_meta', 'result', 'error', 'data', 'params', 'task', 'tasks', 'tools', 'prompts', 'resources', 'resourceTemplates', 'elicitations', 'inputRequests']);
+const carriers: ReadonlySet<string> = new Set([
+  '_meta',
+  'result',
+  'error',
+  'data',
+  'params',
+  'task',
+  'tasks',
+  'tools',
+  'prompts',
+  'resources',
+  'resourceTemplates',
+  'elicitations',
+  'inputRequests',
+]);
 /** Members whose own members, of any name, are messages. */
 const maps: ReadonlySet<string> = new Set(['inputRequests']);
 /** The deepest place of a label is that of a question in the task of a notification (`params.task.inputRequests.KEY.params._meta`); nobody reads one below. */
@@ -32,7 +46,11 @@ function cleaned(value: JsonObject, depth: number, isMap: boolean): JsonObject {
       delete made[name];
     } else if ((isMap || carriers.has(name)) && depth < maxDepth) {
       const before = value[name];
-      const after = Array.isArray(before) ? items(before, depth + 1) : isObject(before) ? cleaned(before, depth + 1, maps.has(name)) : before;
+      const after = Array.isArray(before)
+        ? items(before, depth + 1)
+        : isObject(before)
+          ? cleaned(before, depth + 1, maps.has(name))
+          : before;
       if (after !== before) (made ??= { ...value })[name] = after;
     }
   }

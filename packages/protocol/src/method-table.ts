@@ -21,7 +21,16 @@ interface AnyRow {
   /** Set if it brings nothing of what the prompt or resource holds that it is about, so that rules which ask (`access`) let it pass; clients send it with each key, or of their own accord. */
   readonly needsNoApproval?: true;
   /** The capability that the receiver needs, a server or a client; for an extension, its name. */
-  readonly needs?: 'prompts' | 'resources' | 'resources.subscribe' | 'completions' | 'logging' | 'sampling' | 'elicitation' | 'roots' | 'io.modelcontextprotocol/skills';
+  readonly needs?:
+    | 'prompts'
+    | 'resources'
+    | 'resources.subscribe'
+    | 'completions'
+    | 'logging'
+    | 'sampling'
+    | 'elicitation'
+    | 'roots'
+    | 'io.modelcontextprotocol/skills';
 }
 
 /** A method that is forwarded to one server. The gateway answers all others itself. */
@@ -42,30 +51,143 @@ const modern = ['modern'] as const;
 const skills = 'io.modelcontextprotocol/skills';
 
 export const methodTable = {
-  'initialize': { by: 'client', eras: legacy },
-  'ping': { by: 'client', eras: legacy, isRepeatable: true },
+  initialize: { by: 'client', eras: legacy },
+  ping: { by: 'client', eras: legacy, isRepeatable: true },
   'server/discover': { by: 'client', eras: modern, isRepeatable: true },
   'subscriptions/listen': { by: 'client', eras: modern, isRepeatable: true },
   'tools/list': { by: 'client', eras: both, isRepeatable: true },
-  'tools/call': { by: 'client', eras: both, isCarried: true, asksFor: 'tool', names: 'name', isNamedInHeader: true, mayAsk: true },
+  'tools/call': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'tool',
+    names: 'name',
+    isNamedInHeader: true,
+    mayAsk: true,
+  },
   'prompts/list': { by: 'client', eras: both, isRepeatable: true, needs: 'prompts' },
-  'prompts/get': { by: 'client', eras: both, isCarried: true, asksFor: 'prompt', isRepeatable: true, names: 'name', isNamedInHeader: true, mayAsk: true, needs: 'prompts' },
+  'prompts/get': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'prompt',
+    isRepeatable: true,
+    names: 'name',
+    isNamedInHeader: true,
+    mayAsk: true,
+    needs: 'prompts',
+  },
   'resources/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
   'resources/templates/list': { by: 'client', eras: both, isRepeatable: true, needs: 'resources' },
-  'resources/read': { by: 'client', eras: both, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', isNamedInHeader: true, mayAsk: true, needs: 'resources' },
-  'resources/subscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe', needsNoApproval: true },
-  'resources/unsubscribe': { by: 'client', eras: legacy, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', about: 'resource', needs: 'resources.subscribe', needsNoApproval: true },
-  'completion/complete': { by: 'client', eras: both, isCarried: true, asksFor: 'reference', isRepeatable: true, needs: 'completions', needsNoApproval: true },
-  'logging/setLevel': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, needs: 'logging' },
+  'resources/read': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'resource',
+    isRepeatable: true,
+    names: 'uri',
+    about: 'resource',
+    isNamedInHeader: true,
+    mayAsk: true,
+    needs: 'resources',
+  },
+  'resources/subscribe': {
+    by: 'client',
+    eras: legacy,
+    isCarried: true,
+    asksFor: 'resource',
+    isRepeatable: true,
+    names: 'uri',
+    about: 'resource',
+    needs: 'resources.subscribe',
+    needsNoApproval: true,
+  },
+  'resources/unsubscribe': {
+    by: 'client',
+    eras: legacy,
+    isCarried: true,
+    asksFor: 'resource',
+    isRepeatable: true,
+    names: 'uri',
+    about: 'resource',
+    needs: 'resources.subscribe',
+    needsNoApproval: true,
+  },
+  'completion/complete': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'reference',
+    isRepeatable: true,
+    needs: 'completions',
+    needsNoApproval: true,
+  },
+  'logging/setLevel': {
+    by: 'client',
+    eras: legacy,
+    isCarried: true,
+    asksFor: 'server',
+    isRepeatable: true,
+    needs: 'logging',
+  },
   // 2025-11-25 basic/utilities/tasks; the extension of tasks has no result and no list of them.
-  'tasks/get': { by: 'client', eras: both, isCarried: true, asksFor: 'server', isRepeatable: true, names: 'taskId', isNamedInHeader: true, about: 'task' },
-  'tasks/result': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, names: 'taskId', about: 'task' },
+  'tasks/get': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'server',
+    isRepeatable: true,
+    names: 'taskId',
+    isNamedInHeader: true,
+    about: 'task',
+  },
+  'tasks/result': {
+    by: 'client',
+    eras: legacy,
+    isCarried: true,
+    asksFor: 'server',
+    isRepeatable: true,
+    names: 'taskId',
+    about: 'task',
+  },
   'tasks/list': { by: 'client', eras: legacy, isCarried: true, asksFor: 'server', isRepeatable: true, about: 'task' },
-  'tasks/cancel': { by: 'client', eras: both, isCarried: true, asksFor: 'server', names: 'taskId', isNamedInHeader: true, about: 'task' },
-  'tasks/update': { by: 'client', eras: modern, isCarried: true, asksFor: 'server', names: 'taskId', isNamedInHeader: true, about: 'task' },
+  'tasks/cancel': {
+    by: 'client',
+    eras: both,
+    isCarried: true,
+    asksFor: 'server',
+    names: 'taskId',
+    isNamedInHeader: true,
+    about: 'task',
+  },
+  'tasks/update': {
+    by: 'client',
+    eras: modern,
+    isCarried: true,
+    asksFor: 'server',
+    names: 'taskId',
+    isNamedInHeader: true,
+    about: 'task',
+  },
   'skills/list': { by: 'client', eras: modern, isCarried: true, asksFor: 'server', isRepeatable: true, needs: skills },
-  'skills/get': { by: 'client', eras: modern, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', needs: skills },
-  'resources/directory/read': { by: 'client', eras: modern, isCarried: true, asksFor: 'resource', isRepeatable: true, names: 'uri', needs: skills },
+  'skills/get': {
+    by: 'client',
+    eras: modern,
+    isCarried: true,
+    asksFor: 'resource',
+    isRepeatable: true,
+    names: 'uri',
+    needs: skills,
+  },
+  'resources/directory/read': {
+    by: 'client',
+    eras: modern,
+    isCarried: true,
+    asksFor: 'resource',
+    isRepeatable: true,
+    names: 'uri',
+    needs: skills,
+  },
   'sampling/createMessage': { by: 'server', eras: both, needs: 'sampling' },
   'elicitation/create': { by: 'server', eras: both, needs: 'elicitation' },
   'roots/list': { by: 'server', eras: both, needs: 'roots' },
@@ -85,7 +207,8 @@ export type SessionTaskMethod = Where<{ readonly about: 'task'; readonly eras: t
 export type ExtensionTaskMethod = Where<{ readonly about: 'task'; readonly eras: typeof both | typeof modern }>;
 
 const rows = new Map<string, MethodRow>(Object.entries(methodTable));
-const methodsWhere = (fits: (row: MethodRow) => boolean): ReadonlySet<string> => new Set([...rows].filter(([, row]) => fits(row)).map(([method]) => method));
+const methodsWhere = (fits: (row: MethodRow) => boolean): ReadonlySet<string> =>
+  new Set([...rows].filter(([, row]) => fits(row)).map(([method]) => method));
 
 /** @returns undefined for a method that no revision defines. */
 export function methodRow(method: string): MethodRow | undefined {
@@ -106,7 +229,11 @@ export const unapprovedMethods = methodsWhere(({ needsNoApproval }) => needsNoAp
 export const roundMethods = methodsWhere(({ mayAsk }) => mayAsk === true);
 
 /** The client capability that each question needs. */
-export const inputCapabilities = { 'sampling/createMessage': methodTable['sampling/createMessage'].needs, 'elicitation/create': methodTable['elicitation/create'].needs, 'roots/list': methodTable['roots/list'].needs } as const;
+export const inputCapabilities = {
+  'sampling/createMessage': methodTable['sampling/createMessage'].needs,
+  'elicitation/create': methodTable['elicitation/create'].needs,
+  'roots/list': methodTable['roots/list'].needs,
+} as const;
 
 export function isInputMethod(method: unknown): method is InputMethod {
   return typeof method === 'string' && rows.get(method)?.by === 'server';

@@ -9,6 +9,7 @@ it('arguments that are null are none', () => {
 });
 
 it('parameters whose _meta is no object are refused before anything is added to it', () => {
-  for (const meta of ['x'.repeat(1_000), 7, null, [], true]) expect(paramsProblem('tools/call', { name: 'a', _meta: meta })).toBe('params._meta must be an object');
+  for (const meta of ['x'.repeat(1_000), 7, null, [], true])
+    expect(paramsProblem('tools/call', { name: 'a', _meta: meta })).toBe('params._meta must be an object');
   expect(paramsProblem('tools/call', { name: 'a', _meta: { progressToken: 1 } })).toBeUndefined();
 });

@@ -46,8 +46,10 @@ export function paramsProblem(method: ExchangeMethod, params: JsonObject | undef
     case 'tools/call':
     case 'prompts/get':
       // Several SDKs send `null` for no arguments.
-      if ((params?.['arguments'] ?? undefined) !== undefined && !isObject(params?.['arguments'])) return 'params.arguments must be an object';
-      if (method === 'tools/call' && params?.['task'] !== undefined && !isObject(params['task'])) return 'params.task must be an object';
+      if ((params?.['arguments'] ?? undefined) !== undefined && !isObject(params?.['arguments']))
+        return 'params.arguments must be an object';
+      if (method === 'tools/call' && params?.['task'] !== undefined && !isObject(params['task']))
+        return 'params.task must be an object';
       return undefined;
     case 'completion/complete': {
       const ref = params?.['ref'];

@@ -26,7 +26,11 @@ export const carriedExtensions: readonly string[] = [tasksExtension, `${prefix}u
 export const sessionExtensions: readonly string[] = carriedExtensions.filter((name) => name !== tasksExtension);
 
 /** JSON-RPC codes of 2026-07-28. */
-export const modernCodes = { headerMismatch: -32_020, capabilityMissing: -32_021, revisionUnsupported: -32_022 } as const;
+export const modernCodes = {
+  headerMismatch: -32_020,
+  capabilityMissing: -32_021,
+  revisionUnsupported: -32_022,
+} as const;
 
 /** The properties of the client that one request declares. */
 export interface ModernContext {
@@ -44,11 +48,13 @@ export function claimedRevision(params: JsonObject | undefined): { readonly valu
 export function readModernContext({ params }: JsonRpcRequest): ModernContext | { readonly problem: string } {
   const meta = params?.['_meta'];
   if (!isObject(meta)) return { problem: 'params._meta is missing' };
-  if (typeof meta[metaKeys.protocolVersion] !== 'string') return { problem: `params._meta["${metaKeys.protocolVersion}"] must be a string` };
+  if (typeof meta[metaKeys.protocolVersion] !== 'string')
+    return { problem: `params._meta["${metaKeys.protocolVersion}"] must be a string` };
   const capabilities = meta[metaKeys.clientCapabilities];
   if (!isObject(capabilities)) return { problem: `params._meta["${metaKeys.clientCapabilities}"] must be an object` };
   const logLevel = meta[metaKeys.logLevel];
-  if (logLevel !== undefined && !isLogLevel(logLevel)) return { problem: `params._meta["${metaKeys.logLevel}"] must be a log level` };
+  if (logLevel !== undefined && !isLogLevel(logLevel))
+    return { problem: `params._meta["${metaKeys.logLevel}"] must be a log level` };
   return { capabilities, logLevel };
 }
 
@@ -56,7 +62,11 @@ export function readModernContext({ params }: JsonRpcRequest): ModernContext | {
 export function withoutHopMeta(params: JsonObject): JsonObject {
   const meta = params['_meta'];
   if (!isObject(meta)) return params;
-  const kept = Object.fromEntries(Object.entries(meta).filter(([key]) => key !== 'progressToken' && !(Object.values(metaKeys) as string[]).includes(key)));
+  const kept = Object.fromEntries(
+    Object.entries(meta).filter(
+      ([key]) => key !== 'progressToken' && !(Object.values(metaKeys) as string[]).includes(key),
+    ),
+  );
   const { _meta, ...rest } = params;
   return Object.keys(kept).length === 0 ? rest : { ...rest, _meta: kept };
 }

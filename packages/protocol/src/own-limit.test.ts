@@ -1,8 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { ownLimitKey, readOwnLimit, withOwnLimit } from './own-limit.ts';
 
-const request = (meta?: unknown) => ({ kind: 'request' as const, message: { jsonrpc: '2.0' as const, id: 1, method: 'tools/call', params: { name: 'x', ...(meta === undefined ? {} : { _meta: meta }) } } });
-const limitIn = (posted: ReturnType<typeof withOwnLimit>): unknown => (posted.kind === 'request' ? readOwnLimit(posted.message.params ?? {}) : undefined);
+const request = (meta?: unknown) => ({
+  kind: 'request' as const,
+  message: {
+    jsonrpc: '2.0' as const,
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'x', ...(meta === undefined ? {} : { _meta: meta }) },
+  },
+});
+const limitIn = (posted: ReturnType<typeof withOwnLimit>): unknown =>
+  posted.kind === 'request' ? readOwnLimit(posted.message.params ?? {}) : undefined;
 const refused = { problem: expect.stringContaining('whole number of milliseconds') as string };
 
 describe('a time limit that a client brings', () => {
@@ -24,7 +33,10 @@ describe('a time limit that a client brings', () => {
   it('leaves a request whose metadata is none to be refused for that, and answers and notifications alone', () => {
     const odd = request('metadata');
     expect(withOwnLimit(odd, '250')).toBe(odd);
-    const notification = { kind: 'notification' as const, message: { jsonrpc: '2.0' as const, method: 'notifications/initialized' } };
+    const notification = {
+      kind: 'notification' as const,
+      message: { jsonrpc: '2.0' as const, method: 'notifications/initialized' },
+    };
     expect(withOwnLimit(notification, '250')).toBe(notification);
   });
 });

@@ -15,7 +15,11 @@ export function readOwnLimit(params: JsonObject): number | undefined | { readonl
   const meta = params['_meta'];
   if (!isObject(meta) || !(ownLimitKey in meta)) return undefined;
   const limitMs = meta[ownLimitKey];
-  return isLimit(limitMs) ? limitMs : { problem: `the time limit of a request (${ownLimitKey} in params._meta, or the header ${ownLimitHeader}) must be a whole number of milliseconds from 1` };
+  return isLimit(limitMs)
+    ? limitMs
+    : {
+        problem: `the time limit of a request (${ownLimitKey} in params._meta, or the header ${ownLimitHeader}) must be a whole number of milliseconds from 1`,
+      };
 }
 
 /**

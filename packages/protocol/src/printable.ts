@@ -12,6 +12,9 @@ const defaultMaxLength = 300;
  */
 export function printable(text: string, maxLength = defaultMaxLength): string {
   // Cut first, since the text may have megabytes.
-  const line = text.slice(0, maxLength + 1).replace(unprintable, ' ').trim();
+  const line = text
+    .slice(0, maxLength + 1)
+    .replace(unprintable, ' ')
+    .trim();
   return text.length > maxLength ? `${line.slice(0, maxLength)}…` : line;
 }

@@ -15,7 +15,11 @@ const nested = (depth: number): string => `${'[{"a":'.repeat(depth / 2)}1${'}]'.
 describe('a message from outside', () => {
   it('that nests too deep is refused while it is read, before anything is built', () => {
     expect(value(nested(128))).toHaveLength(1);
-    expect(read(nested(130))).toEqual({ kind: 'refused', reason: 'message.too_deep', problem: 'the message nests deeper than 128 at byte 384' });
+    expect(read(nested(130))).toEqual({
+      kind: 'refused',
+      reason: 'message.too_deep',
+      problem: 'the message nests deeper than 128 at byte 384',
+    });
     const list = Array.from({ length: 60_000 }, () => ({}));
     expect(value(JSON.stringify(list))).toHaveLength(60_000);
     expect(read(JSON.stringify([...list, JSON.parse(nested(128))]))).toMatchObject({ reason: 'message.too_deep' });
@@ -25,18 +29,35 @@ describe('a message from outside', () => {
   });
 
   it('that holds more values than allowed is refused before they are built', () => {
-    expect(read(`[${'{},'.repeat(600_000)}`)).toEqual({ kind: 'refused', reason: 'message.too_many', problem: 'the message has more than 1000000 values at byte 1500000' });
+    expect(read(`[${'{},'.repeat(600_000)}`)).toEqual({
+      kind: 'refused',
+      reason: 'message.too_many',
+      problem: 'the message has more than 1000000 values at byte 1500000',
+    });
     expect(value(`[${'0,'.repeat(999_998)}0]`)).toHaveLength(999_999);
   });
 
   it('that is too large is refused by its bytes, not its characters', () => {
     expect(read('"aaaa"', 6)).toEqual({ kind: 'json', value: 'aaaa' });
-    expect(read('"äaaa"', 6)).toEqual({ kind: 'refused', reason: 'message.too_large', problem: 'the message is larger than 6 bytes' });
+    expect(read('"äaaa"', 6)).toEqual({
+      kind: 'refused',
+      reason: 'message.too_large',
+      problem: 'the message is larger than 6 bytes',
+    });
     expect(read(Buffer.from('"äaaa"'), 6)).toMatchObject({ reason: 'message.too_large' });
   });
 
   it('may have any brackets, commas, quotes and backslashes in its strings, however long', () => {
-    for (const text of ['['.repeat(1_000), '{"'.repeat(1_000), '\\', '\\\\"[', `${'x'.repeat(60)}\\`, `${'x'.repeat(47)}\\"${'['.repeat(200)}`, '\\"'.repeat(500), `${'["'.repeat(200)}${'\\'.repeat(201)}`]) {
+    for (const text of [
+      '['.repeat(1_000),
+      '{"'.repeat(1_000),
+      '\\',
+      '\\\\"[',
+      `${'x'.repeat(60)}\\`,
+      `${'x'.repeat(47)}\\"${'['.repeat(200)}`,
+      '\\"'.repeat(500),
+      `${'["'.repeat(200)}${'\\'.repeat(201)}`,
+    ]) {
       const message = { text, [text]: [text, { text }] };
       expect(value(JSON.stringify(message))).toEqual(message);
       expect(value(Buffer.from(JSON.stringify(message)))).toEqual(message);
@@ -47,10 +68,15 @@ describe('a message from outside', () => {
   });
 
   it('that is not UTF-8 is refused, and nothing in it becomes a replacement character', () => {
-    const bad = (...bytes: number[]): Buffer => Buffer.concat([Buffer.from(`{"a":"${'x'.repeat(3_000)}ä\u{fffd}`), Buffer.from(bytes), Buffer.from('"}')]);
+    const bad = (...bytes: number[]): Buffer =>
+      Buffer.concat([Buffer.from(`{"a":"${'x'.repeat(3_000)}ä\u{fffd}`), Buffer.from(bytes), Buffer.from('"}')]);
     // A lone continuation byte, an overlong slash, half a surrogate pair, a code point beyond Unicode, and a truncated character.
     for (const bytes of [[0x80], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xe2, 0x82]]) {
-      expect(read(bad(...bytes))).toEqual({ kind: 'refused', reason: 'message.not_json', problem: 'the message is not UTF-8, somewhere after byte 2048' });
+      expect(read(bad(...bytes))).toEqual({
+        kind: 'refused',
+        reason: 'message.not_json',
+        problem: 'the message is not UTF-8, somewhere after byte 2048',
+      });
     }
     expect(read(Buffer.from('"€"').subarray(0, 3))).toMatchObject({ reason: 'message.not_json' });
     expect(value(Buffer.from('"\u{fffd}€😀\u{2028}"'))).toBe('\u{fffd}€😀\u{2028}');
@@ -60,14 +86,19 @@ describe('a message from outside', () => {
     expect(value('\u{feff}{"a":1}')).toEqual({ a: 1 });
     expect(value(Buffer.from('\u{feff}{"a":1}'))).toEqual({ a: 1 });
     expect(value('{"a":"\u{feff}"}')).toEqual({ a: '\u{feff}' });
-    for (const text of ['\u{feff}\u{feff}{}', '{}\u{feff}', '\u{a0}{}', '\0{}', '']) expect(read(text)).toMatchObject({ reason: 'message.not_json' });
+    for (const text of ['\u{feff}\u{feff}{}', '{}\u{feff}', '\u{a0}{}', '\0{}', ''])
+      expect(read(text)).toMatchObject({ reason: 'message.not_json' });
     expect(read(Buffer.from('{"a":1}', 'utf16le'))).toMatchObject({ reason: 'message.not_json' });
   });
 
   it('that is no JSON is answered with what was wrong and where, and none of its words', () => {
     const problem = (text: string) => read(text);
-    expect(problem('{"ä":"secret",}')).toMatchObject({ problem: 'the message is not JSON: Expected double-quoted property name at byte 15' });
-    expect(problem('{"a":"secret"')).toMatchObject({ problem: "the message is not JSON: Expected ',' or '}' after property value at byte 13" });
+    expect(problem('{"ä":"secret",}')).toMatchObject({
+      problem: 'the message is not JSON: Expected double-quoted property name at byte 15',
+    });
+    expect(problem('{"a":"secret"')).toMatchObject({
+      problem: "the message is not JSON: Expected ',' or '}' after property value at byte 13",
+    });
     expect(problem('{"a":')).toMatchObject({ problem: 'the message is not JSON: it ends too early, at byte 5' });
     expect(problem('{"secret":?}')).toMatchObject({ problem: 'the message is not JSON: unexpected "?"' });
     expect(problem('{"a":NaN}')).toMatchObject({ reason: 'message.not_json' });
@@ -83,7 +114,10 @@ describe('a message from outside', () => {
     expect(JSON.stringify(value(`[${'9'.repeat(100_000)}]`))).toBe(`[${'9'.repeat(100_000)}]`);
     expect(JSON.stringify(value(`[0.${'3'.repeat(10 * megabyte)}]`))).toHaveLength(10 * megabyte + 4);
     // An id is an integer.
-    expect(classify(value('{"jsonrpc":"2.0","id":1e400,"method":"ping"}'))).toMatchObject({ kind: 'invalid', id: undefined });
+    expect(classify(value('{"jsonrpc":"2.0","id":1e400,"method":"ping"}'))).toMatchObject({
+      kind: 'invalid',
+      id: undefined,
+    });
   });
 
   it('has the last of two equal keys, and keys of any length', () => {
@@ -93,7 +127,9 @@ describe('a message from outside', () => {
   });
 
   it('cannot give anything a prototype', () => {
-    const message = value('{"__proto__":{"method":"tools/call","id":1},"constructor":{"prototype":{"id":1}}}') as { readonly method?: unknown };
+    const message = value('{"__proto__":{"method":"tools/call","id":1},"constructor":{"prototype":{"id":1}}}') as {
+      readonly method?: unknown;
+    };
     expect(Object.getPrototypeOf(message)).toBe(Object.prototype);
     expect(message.method).toBeUndefined();
     expect(classify(message)).toMatchObject({ kind: 'invalid', id: undefined });

@@ -26,7 +26,9 @@ type JsonLimits = Pick<Limits, 'maxJsonDepth' | 'maxJsonValues'>;
 /** RFC 8259, section 8.1: a reader may ignore it. Some servers on Windows begin their output with it. */
 const byteOrderMark = 0xfe_ff;
 const replacement = '\u{fffd}';
-const [quote, comma, openArray, backslash, closeArray, openObject, closeObject] = [0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d];
+const [quote, comma, openArray, backslash, closeArray, openObject, closeObject] = [
+  0x22, 0x2c, 0x5b, 0x5c, 0x5d, 0x7b, 0x7d,
+];
 /** In longer strings, the end is found by a native search; shorter ones are faster byte by byte. */
 const shortString = 48;
 /** So many brackets are parsed in less than 10 ms however they nest, so their depth can be checked afterwards, which is cheaper. */
@@ -37,7 +39,8 @@ const quicklyBuilt = 50_000;
  * @param maxBytes of the message in UTF-8.
  */
 export function readJson(input: Uint8Array | string, maxBytes: number, limits: JsonLimits): ReadJson {
-  if (isLargerThan(input, maxBytes)) return refused('message.too_large', `the message is larger than ${maxBytes} bytes`);
+  if (isLargerThan(input, maxBytes))
+    return refused('message.too_large', `the message is larger than ${maxBytes} bytes`);
   const text = typeof input === 'string' ? input : bufferOf(input).toString('utf8');
   // Decoding puts a replacement character in the place of invalid UTF-8. Searching for it is free in a text of one-byte characters.
   if (typeof input !== 'string' && text.includes(replacement) && !isUtf8(input)) {
@@ -45,7 +48,9 @@ export function readJson(input: Uint8Array | string, maxBytes: number, limits: J
   }
   const { maxJsonDepth, maxJsonValues } = limits;
   const brackets = count(text, '[', count(text, '{', 0, quicklyBuilt), quicklyBuilt);
-  const isLarge = brackets > quicklyBuilt || (text.length > maxJsonValues && count(text, ',', brackets, maxJsonValues) > maxJsonValues);
+  const isLarge =
+    brackets > quicklyBuilt ||
+    (text.length > maxJsonValues && count(text, ',', brackets, maxJsonValues) > maxJsonValues);
   const problem = isLarge ? measure(bufferOf(input), limits) : undefined;
   if (problem !== undefined) return problem;
   let value: unknown;
@@ -102,9 +107,11 @@ function measure(bytes: Buffer, { maxJsonDepth, maxJsonValues }: JsonLimits): Un
     else if (byte === openObject || byte === openArray) {
       values += 1;
       depth += 1;
-      if (depth > maxJsonDepth) return refused('message.too_deep', `the message nests deeper than ${maxJsonDepth} at byte ${at}`);
+      if (depth > maxJsonDepth)
+        return refused('message.too_deep', `the message nests deeper than ${maxJsonDepth} at byte ${at}`);
     } else if (byte === closeObject || byte === closeArray) depth -= 1;
-    if (values > maxJsonValues) return refused('message.too_many', `the message has more than ${maxJsonValues} values at byte ${at}`);
+    if (values > maxJsonValues)
+      return refused('message.too_many', `the message has more than ${maxJsonValues} values at byte ${at}`);
   }
   return undefined;
 }

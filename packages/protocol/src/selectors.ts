@@ -21,11 +21,18 @@ export function selectorProblem(text: string): string | undefined {
   if (glob.length > maxLength) return `is longer than ${maxLength} characters`;
   if (glob === '*') return undefined;
   if (blanks.test(glob)) return 'a blank stands at its beginning or end, or at its first "/": names have none there';
-  if (glob.startsWith('!')) return '"!" takes nothing away here; leave it out and say what is meant, or write a rule with `deny`';
+  if (glob.startsWith('!'))
+    return '"!" takes nothing away here; leave it out and say what is meant, or write a rule with `deny`';
   if (extended.test(glob)) return 'a group in parentheses has no meaning in a glob here; give a glob for each part';
-  if (isOpen(glob)) return '"[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant';
-  if (glob.includes('/')) return glob.startsWith('/') || glob.endsWith('/') ? 'expected a server in front of "/" and a name after it' : undefined;
-  return serverName.test(glob) ? undefined : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
+  if (isOpen(glob))
+    return '"[" or "{" is opened and not closed, and would stand for itself; write "\\[" or "\\{" if that is meant';
+  if (glob.includes('/'))
+    return glob.startsWith('/') || glob.endsWith('/')
+      ? 'expected a server in front of "/" and a name after it'
+      : undefined;
+  return serverName.test(glob)
+    ? undefined
+    : 'expected "server/tool", "prompt:server/name", "resource:server/uri", the name of a server, or "*"';
 }
 
 /** Whether a bracket or brace is opened and not closed. */

@@ -64,11 +64,31 @@ export interface EventPosition {
  * the tag under which the request is watched.
  */
 export type SessionCommand =
-  | { readonly kind: 'post'; readonly caller: Caller; readonly stream: StreamId; readonly message: PostedMessage; readonly sentUpTo?: number; readonly trace?: string | undefined; readonly tap?: string | undefined }
+  | {
+      readonly kind: 'post';
+      readonly caller: Caller;
+      readonly stream: StreamId;
+      readonly message: PostedMessage;
+      readonly sentUpTo?: number;
+      readonly trace?: string | undefined;
+      readonly tap?: string | undefined;
+    }
   /** `refusals`: the edge's answers to invalid entries, which are sent with the other answers. */
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly stream: StreamId; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined; readonly sentUpTo?: number }
+  | {
+      readonly kind: 'batch';
+      readonly caller: Caller;
+      readonly stream: StreamId;
+      readonly messages: readonly PostedMessage[];
+      readonly refusals?: readonly string[] | undefined;
+      readonly sentUpTo?: number;
+    }
   /** A GET. With `after`, the client resumes a stream (`Last-Event-ID`). */
-  | { readonly kind: 'attach'; readonly caller: Caller; readonly stream: StreamId; readonly after: EventPosition | undefined }
+  | {
+      readonly kind: 'attach';
+      readonly caller: Caller;
+      readonly stream: StreamId;
+      readonly after: EventPosition | undefined;
+    }
   /** The connection that read a stream is gone; `reader` is the `stream` of the command that opened the connection. */
   | { readonly kind: 'detach'; readonly stream: StreamId; readonly reader: StreamId }
   | { readonly kind: 'delete'; readonly caller: Caller }
@@ -90,7 +110,15 @@ export interface SessionMessage {
  * of a POST needs, where it was refused for that: then it is answered with 403 and a challenge, if nothing was written before.
  */
 export type StreamFrame =
-  | { readonly kind: 'message'; readonly text: string; readonly isAnswer: boolean; readonly sequence: number | undefined; readonly last: boolean; readonly httpStatus?: number; readonly missingScopes?: readonly string[] | undefined }
+  | {
+      readonly kind: 'message';
+      readonly text: string;
+      readonly isAnswer: boolean;
+      readonly sequence: number | undefined;
+      readonly last: boolean;
+      readonly httpStatus?: number;
+      readonly missingScopes?: readonly string[] | undefined;
+    }
   /** The stream is attached; sent once, before any message, in answer to `attach`. */
   | { readonly kind: 'attached'; readonly stream: StreamId }
   /** Accepted without an answer: notifications and responses (HTTP 202), a deleted session (HTTP 204). */
@@ -112,7 +140,13 @@ export type ModernReply =
 export type StreamEntry =
   /** The stream answers these requests of one POST. */
   | { readonly kind: 'opened'; readonly requests: readonly JsonRpcId[] }
-  | { readonly kind: 'sent'; readonly sequence: number; readonly text: string; readonly isAnswer: boolean; readonly last: boolean };
+  | {
+      readonly kind: 'sent';
+      readonly sequence: number;
+      readonly text: string;
+      readonly isAnswer: boolean;
+      readonly last: boolean;
+    };
 
 /** A question about streams of one session; in the answer, those that are still open at the worker. */
 export interface HeldStreams {
@@ -123,7 +157,12 @@ export interface HeldStreams {
 /** A message that a client of HTTP+SSE posted, for the edge that holds its stream. */
 export type InboxPost =
   | { readonly kind: 'post'; readonly caller: Caller; readonly message: PostedMessage }
-  | { readonly kind: 'batch'; readonly caller: Caller; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined };
+  | {
+      readonly kind: 'batch';
+      readonly caller: Caller;
+      readonly messages: readonly PostedMessage[];
+      readonly refusals?: readonly string[] | undefined;
+    };
 
 export type InboxReply = { readonly kind: 'accepted' } | { readonly kind: 'refused'; readonly fault: GatewayFault };
 

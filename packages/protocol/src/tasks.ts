@@ -25,7 +25,9 @@ export function servesTasks(capabilities: JsonObject): boolean {
 /** The task with which a call was answered; undefined for another result. */
 export function createdTask(result: JsonObject): (JsonObject & { readonly taskId: string }) | undefined {
   const { task } = result;
-  return isObject(task) && typeof task['taskId'] === 'string' ? (task as JsonObject & { readonly taskId: string }) : undefined;
+  return isObject(task) && typeof task['taskId'] === 'string'
+    ? (task as JsonObject & { readonly taskId: string })
+    : undefined;
 }
 
 /** The id of the task to which parameters or a result belong. */

@@ -33,13 +33,17 @@ function formsOf(uri: string): UriForms {
   const place = isFile ? '//' : decoded(authority).toLowerCase();
   const lower = scheme.toLowerCase();
   const all = new Set([uri, `${lower}${authority.toLowerCase()}${path}${more}`, `${lower}${place}${path}`]);
-  for (const each of [led, led.replace(/\/{2,}/gu, '/')]) all.add(`${lower}${place}${each}`).add(`${lower}${place}${each}${more}`);
+  for (const each of [led, led.replace(/\/{2,}/gu, '/')])
+    all.add(`${lower}${place}${each}`).add(`${lower}${place}${each}${more}`);
   return { all: [...all], needed: hasDots(decoded(path)) ? [uri, `${scheme}${authority}${led}${more}`] : [uri] };
 }
 
 function decoded(path: string): string {
   let text = path;
-  for (let times = 0; times < decodings && text.includes('%'); times += 1) text = text.replace(/(?:%[\da-f]{2})+/giu, (found) => Buffer.from(found.replaceAll('%', ''), 'hex').toString('utf8'));
+  for (let times = 0; times < decodings && text.includes('%'); times += 1)
+    text = text.replace(/(?:%[\da-f]{2})+/giu, (found) =>
+      Buffer.from(found.replaceAll('%', ''), 'hex').toString('utf8'),
+    );
   return text.replaceAll('\\', '/');
 }
 

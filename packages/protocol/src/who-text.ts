@@ -10,5 +10,7 @@ export function whoProblem(text: string): string | undefined {
   const value = text.slice(kind.length + 1);
   if (value.trim() === '') return `expected a name after "${kind}:"`;
   if (value !== value.trim()) return `expected no blanks around the name: write "${kind}:${value.trim()}"`;
-  return kind === 'user' && !value.includes('|') ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"' : undefined;
+  return kind === 'user' && !value.includes('|')
+    ? 'expected "user:ISSUER|SUBJECT"; an API key is "key:SUBJECT"'
+    : undefined;
 }

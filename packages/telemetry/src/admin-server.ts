@@ -55,7 +55,11 @@ export interface AdminOptions {
   /** What `/status` answers to a request, as JSON. */
   readonly status: (request: IncomingMessage) => unknown;
   /** The refusal of a request; undefined when it is permitted. */
-  readonly guard: (request: IncomingMessage, path: string, act: AdminAct) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
+  readonly guard: (
+    request: IncomingMessage,
+    path: string,
+    act: AdminAct,
+  ) => AdminAnswer | undefined | Promise<AdminAnswer | undefined>;
   readonly routes: readonly AdminRoute[];
   /** Asked in this order, after the paths that are open to any `Host` and before all others. */
   readonly sites?: readonly AdminSite[];
@@ -74,7 +78,13 @@ export interface AdminServer {
  * Limits for the few small requests of operators. The port is an HTTP server of its own, so that clients of the gateway cannot use up its
  * connections; and no request to it can hold one for long.
  */
-const bounds = { maxHeaderSize: 16 * 1024, headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 10_000, connectionsCheckingInterval: 1_000 } as const;
+const bounds = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+} as const;
 const maxConnections = 128;
 /** A connection without traffic is closed after this time, also one whose answer is not read. */
 const stillMs = 30_000;
@@ -83,16 +93,22 @@ const stillMs = 30_000;
 export async function startAdminServer(options: AdminOptions): Promise<AdminServer> {
   const { host, port, tls, onFault } = options;
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
-    answer(request, response, options).catch((error: unknown): AdminAnswer => {
-      onFault('a request to the admin port failed', error);
-      return { status: 500, text: 'this failed; the log says why\n' };
-    }).then((said) => {
-      if (said === 'answered') return;
-      if (response.headersSent) response.destroy();
-      else writeAnswer(response, said);
-    }).catch((error: unknown) => onFault('an answer of the admin port failed', error));
+    answer(request, response, options)
+      .catch((error: unknown): AdminAnswer => {
+        onFault('a request to the admin port failed', error);
+        return { status: 500, text: 'this failed; the log says why\n' };
+      })
+      .then((said) => {
+        if (said === 'answered') return;
+        if (response.headersSent) response.destroy();
+        else writeAnswer(response, said);
+      })
+      .catch((error: unknown) => onFault('an answer of the admin port failed', error));
   };
-  const server: Server = tls === undefined ? createServer(bounds, receive) : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
+  const server: Server =
+    tls === undefined
+      ? createServer(bounds, receive)
+      : createSecureServer({ ...bounds, ...tls, handshakeTimeout: bounds.headersTimeout }, receive);
   server.maxConnections = maxConnections;
   server.setTimeout(stillMs);
   // Node's own list lacks connections during their TLS handshake.
@@ -116,7 +132,11 @@ export async function startAdminServer(options: AdminOptions): Promise<AdminServ
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, options: AdminOptions): Promise<AdminAnswer | 'answered'> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: AdminOptions,
+): Promise<AdminAnswer | 'answered'> {
   const { method = '', url = '/', headers } = request;
   const { metrics, notReady, status, allowedHosts, guard, routes, sites = [] } = options;
   const path = url.split('?', 1)[0] as string;
@@ -127,7 +147,14 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
     const problems = notReady();
     return problems.length === 0 ? { status: 200, text: 'ready\n' } : { status: 503, text: `${problems.join('\n')}\n` };
   }
-  if (isRead && path === '/metrics') return (await guard(request, url, 'metrics')) ?? { status: 200, text: await metrics.text(), type: metrics.registry.contentType };
+  if (isRead && path === '/metrics')
+    return (
+      (await guard(request, url, 'metrics')) ?? {
+        status: 200,
+        text: await metrics.text(),
+        type: metrics.registry.contentType,
+      }
+    );
   const site = sites.find((each) => each.covers(path));
   if (!isOurs(headers.host, allowedHosts)) {
     const refused = { status: 403, text: 'this Host is neither an address nor on security.allowedHosts\n' };
@@ -139,19 +166,29 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
   }
   if (isRead && path === '/status') return (await guard(request, url, 'status')) ?? json(200, status(request));
   const [, name = '', rest, ...more] = path.split('/');
-  const here = more.length > 0 ? [] : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));
+  const here =
+    more.length > 0
+      ? []
+      : routes.filter((route) => route.name === name && (rest !== undefined) === (route.hasRest ?? false));
   const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
   if (route === undefined) {
-    const allow = ['/healthz', '/readyz', '/metrics', '/status'].includes(path) ? 'GET, HEAD' : here.map((each) => each.method).join(', ');
+    const allow = ['/healthz', '/readyz', '/metrics', '/status'].includes(path)
+      ? 'GET, HEAD'
+      : here.map((each) => each.method).join(', ');
     if (allow !== '') return { status: 405, text: `${path} takes ${allow}\n`, headers: { allow } };
-    return { status: 404, text: `this port serves ${['/metrics', '/status', '/healthz', '/readyz', ...new Set(routes.map((each) => `/${each.name}`))].join(', ')}\n` };
+    return {
+      status: 404,
+      text: `this port serves ${['/metrics', '/status', '/healthz', '/readyz', ...new Set(routes.map((each) => `/${each.name}`))].join(', ')}\n`,
+    };
   }
   // Another site's page can send a form to any address; browsers say where such a request comes from.
-  if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none')) return { status: 403, text: 'no web page may do this\n' };
+  if (route.method !== 'GET' && (headers.origin !== undefined || (headers['sec-fetch-site'] ?? 'none') !== 'none'))
+    return { status: 403, text: 'no web page may do this\n' };
   const refusal = await guard(request, url, route.act);
   if (refusal !== undefined) return refusal;
   const body = route.method === 'GET' ? '' : await readSmallBody(request);
-  if (body === undefined) return { status: 413, text: `a request may have ${maxSmallBodyBytes} bytes\n`, headers: { connection: 'close' } };
+  if (body === undefined)
+    return { status: 413, text: `a request may have ${maxSmallBodyBytes} bytes\n`, headers: { connection: 'close' } };
   const decoded = rest === undefined ? undefined : decodedPart(rest);
   if (rest !== undefined && decoded === undefined) return { status: 400, text: 'the address is malformed\n' };
   return route.run({ request, rest: decoded, body });
@@ -159,7 +196,12 @@ async function answer(request: IncomingMessage, response: ServerResponse, option
 
 /** An answer as JSON. */
 export function json(status: number, value: unknown): AdminAnswer {
-  return { status, text: `${JSON.stringify(value, null, 2)}\n`, type: 'application/json', headers: { 'cache-control': 'no-store' } };
+  return {
+    status,
+    text: `${JSON.stringify(value, null, 2)}\n`,
+    type: 'application/json',
+    headers: { 'cache-control': 'no-store' },
+  };
 }
 
 function decodedPart(part: string): string | undefined {
@@ -174,10 +216,17 @@ function decodedPart(part: string): string | undefined {
 function isOurs(host: string | undefined, allowedHosts: readonly string[]): boolean {
   if (host === undefined) return false;
   const name = host.replace(/:\d+$/, '').toLowerCase();
-  return name === 'localhost' || isIP(name.replace(/^\[|\]$/g, '')) !== 0 || allowedHosts.some((allowed) => allowed.toLowerCase() === name);
+  return (
+    name === 'localhost' ||
+    isIP(name.replace(/^\[|\]$/g, '')) !== 0 ||
+    allowedHosts.some((allowed) => allowed.toLowerCase() === name)
+  );
 }
 
 /** Writes a whole answer. */
-export function writeAnswer(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer): void {
+export function writeAnswer(
+  response: ServerResponse,
+  { status, text, type = 'text/plain; charset=utf-8', headers }: AdminAnswer,
+): void {
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text), ...headers }).end(text);
 }

@@ -2,14 +2,34 @@
 import { Instruments } from './instruments.ts';
 
 export class AuditMetrics extends Instruments {
-  readonly records = this.counter('omnibus_audit_records_total', 'Records that this process has added to its chain.', []);
+  readonly records = this.counter(
+    'omnibus_audit_records_total',
+    'Records that this process has added to its chain.',
+    [],
+  );
   readonly #written = this.counter('omnibus_audit_written_total', 'Records that a sink has taken.', ['sink']);
-  readonly #dropped = this.counter('omnibus_audit_dropped_total', 'Records that a sink will never have because the ring was full. Sink "all": records that no sink has, which the chain notes as a gap; otherwise records that an optional sink has missed.', ['sink']);
-  readonly #failures = this.counter('omnibus_audit_failures_total', 'Times that a sink began to fail, or that a checkpoint could not be written.', ['sink']);
+  readonly #dropped = this.counter(
+    'omnibus_audit_dropped_total',
+    'Records that a sink will never have because the ring was full. Sink "all": records that no sink has, which the chain notes as a gap; otherwise records that an optional sink has missed.',
+    ['sink'],
+  );
+  readonly #failures = this.counter(
+    'omnibus_audit_failures_total',
+    'Times that a sink began to fail, or that a checkpoint could not be written.',
+    ['sink'],
+  );
   readonly #behind = this.gauge('omnibus_audit_behind', 'Records that wait for a sink (audit.ring).', ['sink']);
-  readonly #failing = this.gauge('omnibus_audit_failing', '1 while a sink takes nothing, or does not end what it takes, else 0.', ['sink']);
+  readonly #failing = this.gauge(
+    'omnibus_audit_failing',
+    '1 while a sink takes nothing, or does not end what it takes, else 0.',
+    ['sink'],
+  );
   readonly ring = this.gauge('omnibus_audit_ring', 'Records that may wait for sinks (audit.ring).', []);
-  readonly refusals = this.counter('omnibus_audit_refusals_total', 'Calls that were not sent because no record of them could be stored (audit.strict).', []);
+  readonly refusals = this.counter(
+    'omnibus_audit_refusals_total',
+    'Calls that were not sent because no record of them could be stored (audit.strict).',
+    [],
+  );
 
   /** @param sinks of the configuration, by kind and number. */
   describe(sinks: readonly string[]): void {

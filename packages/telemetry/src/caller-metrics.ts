@@ -13,16 +13,56 @@ type SignInWay = (typeof signInWays)[number];
 type SignInOutcome = (typeof signInOutcomes)[number];
 
 export class CallerMetrics extends Instruments {
-  readonly #asked = this.counter('omnibus_auth_requests_total', 'Requests to the edge and the admin port that had to prove their caller, by way (key, token, certificate, proxy, or none) and outcome: verified, or the reason of the refusal.', ['way', 'outcome']);
-  readonly #signIns = this.counter('omnibus_sign_ins_total', 'Sign-ins at the gateway\'s own authorization server, by way (password, or OpenID provider) and outcome.', ['way', 'outcome']);
-  readonly #tokens = this.counter('omnibus_oauth_tokens_issued_total', 'Times that the authorization server has issued tokens to a client, by grant: for a code, a refresh token, or a code typed on another device.', ['grant']);
-  readonly tokensRefused = this.counter('omnibus_oauth_tokens_refused_total', 'Times that the authorization server has refused tokens to a client; polls of a program whose code has not been typed yet are not counted.', []);
-  readonly grantsRevoked = this.counter('omnibus_oauth_grants_revoked_total', 'Consents of users that were revoked: by the user, because the user was removed, or because a code or refresh token was used twice.', []);
-  readonly clientsRegistered = this.counter('omnibus_oauth_clients_registered_total', 'Clients that registered themselves.', []);
-  readonly tapWatches = this.gauge('omnibus_tap_watches', 'Watches of calls that this process tells of what it sees.', []);
-  readonly tapDropped = this.counter('omnibus_tap_dropped_total', 'Calls and events of calls that those who watch were not told of, because there were more than they asked for.', []);
-  readonly #adminActs = this.counter('omnibus_admin_acts_total', 'Acts at the admin port that were let in, besides metrics and status.', ['act']);
-  readonly #adminRefusals = this.counter('omnibus_admin_refusals_total', 'Requests to the admin port that were refused, by act and reason: the caller is unknown (unknown), has no role that permits the act (role), or could not be checked (unavailable).', ['act', 'why']);
+  readonly #asked = this.counter(
+    'omnibus_auth_requests_total',
+    'Requests to the edge and the admin port that had to prove their caller, by way (key, token, certificate, proxy, or none) and outcome: verified, or the reason of the refusal.',
+    ['way', 'outcome'],
+  );
+  readonly #signIns = this.counter(
+    'omnibus_sign_ins_total',
+    "Sign-ins at the gateway's own authorization server, by way (password, or OpenID provider) and outcome.",
+    ['way', 'outcome'],
+  );
+  readonly #tokens = this.counter(
+    'omnibus_oauth_tokens_issued_total',
+    'Times that the authorization server has issued tokens to a client, by grant: for a code, a refresh token, or a code typed on another device.',
+    ['grant'],
+  );
+  readonly tokensRefused = this.counter(
+    'omnibus_oauth_tokens_refused_total',
+    'Times that the authorization server has refused tokens to a client; polls of a program whose code has not been typed yet are not counted.',
+    [],
+  );
+  readonly grantsRevoked = this.counter(
+    'omnibus_oauth_grants_revoked_total',
+    'Consents of users that were revoked: by the user, because the user was removed, or because a code or refresh token was used twice.',
+    [],
+  );
+  readonly clientsRegistered = this.counter(
+    'omnibus_oauth_clients_registered_total',
+    'Clients that registered themselves.',
+    [],
+  );
+  readonly tapWatches = this.gauge(
+    'omnibus_tap_watches',
+    'Watches of calls that this process tells of what it sees.',
+    [],
+  );
+  readonly tapDropped = this.counter(
+    'omnibus_tap_dropped_total',
+    'Calls and events of calls that those who watch were not told of, because there were more than they asked for.',
+    [],
+  );
+  readonly #adminActs = this.counter(
+    'omnibus_admin_acts_total',
+    'Acts at the admin port that were let in, besides metrics and status.',
+    ['act'],
+  );
+  readonly #adminRefusals = this.counter(
+    'omnibus_admin_refusals_total',
+    'Requests to the admin port that were refused, by act and reason: the caller is unknown (unknown), has no role that permits the act (role), or could not be checked (unavailable).',
+    ['act', 'why'],
+  );
 
   constructor(registry: Registry) {
     super(registry);

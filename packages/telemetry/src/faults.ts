@@ -65,7 +65,14 @@ export class Faults {
       return;
     }
     this.#topics.set(name, { saidAt: now, count: 0, last: undefined });
-    this.#log.warn({ ...details, ...(error === undefined ? {} : { err: error }), ...(topic === undefined || topic.count === 0 ? {} : { times: topic.count + 1 }) }, name);
+    this.#log.warn(
+      {
+        ...details,
+        ...(error === undefined ? {} : { err: error }),
+        ...(topic === undefined || topic.count === 0 ? {} : { times: topic.count + 1 }),
+      },
+      name,
+    );
   }
 
   /**

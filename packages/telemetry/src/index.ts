@@ -4,7 +4,16 @@ export { Faults } from './faults.ts';
 export { Metrics } from './metrics.ts';
 export type { ApprovalFormOutcome, ApprovalOutcome, FaultPart } from './metrics.ts';
 export { durationBuckets } from './instruments.ts';
-export type { CallCounts, CallMeter, CallResult, CurrentState, CircuitCause, SchemaProblem, UpstreamLoad, UpstreamState } from './upstream-metrics.ts';
+export type {
+  CallCounts,
+  CallMeter,
+  CallResult,
+  CurrentState,
+  CircuitCause,
+  SchemaProblem,
+  UpstreamLoad,
+  UpstreamState,
+} from './upstream-metrics.ts';
 export { json, startAdminServer, writeAnswer } from './admin-server.ts';
 export type { AdminAct } from './admin-acts.ts';
 export type { AdminAnswer, AdminExchange, AdminOptions, AdminRoute, AdminServer, AdminSite } from './admin-server.ts';

@@ -86,6 +86,7 @@ export class LogSink {
   /** The process ends, and nothing else runs any more. */
   #finish(): void {
     const until = performance.now() + lastMs;
-    while (!this.#writeAll() && performance.now() < until) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
+    while (!this.#writeAll() && performance.now() < until)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
   }
 }

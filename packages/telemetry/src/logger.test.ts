@@ -22,40 +22,58 @@ function start(format: 'json' | 'pretty', lines: number): ChildProcess {
     setInterval(() => undefined, 60_000);
     process.stdout.write('ready\\n');
   `;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   return child;
 }
 
 const limit = { timeout: 10_000 };
 
-it.each(['json', 'pretty'] as const)('a process whose log nobody reads any more ends when it is told to: %s', limit, async (format) => {
-  const child = start(format, 3);
-  await once(child.stdout as NodeJS.ReadableStream, 'data');
-  child.stderr?.destroy();
-  await once(child.stderr as NodeJS.ReadableStream, 'close');
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  expect(await ended).toEqual([0, null]);
-});
+it.each(['json', 'pretty'] as const)(
+  'a process whose log nobody reads any more ends when it is told to: %s',
+  limit,
+  async (format) => {
+    const child = start(format, 3);
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    child.stderr?.destroy();
+    await once(child.stderr as NodeJS.ReadableStream, 'close');
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  },
+);
 
-it.each(['json', 'pretty'] as const)('a process whose log is held open and not read ends when it is told to: %s', limit, async (format) => {
-  const child = start(format, 10_000);
-  await once(child.stdout as NodeJS.ReadableStream, 'data');
-  child.stderr?.pause();
-  const ended = once(child, 'exit');
-  child.kill('SIGTERM');
-  expect(await ended).toEqual([0, null]);
-});
+it.each(['json', 'pretty'] as const)(
+  'a process whose log is held open and not read ends when it is told to: %s',
+  limit,
+  async (format) => {
+    const child = start(format, 10_000);
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    child.stderr?.pause();
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  },
+);
 
-it.each(['json', 'pretty'] as const)('what is logged right before a process ends is in its log, in order: %s', limit, async (format) => {
-  const child = start(format, 2_000);
-  await once(child.stdout as NodeJS.ReadableStream, 'data');
-  const heard: string[] = [];
-  const read = createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => heard.push(line));
-  const closed = once(read, 'close');
-  child.kill('SIGTERM');
-  await closed;
-  const numbers = heard.join('\n').matchAll(/"?line"?: ?(\d+)/g);
-  expect([...numbers].map(([, line]) => Number(line))).toEqual(Array.from({ length: 2_000 }, (_, index) => index + 1));
-});
+it.each(['json', 'pretty'] as const)(
+  'what is logged right before a process ends is in its log, in order: %s',
+  limit,
+  async (format) => {
+    const child = start(format, 2_000);
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    const heard: string[] = [];
+    const read = createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) =>
+      heard.push(line),
+    );
+    const closed = once(read, 'close');
+    child.kill('SIGTERM');
+    await closed;
+    const numbers = heard.join('\n').matchAll(/"?line"?: ?(\d+)/g);
+    expect([...numbers].map(([, line]) => Number(line))).toEqual(
+      Array.from({ length: 2_000 }, (_, index) => index + 1),
+    );
+  },
+);

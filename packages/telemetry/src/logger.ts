@@ -12,14 +12,23 @@ export interface LoggerOptions {
 }
 
 /** Headers and settings that contain secrets are removed wherever they are in a log record. */
-const secretPaths = ['authorization', 'headers.authorization', 'headers.cookie', '*.headers.authorization', '*.headers.cookie', 'env', '*.env'];
+const secretPaths = [
+  'authorization',
+  'headers.authorization',
+  'headers.cookie',
+  '*.headers.authorization',
+  '*.headers.cookie',
+  'env',
+  '*.env',
+];
 
 /** Logs go to stderr: stdout is for the banner, and for the protocol over stdio. */
 export function createLogger({ level, format }: LoggerOptions): Logger {
   const options = { level, base: null, redact: { paths: secretPaths, censor: '[secret]' } };
   const { stderr } = process;
   const sink = new LogSink(stderr);
-  if (format === 'json' || (format === 'auto' && !stderr.isTTY)) return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, sink);
+  if (format === 'json' || (format === 'auto' && !stderr.isTTY))
+    return pino({ ...options, timestamp: pino.stdTimeFunctions.isoTime }, sink);
   const readable = prettyFactory({ colorize: stderr.isTTY, translateTime: 'HH:MM:ss.l', ignore: 'role' });
   return pino(options, { write: (line: string) => sink.write(readable(line)) });
 }

@@ -9,15 +9,55 @@ import { CallerMetrics } from './caller-metrics.ts';
 import { Instruments } from './instruments.ts';
 import { UpstreamMetrics } from './upstream-metrics.ts';
 
-const dropReasons = ['response_unsolicited', 'notification_unknown', 'cancel_unknown', 'cancel_ambiguous', 'upstream_late', 'upstream_invalid', 'upstream_undelivered', 'queue_full', 'actor_event', 'bus_unknown', 'log_storm', 'update_storm'] as const;
+const dropReasons = [
+  'response_unsolicited',
+  'notification_unknown',
+  'cancel_unknown',
+  'cancel_ambiguous',
+  'upstream_late',
+  'upstream_invalid',
+  'upstream_undelivered',
+  'queue_full',
+  'actor_event',
+  'bus_unknown',
+  'log_storm',
+  'update_storm',
+] as const;
 type DropReason = (typeof dropReasons)[number];
 /** The boundaries at which bugs are caught. */
-const faultParts = ['request', 'handler', 'observer', 'transport', 'deadline', 'rejection', 'exception', 'audit'] as const;
+const faultParts = [
+  'request',
+  'handler',
+  'observer',
+  'transport',
+  'deadline',
+  'rejection',
+  'exception',
+  'audit',
+] as const;
 export type FaultPart = (typeof faultParts)[number];
-const approvalOutcomes = ['asked', 'approved', 'refused', 'expired', 'withdrawn', 'used', 'impossible', 'limit', 'void'] as const;
+const approvalOutcomes = [
+  'asked',
+  'approved',
+  'refused',
+  'expired',
+  'withdrawn',
+  'used',
+  'impossible',
+  'limit',
+  'void',
+] as const;
 export type ApprovalOutcome = (typeof approvalOutcomes)[number];
 /** What became of a form in an approver's client. */
-export type ApprovalFormOutcome = 'shown' | 'approved' | 'refused' | 'left' | 'withdrawn' | 'failed' | 'late' | 'skipped';
+export type ApprovalFormOutcome =
+  | 'shown'
+  | 'approved'
+  | 'refused'
+  | 'left'
+  | 'withdrawn'
+  | 'failed'
+  | 'late'
+  | 'skipped';
 const sessionStates = ['opening', 'awaitingInitialized', 'ready', 'draining'] as const;
 
 export class Metrics extends Instruments {
@@ -26,58 +66,235 @@ export class Metrics extends Instruments {
   /** Metrics of callers, sign-ins and administrators. */
   readonly callers = new CallerMetrics(this.registry);
   readonly audit = new AuditMetrics(this.registry);
-  readonly #requestSeconds = this.histogram('omnibus_client_request_duration_seconds', 'Time from a client\'s request to the last byte of its answer, by method of the protocol; standing streams are not included.', ['method']);
-  readonly inFlight = this.gauge('omnibus_client_requests_in_flight', 'Requests of clients that wait for their answer at this edge, standing streams among them.', []);
-  readonly bufferedBytes = this.gauge('omnibus_client_buffered_bytes', 'Bytes written to event streams that the network has not taken yet.', []);
-  readonly unreadBytes = this.gauge('omnibus_client_unread_bytes', 'Bytes of answers and streams that wait for clients to read them, counted where more than 64 KB wait (limits.maxUnreadBytes).', []);
-  readonly bodyBytes = this.gauge('omnibus_client_body_bytes', 'Bytes of request bodies that are being read or worked on, except bodies that arrived whole at once (limits.maxPendingBodyBytes).', []);
-  readonly connections = this.gauge('omnibus_client_connections', 'Connections of clients (limits.maxConnections).', []);
-  readonly #connectionsRefused = this.counter('omnibus_client_connections_refused_total', 'Connections of clients that were closed at once because a bound was reached, by bound: of all clients (all) or of one address (address).', ['bound']);
-  readonly parkedCalls = this.gauge('omnibus_parked_calls', 'Calls that wait between two requests of their client, which is to answer a question of the server.', []);
-  readonly requestsWithoutSession = this.gauge('omnibus_requests_without_session', 'Requests without a session that wait for their answers at this worker.', []);
-  readonly keptCalls = this.gauge('omnibus_kept_calls', 'Calls kept for clients that may come back: parked calls, and answers that clients may ask for again.', []);
-  readonly keptBytes = this.gauge('omnibus_kept_calls_bytes', 'Bytes of the requests, questions and answers of kept calls.', []);
+  readonly #requestSeconds = this.histogram(
+    'omnibus_client_request_duration_seconds',
+    "Time from a client's request to the last byte of its answer, by method of the protocol; standing streams are not included.",
+    ['method'],
+  );
+  readonly inFlight = this.gauge(
+    'omnibus_client_requests_in_flight',
+    'Requests of clients that wait for their answer at this edge, standing streams among them.',
+    [],
+  );
+  readonly bufferedBytes = this.gauge(
+    'omnibus_client_buffered_bytes',
+    'Bytes written to event streams that the network has not taken yet.',
+    [],
+  );
+  readonly unreadBytes = this.gauge(
+    'omnibus_client_unread_bytes',
+    'Bytes of answers and streams that wait for clients to read them, counted where more than 64 KB wait (limits.maxUnreadBytes).',
+    [],
+  );
+  readonly bodyBytes = this.gauge(
+    'omnibus_client_body_bytes',
+    'Bytes of request bodies that are being read or worked on, except bodies that arrived whole at once (limits.maxPendingBodyBytes).',
+    [],
+  );
+  readonly connections = this.gauge(
+    'omnibus_client_connections',
+    'Connections of clients (limits.maxConnections).',
+    [],
+  );
+  readonly #connectionsRefused = this.counter(
+    'omnibus_client_connections_refused_total',
+    'Connections of clients that were closed at once because a bound was reached, by bound: of all clients (all) or of one address (address).',
+    ['bound'],
+  );
+  readonly parkedCalls = this.gauge(
+    'omnibus_parked_calls',
+    'Calls that wait between two requests of their client, which is to answer a question of the server.',
+    [],
+  );
+  readonly requestsWithoutSession = this.gauge(
+    'omnibus_requests_without_session',
+    'Requests without a session that wait for their answers at this worker.',
+    [],
+  );
+  readonly keptCalls = this.gauge(
+    'omnibus_kept_calls',
+    'Calls kept for clients that may come back: parked calls, and answers that clients may ask for again.',
+    [],
+  );
+  readonly keptBytes = this.gauge(
+    'omnibus_kept_calls_bytes',
+    'Bytes of the requests, questions and answers of kept calls.',
+    [],
+  );
   readonly listeners = this.gauge('omnibus_listeners', 'Subscription streams (2026-07-28) at this worker.', []);
-  readonly sessionsHandedOver = this.counter('omnibus_sessions_handed_over_total', 'Sessions this worker gave up because it was told to stop.', []);
-  readonly sessionsLost = this.counter('omnibus_sessions_taken_total', 'Sessions that another worker took over while this one could not be reached.', []);
-  readonly busRoundTrip = this.histogram('omnibus_bus_round_trip_seconds', 'Time to the bus and back, measured every few seconds.', []);
+  readonly sessionsHandedOver = this.counter(
+    'omnibus_sessions_handed_over_total',
+    'Sessions this worker gave up because it was told to stop.',
+    [],
+  );
+  readonly sessionsLost = this.counter(
+    'omnibus_sessions_taken_total',
+    'Sessions that another worker took over while this one could not be reached.',
+    [],
+  );
+  readonly busRoundTrip = this.histogram(
+    'omnibus_bus_round_trip_seconds',
+    'Time to the bus and back, measured every few seconds.',
+    [],
+  );
   readonly busConnected = this.gauge('omnibus_bus_connected', '1 while the bus can deliver, else 0.', []);
   readonly busReconnects = this.gauge('omnibus_bus_reconnects', 'How often the bus was lost and found again.', []);
-  readonly #build = this.gauge('omnibus_build_info', 'Always 1; the version and the role of the process.', ['version', 'role']);
-  readonly #requests = this.counter('omnibus_client_requests_total', 'Requests of clients, by method of the protocol.', ['method']);
-  readonly #refusals = this.counter('omnibus_refusals_total', 'Requests the gateway itself answered with an error, by reason.', ['reason']);
-  readonly #drops = this.counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', ['reason']);
-  readonly #unreadable = this.counter('omnibus_bus_unreadable_total', 'Messages and records on the bus that were not JSON, did not have the shape that their subject or bucket demands, or were large and did not arrive completely, by family of subjects or bucket.', ['family']);
-  readonly #foreignFormats = this.counter('omnibus_bus_foreign_formats_total', 'Signs of life and records of another version of Omnibus that this one cannot read, by family of subjects or bucket; such versions must not run together.', ['family']);
-  readonly #faults = this.counter('omnibus_faults_total', 'Bugs that were caught at a boundary, by part: the work on a client\'s message (request), the handler of a message on the bus (handler), an observer of replies (observer), a message of a server (transport), a deadline, a record of the audit (audit), or no boundary at all (rejection, exception).', ['part']);
+  readonly #build = this.gauge('omnibus_build_info', 'Always 1; the version and the role of the process.', [
+    'version',
+    'role',
+  ]);
+  readonly #requests = this.counter(
+    'omnibus_client_requests_total',
+    'Requests of clients, by method of the protocol.',
+    ['method'],
+  );
+  readonly #refusals = this.counter(
+    'omnibus_refusals_total',
+    'Requests the gateway itself answered with an error, by reason.',
+    ['reason'],
+  );
+  readonly #drops = this.counter('omnibus_dropped_messages_total', 'Messages that had no receiver, by reason.', [
+    'reason',
+  ]);
+  readonly #unreadable = this.counter(
+    'omnibus_bus_unreadable_total',
+    'Messages and records on the bus that were not JSON, did not have the shape that their subject or bucket demands, or were large and did not arrive completely, by family of subjects or bucket.',
+    ['family'],
+  );
+  readonly #foreignFormats = this.counter(
+    'omnibus_bus_foreign_formats_total',
+    'Signs of life and records of another version of Omnibus that this one cannot read, by family of subjects or bucket; such versions must not run together.',
+    ['family'],
+  );
+  readonly #faults = this.counter(
+    'omnibus_faults_total',
+    "Bugs that were caught at a boundary, by part: the work on a client's message (request), the handler of a message on the bus (handler), an observer of replies (observer), a message of a server (transport), a deadline, a record of the audit (audit), or no boundary at all (rejection, exception).",
+    ['part'],
+  );
   readonly #sessions = this.gauge('omnibus_sessions', 'Sessions this worker holds, by state.', ['state']);
   readonly sessionsOpened = this.counter('omnibus_sessions_opened_total', 'Sessions opened at this worker.', []);
-  readonly sessionsAdopted = this.counter('omnibus_sessions_adopted_total', 'Sessions taken over from a worker that is gone.', []);
-  readonly sessionsExpired = this.counter('omnibus_sessions_expired_total', 'Sessions that ended because they were idle for too long.', []);
-  readonly sessionsShed = this.counter('omnibus_sessions_shed_total', 'Sessions that were ended to make room for new ones, by kind: idle after use (idle), or never used (unused). They are counted among the expired ones too.', ['kind']);
-  readonly sessionBytes = this.gauge('omnibus_session_bytes', 'Bytes of what clients have declared and subscribed to (limits.maxSessionBytes).', []);
-  readonly keptFrameBytes = this.gauge('omnibus_kept_bytes', 'Bytes of messages kept for clients that resume a stream or have none open (limits.maxKeptBytes).', []);
-  readonly keptDropped = this.counter('omnibus_kept_streams_dropped_total', 'Streams whose kept messages were dropped early, by the bound that was reached: of a session, or of the process.', ['bound']);
-  readonly streamsDetached = this.counter('omnibus_client_streams_detached_total', 'Streams that were detached because their edge was gone or no longer read them, without having said so.', []);
+  readonly sessionsAdopted = this.counter(
+    'omnibus_sessions_adopted_total',
+    'Sessions taken over from a worker that is gone.',
+    [],
+  );
+  readonly sessionsExpired = this.counter(
+    'omnibus_sessions_expired_total',
+    'Sessions that ended because they were idle for too long.',
+    [],
+  );
+  readonly sessionsShed = this.counter(
+    'omnibus_sessions_shed_total',
+    'Sessions that were ended to make room for new ones, by kind: idle after use (idle), or never used (unused). They are counted among the expired ones too.',
+    ['kind'],
+  );
+  readonly sessionBytes = this.gauge(
+    'omnibus_session_bytes',
+    'Bytes of what clients have declared and subscribed to (limits.maxSessionBytes).',
+    [],
+  );
+  readonly keptFrameBytes = this.gauge(
+    'omnibus_kept_bytes',
+    'Bytes of messages kept for clients that resume a stream or have none open (limits.maxKeptBytes).',
+    [],
+  );
+  readonly keptDropped = this.counter(
+    'omnibus_kept_streams_dropped_total',
+    'Streams whose kept messages were dropped early, by the bound that was reached: of a session, or of the process.',
+    ['bound'],
+  );
+  readonly streamsDetached = this.counter(
+    'omnibus_client_streams_detached_total',
+    'Streams that were detached because their edge was gone or no longer read them, without having said so.',
+    [],
+  );
   readonly streams = this.gauge('omnibus_client_streams', 'Event streams open to clients (GET).', []);
-  readonly streamsResumed = this.counter('omnibus_client_streams_resumed_total', 'Streams that clients resumed after the worker that began them was gone.', []);
-  readonly tlsHandshakesFailed = this.counter('omnibus_tls_handshakes_failed_total', 'Connections of clients that ended in the TLS handshake, for example because the client did not speak TLS or did not show a required certificate.', []);
-  readonly tlsReloadsRefused = this.counter('omnibus_tls_reloads_refused_total', 'Times that changed TLS files could not be used, so that the previous certificate stayed in use.', []);
-  readonly configSuccessful = this.gauge('omnibus_config_last_reload_successful', '1 while the configuration that was read last is in use; 0 while something is wrong with it, so that the one before stays in use.', []);
-  readonly configAppliedAt = this.gauge('omnibus_config_last_reload_success_timestamp_seconds', 'When the configuration that is in use was taken, in seconds since 1970.', []);
-  readonly #limited = this.counter('omnibus_limits_refused_total', 'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.', ['limit', 'kind']);
-  readonly limitKeys = this.gauge('omnibus_limit_keys', 'Who and what limits are counted for at this worker: rates, calls that run, tasks that run on after their calls were answered, and quotas of which a part is leased.', ['table']);
-  readonly preparedListBytes = this.gauge('omnibus_prepared_list_bytes', 'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).', []);
-  readonly waitingApprovals = this.gauge('omnibus_approvals_waiting', 'Calls that wait for an approval at this worker (limits.maxWaitingApprovals).', []);
-  readonly #approvals = this.counter('omnibus_approvals_total', 'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.', ['by', 'outcome']);
+  readonly streamsResumed = this.counter(
+    'omnibus_client_streams_resumed_total',
+    'Streams that clients resumed after the worker that began them was gone.',
+    [],
+  );
+  readonly tlsHandshakesFailed = this.counter(
+    'omnibus_tls_handshakes_failed_total',
+    'Connections of clients that ended in the TLS handshake, for example because the client did not speak TLS or did not show a required certificate.',
+    [],
+  );
+  readonly tlsReloadsRefused = this.counter(
+    'omnibus_tls_reloads_refused_total',
+    'Times that changed TLS files could not be used, so that the previous certificate stayed in use.',
+    [],
+  );
+  readonly configSuccessful = this.gauge(
+    'omnibus_config_last_reload_successful',
+    '1 while the configuration that was read last is in use; 0 while something is wrong with it, so that the one before stays in use.',
+    [],
+  );
+  readonly configAppliedAt = this.gauge(
+    'omnibus_config_last_reload_success_timestamp_seconds',
+    'When the configuration that is in use was taken, in seconds since 1970.',
+    [],
+  );
+  readonly #limited = this.counter(
+    'omnibus_limits_refused_total',
+    'Calls that a rule of limits.rules refused, by the rule and what of it: the rate, the calls that run at once, the quota of calls or of bytes, or that it was unknown what is left.',
+    ['limit', 'kind'],
+  );
+  readonly limitKeys = this.gauge(
+    'omnibus_limit_keys',
+    'Who and what limits are counted for at this worker: rates, calls that run, tasks that run on after their calls were answered, and quotas of which a part is leased.',
+    ['table'],
+  );
+  readonly preparedListBytes = this.gauge(
+    'omnibus_prepared_list_bytes',
+    'Characters of lists that are kept prepared for callers who do not see everything (limits.maxPreparedListBytes).',
+    [],
+  );
+  readonly waitingApprovals = this.gauge(
+    'omnibus_approvals_waiting',
+    'Calls that wait for an approval at this worker (limits.maxWaitingApprovals).',
+    [],
+  );
+  readonly #approvals = this.counter(
+    'omnibus_approvals_total',
+    'Approvals of calls that rules (access) ask for, by who is asked and what became of it: asked, approved, refused, expired, withdrawn, used, impossible, limit, void.',
+    ['by', 'outcome'],
+  );
   /** Messages to approvers that were given up. */
-  readonly approvalsUntold = this.counter('omnibus_approvals_untold_total', 'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.', []);
-  readonly #approvalForms = this.counter('omnibus_approval_forms_total', 'Forms in which MCP clients of approvers (access.approvals.clients) are shown calls, by what became of each: shown, approved, refused, left to other approvers, withdrawn since the call waits no more, failed at the client, or too late; skipped: calls that no client was shown because too many wait.', ['outcome']);
-  readonly #ruleRefusals = this.counter('omnibus_policy_refusals_total', 'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.', ['outcome', 'rule']);
-  readonly #guarded = this.counter('omnibus_guardrail_decisions_total', 'Messages in which a guardrail has found something, by guardrail, by what it looked at (requests, results, questions, lists) and what became of the message: denied, changed, labelled, failed (it could not look), or only recorded.', ['guardrail', 'stage', 'action']);
-  readonly #guardrailSeconds = this.histogram('omnibus_guardrail_check_seconds', 'Time that a check by a webhook or a tool takes, waiting for a place included, by guardrail.', ['guardrail']);
-  readonly guardrailChecks = this.gauge('omnibus_guardrail_checks', 'Checks by webhooks and tools at this worker, by guardrail: running (its `concurrency`), or waiting (four times as many at most).', ['guardrail', 'state']);
-  readonly slowReaders = this.counter('omnibus_slow_readers_closed_total', 'Streams closed because the client stopped reading.', []);
+  readonly approvalsUntold = this.counter(
+    'omnibus_approvals_untold_total',
+    'Messages of calls that wait for approvers that the webhook (access.approvals.webhook) did not take.',
+    [],
+  );
+  readonly #approvalForms = this.counter(
+    'omnibus_approval_forms_total',
+    'Forms in which MCP clients of approvers (access.approvals.clients) are shown calls, by what became of each: shown, approved, refused, left to other approvers, withdrawn since the call waits no more, failed at the client, or too late; skipped: calls that no client was shown because too many wait.',
+    ['outcome'],
+  );
+  readonly #ruleRefusals = this.counter(
+    'omnibus_policy_refusals_total',
+    'What rules (access) do not permit, by rule: denied to those who see it, hidden from those who do not, or only recorded.',
+    ['outcome', 'rule'],
+  );
+  readonly #guarded = this.counter(
+    'omnibus_guardrail_decisions_total',
+    'Messages in which a guardrail has found something, by guardrail, by what it looked at (requests, results, questions, lists) and what became of the message: denied, changed, labelled, failed (it could not look), or only recorded.',
+    ['guardrail', 'stage', 'action'],
+  );
+  readonly #guardrailSeconds = this.histogram(
+    'omnibus_guardrail_check_seconds',
+    'Time that a check by a webhook or a tool takes, waiting for a place included, by guardrail.',
+    ['guardrail'],
+  );
+  readonly guardrailChecks = this.gauge(
+    'omnibus_guardrail_checks',
+    'Checks by webhooks and tools at this worker, by guardrail: running (its `concurrency`), or waiting (four times as many at most).',
+    ['guardrail', 'state'],
+  );
+  readonly slowReaders = this.counter(
+    'omnibus_slow_readers_closed_total',
+    'Streams closed because the client stopped reading.',
+    [],
+  );
   readonly #collectors: (() => void)[] = [];
 
   constructor(options: { readonly processMetrics: boolean }) {

@@ -2,15 +2,32 @@
  * Traces by OpenTelemetry, named after its conventions for MCP (semantic conventions, gen-ai/mcp): a span for each request of
  * a client at the edge, in its session, and towards the server. Between processes a trace travels as W3C `traceparent`.
  */
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Attributes, type Span as OtelSpan, type Tracer } from '@opentelemetry/api';
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Span as OtelSpan,
+  type Tracer,
+} from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { version } from '@omnibus/protocol';
 import type { Span, SpanSide, SpanSubject, Tracing, TracingOptions } from './tracing.ts';
 
-const kinds: Record<SpanSide, SpanKind> = { server: SpanKind.SERVER, internal: SpanKind.INTERNAL, client: SpanKind.CLIENT };
+const kinds: Record<SpanSide, SpanKind> = {
+  server: SpanKind.SERVER,
+  internal: SpanKind.INTERNAL,
+  client: SpanKind.CLIENT,
+};
 const propagator = new W3CTraceContextPropagator();
 const maxNameLength = 100;
 /** Bound on spans that wait to be sent; beyond it the newest are dropped. */
@@ -26,7 +43,12 @@ export class OtlpTracing implements Tracing {
     const url = endpoint === undefined ? {} : { url: `${endpoint.replace(/\/$/, '')}/v1/traces` };
     const exporter = new OTLPTraceExporter({ ...url, headers: { ...headers } });
     this.#provider = new TracerProvider({
-      resource: resourceFromAttributes({ 'service.name': `omnibus-${role}`, 'service.namespace': 'omnibus', 'service.version': version, 'service.instance.id': String(process.pid) }),
+      resource: resourceFromAttributes({
+        'service.name': `omnibus-${role}`,
+        'service.namespace': 'omnibus',
+        'service.version': version,
+        'service.instance.id': String(process.pid),
+      }),
       sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }),
       spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize, scheduledDelayMillis: sendEveryMs })],
     });
@@ -35,9 +57,16 @@ export class OtlpTracing implements Tracing {
 
   start(side: SpanSide, subject: SpanSubject, parent: unknown): Span {
     const carrier = typeof parent === 'string' ? { traceparent: parent } : {};
-    const context = propagator.extract(ROOT_CONTEXT, carrier, { get: (from: Record<string, string>, key) => from[key], keys: (from) => Object.keys(from) });
+    const context = propagator.extract(ROOT_CONTEXT, carrier, {
+      get: (from: Record<string, string>, key) => from[key],
+      keys: (from) => Object.keys(from),
+    });
     const target = targetOf(subject);
-    const span = this.#tracer.startSpan(target === undefined ? subject.method : `${subject.method} ${target}`, { kind: kinds[side], attributes: attributesOf(subject, target) }, context);
+    const span = this.#tracer.startSpan(
+      target === undefined ? subject.method : `${subject.method} ${target}`,
+      { kind: kinds[side], attributes: attributesOf(subject, target) },
+      context,
+    );
     return new RunningSpan(span);
   }
 
@@ -55,7 +84,9 @@ class RunningSpan implements Span {
 
   get traceparent(): string {
     const carrier: Record<string, string> = {};
-    propagator.inject(trace.setSpan(ROOT_CONTEXT, this.#span), carrier, { set: (to: Record<string, string>, key, value) => (to[key] = value) });
+    propagator.inject(trace.setSpan(ROOT_CONTEXT, this.#span), carrier, {
+      set: (to: Record<string, string>, key, value) => (to[key] = value),
+    });
     return carrier['traceparent'] ?? '';
   }
 
@@ -77,7 +108,9 @@ function attributesOf({ method, params, attributes }: SpanSubject, target: strin
   const uri = params?.['uri'];
   return {
     'mcp.method.name': method,
-    ...(method === 'tools/call' && target !== undefined ? { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': target } : {}),
+    ...(method === 'tools/call' && target !== undefined
+      ? { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': target }
+      : {}),
     ...(method === 'prompts/get' && target !== undefined ? { 'gen_ai.prompt.name': target } : {}),
     ...(typeof uri === 'string' ? { 'mcp.resource.uri': uri.slice(0, 1_000) } : {}),
     ...attributes,

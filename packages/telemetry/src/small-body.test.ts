@@ -8,10 +8,13 @@ import { maxSmallBodyBytes, readSmallBody } from './small-body.ts';
 async function serve() {
   const faults: unknown[] = [];
   const server = createServer((request, response) => {
-    readSmallBody(request).then((text) => response.writeHead(text === undefined ? 413 : 200).end(String(text?.length)), (error: unknown) => {
-      faults.push(error);
-      response.destroy();
-    });
+    readSmallBody(request).then(
+      (text) => response.writeHead(text === undefined ? 413 : 200).end(String(text?.length)),
+      (error: unknown) => {
+        faults.push(error);
+        response.destroy();
+      },
+    );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -21,18 +24,25 @@ async function serve() {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const post = (bytes: number): Promise<string> => new Promise((resolve, reject) => {
-    const request = send({ port, method: 'POST', agent }, (response) => {
-      response.setEncoding('utf8').on('data', (text: string) => resolve(`${response.statusCode} ${text}`));
+  const post = (bytes: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const request = send({ port, method: 'POST', agent }, (response) => {
+        response.setEncoding('utf8').on('data', (text: string) => resolve(`${response.statusCode} ${text}`));
+      });
+      request.on('error', reject).end('x'.repeat(bytes));
     });
-    request.on('error', reject).end('x'.repeat(bytes));
-  });
   return { post, faults, port };
 }
 
 it('a body is read, and one that is too long is refused; the connection serves the next request', async () => {
   const { post } = await serve();
-  expect([await post(0), await post(maxSmallBodyBytes), await post(maxSmallBodyBytes + 1), await post(500_000), await post(3)]).toEqual(['200 0', `200 ${maxSmallBodyBytes}`, '413 undefined', '413 undefined', '200 3']);
+  expect([
+    await post(0),
+    await post(maxSmallBodyBytes),
+    await post(maxSmallBodyBytes + 1),
+    await post(500_000),
+    await post(3),
+  ]).toEqual(['200 0', `200 ${maxSmallBodyBytes}`, '413 undefined', '413 undefined', '200 3']);
 });
 
 it('whoever sends on and on is answered, and then cut off', async () => {

@@ -7,7 +7,15 @@ const callResults: readonly CallResult[] = ['result', 'tool_error', 'error', 'fa
 
 /** `sign_in`: the server is there, and talks to nobody who has not signed in. */
 export type UpstreamState = 'idle' | 'connecting' | 'ready' | 'backoff' | 'sign_in' | 'asleep' | 'stopped';
-const upstreamStates: readonly UpstreamState[] = ['idle', 'connecting', 'ready', 'backoff', 'sign_in', 'asleep', 'stopped'];
+const upstreamStates: readonly UpstreamState[] = [
+  'idle',
+  'connecting',
+  'ready',
+  'backoff',
+  'sign_in',
+  'asleep',
+  'stopped',
+];
 const credentialOutcomes = ['good', 'refused', 'unavailable'] as const;
 type CredentialOutcome = (typeof credentialOutcomes)[number];
 const circuitCauses = ['connection', 'faults', 'silence', 'attempt'] as const;
@@ -36,8 +44,20 @@ export interface CurrentState {
 
 /** What was counted of calls since the process began. */
 export interface CallCounts {
-  readonly servers: readonly { readonly server: string; readonly calls: number; readonly failed: number; readonly seconds: number; readonly buckets: readonly number[] }[];
-  readonly tools: readonly { readonly server: string; readonly tool: string; readonly calls: number; readonly failed: number; readonly seconds: number }[];
+  readonly servers: readonly {
+    readonly server: string;
+    readonly calls: number;
+    readonly failed: number;
+    readonly seconds: number;
+    readonly buckets: readonly number[];
+  }[];
+  readonly tools: readonly {
+    readonly server: string;
+    readonly tool: string;
+    readonly calls: number;
+    readonly failed: number;
+    readonly seconds: number;
+  }[];
 }
 
 /** Tools of one server with series of their own; the calls of all others are counted as "other". */
@@ -60,33 +80,134 @@ export interface UpstreamLoad {
 }
 
 export class UpstreamMetrics extends Instruments {
-  readonly #calls = this.counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', ['server', 'result']);
-  readonly #callSeconds = this.histogram('omnibus_upstream_call_duration_seconds', 'Time from the arrival of a call at the backend to its end, including the wait for a place.', ['server']);
-  readonly #toolCalls = this.counter('omnibus_tool_calls_total', 'Calls of a tool, by how they ended. Beyond 500 tools of a server, "other".', ['server', 'tool', 'result']);
-  readonly #toolSeconds = this.counter('omnibus_tool_call_seconds_total', 'Time spent in calls of a tool; divided by omnibus_tool_calls_total it is the mean time of a call.', ['server', 'tool']);
-  readonly #queueSeconds = this.histogram('omnibus_upstream_queue_wait_seconds', 'Time for which a call waited for a place at an upstream server; calls that found a place at once are not included.', ['server']);
-  readonly #timeouts = this.counter('omnibus_upstream_timeouts_total', 'Calls that a server did not answer within their time limit.', ['server']);
-  readonly #lost = this.counter('omnibus_lost_calls_total', 'Calls whose adapter was gone, by outcome: made again (repeated), or answered with "outcome unknown" (unknown).', ['server', 'outcome']);
-  readonly #restarts = this.counter('omnibus_upstream_restarts_total', 'Connections to an upstream server that were lost and opened again.', ['server']);
-  readonly #schemaProblems = this.counter('omnibus_schema_problems_total', 'Values that did not match their schema, by server and by what they were: arguments of tools and prompts, results of tools, answers of clients to questions of the server.', ['server', 'what']);
-  readonly #credentials = this.counter('omnibus_credential_requests_total', 'Requests to an issuer for a token for an upstream server, by outcome: a token (good), a refusal, or no answer (unavailable).', ['server', 'outcome']);
-  readonly #circuit = this.counter('omnibus_upstream_circuit_openings_total', 'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).', ['server', 'cause']);
-  readonly #states = this.gauge('omnibus_upstream_state', '1 for the state an upstream connection is in, 0 for the others. sign_in: the server is there, and each user has to sign in first.', ['server', 'state']);
-  readonly #paused = this.gauge('omnibus_upstream_paused', '1 while a server is paused (omnibus pause): nothing new is sent to it. 0 for the others.', ['server']);
-  readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', ['server']);
-  readonly #waiting = this.gauge('omnibus_upstream_waiting_calls', 'Calls that wait for a place at an upstream server.', ['server']);
-  readonly #connections = this.gauge('omnibus_upstream_caller_connections', 'Connections to an upstream server that belong to a single caller or session; on stdio each has a program of its own.', ['server']);
-  readonly callerConnections = this.gauge('omnibus_caller_connections', 'Connections to all upstream servers that belong to a single caller or session; bounded by limits.maxCallerConnections.', []);
-  readonly callerPrograms = this.gauge('omnibus_caller_programs', 'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.', []);
-  readonly #held = this.gauge('omnibus_definitions_held', 'Tools, prompts and resource templates of a server that clients are not shown because their definitions differ from the approved ones.', ['server']);
-  readonly #deviated = this.counter('omnibus_definitions_changed_total', 'Definitions of a server that were seen to differ from the approved ones, by effect: held back (held), shown with the approved texts (old-words), or shown as they are (shown).', ['server', 'effect']);
-  readonly #signInWaiting = this.gauge('omnibus_sign_in_waiting_calls', 'Calls that wait until their user has signed in at the server: 1,000 at most, and 250 of one user. Further ones are answered with the address of the sign-in.', ['server']);
-  readonly #signInsWanted = this.gauge('omnibus_sign_ins_wanted', 'Users who have to sign in before a server shows them its tools, or in whose names it cannot be called, among those whose lists are known.', ['server']);
-  readonly #vaultUnreadable = this.gauge('omnibus_vault_unreadable_connections', 'Connections of users to a server that cannot be decrypted because a key of the vault is missing.', ['server']);
-  readonly #leftOut = this.gauge('omnibus_catalog_left_out_entries', 'Entries of a server that are left out of its lists because they are invalid or exceed a limit.', ['server']);
+  readonly #calls = this.counter('omnibus_upstream_calls_total', 'Calls to an upstream server, by how they ended.', [
+    'server',
+    'result',
+  ]);
+  readonly #callSeconds = this.histogram(
+    'omnibus_upstream_call_duration_seconds',
+    'Time from the arrival of a call at the backend to its end, including the wait for a place.',
+    ['server'],
+  );
+  readonly #toolCalls = this.counter(
+    'omnibus_tool_calls_total',
+    'Calls of a tool, by how they ended. Beyond 500 tools of a server, "other".',
+    ['server', 'tool', 'result'],
+  );
+  readonly #toolSeconds = this.counter(
+    'omnibus_tool_call_seconds_total',
+    'Time spent in calls of a tool; divided by omnibus_tool_calls_total it is the mean time of a call.',
+    ['server', 'tool'],
+  );
+  readonly #queueSeconds = this.histogram(
+    'omnibus_upstream_queue_wait_seconds',
+    'Time for which a call waited for a place at an upstream server; calls that found a place at once are not included.',
+    ['server'],
+  );
+  readonly #timeouts = this.counter(
+    'omnibus_upstream_timeouts_total',
+    'Calls that a server did not answer within their time limit.',
+    ['server'],
+  );
+  readonly #lost = this.counter(
+    'omnibus_lost_calls_total',
+    'Calls whose adapter was gone, by outcome: made again (repeated), or answered with "outcome unknown" (unknown).',
+    ['server', 'outcome'],
+  );
+  readonly #restarts = this.counter(
+    'omnibus_upstream_restarts_total',
+    'Connections to an upstream server that were lost and opened again.',
+    ['server'],
+  );
+  readonly #schemaProblems = this.counter(
+    'omnibus_schema_problems_total',
+    'Values that did not match their schema, by server and by what they were: arguments of tools and prompts, results of tools, answers of clients to questions of the server.',
+    ['server', 'what'],
+  );
+  readonly #credentials = this.counter(
+    'omnibus_credential_requests_total',
+    'Requests to an issuer for a token for an upstream server, by outcome: a token (good), a refusal, or no answer (unavailable).',
+    ['server', 'outcome'],
+  );
+  readonly #circuit = this.counter(
+    'omnibus_upstream_circuit_openings_total',
+    'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).',
+    ['server', 'cause'],
+  );
+  readonly #states = this.gauge(
+    'omnibus_upstream_state',
+    '1 for the state an upstream connection is in, 0 for the others. sign_in: the server is there, and each user has to sign in first.',
+    ['server', 'state'],
+  );
+  readonly #paused = this.gauge(
+    'omnibus_upstream_paused',
+    '1 while a server is paused (omnibus pause): nothing new is sent to it. 0 for the others.',
+    ['server'],
+  );
+  readonly #running = this.gauge('omnibus_upstream_in_flight_calls', 'Calls an upstream server is working on.', [
+    'server',
+  ]);
+  readonly #waiting = this.gauge(
+    'omnibus_upstream_waiting_calls',
+    'Calls that wait for a place at an upstream server.',
+    ['server'],
+  );
+  readonly #connections = this.gauge(
+    'omnibus_upstream_caller_connections',
+    'Connections to an upstream server that belong to a single caller or session; on stdio each has a program of its own.',
+    ['server'],
+  );
+  readonly callerConnections = this.gauge(
+    'omnibus_caller_connections',
+    'Connections to all upstream servers that belong to a single caller or session; bounded by limits.maxCallerConnections.',
+    [],
+  );
+  readonly callerPrograms = this.gauge(
+    'omnibus_caller_programs',
+    'Programs of all upstream servers that run for a single caller or session; bounded by limits.maxCallerPrograms.',
+    [],
+  );
+  readonly #held = this.gauge(
+    'omnibus_definitions_held',
+    'Tools, prompts and resource templates of a server that clients are not shown because their definitions differ from the approved ones.',
+    ['server'],
+  );
+  readonly #deviated = this.counter(
+    'omnibus_definitions_changed_total',
+    'Definitions of a server that were seen to differ from the approved ones, by effect: held back (held), shown with the approved texts (old-words), or shown as they are (shown).',
+    ['server', 'effect'],
+  );
+  readonly #signInWaiting = this.gauge(
+    'omnibus_sign_in_waiting_calls',
+    'Calls that wait until their user has signed in at the server: 1,000 at most, and 250 of one user. Further ones are answered with the address of the sign-in.',
+    ['server'],
+  );
+  readonly #signInsWanted = this.gauge(
+    'omnibus_sign_ins_wanted',
+    'Users who have to sign in before a server shows them its tools, or in whose names it cannot be called, among those whose lists are known.',
+    ['server'],
+  );
+  readonly #vaultUnreadable = this.gauge(
+    'omnibus_vault_unreadable_connections',
+    'Connections of users to a server that cannot be decrypted because a key of the vault is missing.',
+    ['server'],
+  );
+  readonly #leftOut = this.gauge(
+    'omnibus_catalog_left_out_entries',
+    'Entries of a server that are left out of its lists because they are invalid or exceed a limit.',
+    ['server'],
+  );
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
-  readonly readingBytes = this.gauge('omnibus_upstream_reading_bytes', 'Bytes received of large answers of servers over HTTP that are not complete yet (limits.maxReadingBytes).', []);
-  readonly readingWaits = this.counter('omnibus_upstream_reading_waits_total', 'Times that reading a large answer of a server was paused until other answers were complete.', []);
+  readonly readingBytes = this.gauge(
+    'omnibus_upstream_reading_bytes',
+    'Bytes received of large answers of servers over HTTP that are not complete yet (limits.maxReadingBytes).',
+    [],
+  );
+  readonly readingWaits = this.counter(
+    'omnibus_upstream_reading_waits_total',
+    'Times that reading a large answer of a server was paused until other answers were complete.',
+    [],
+  );
   readonly #current = new Map<ServerName, CurrentState>();
   /** The tools with series of their own, by server. */
   readonly #tools = new Map<ServerName, Map<string, ToolMeter>>();
@@ -229,12 +350,22 @@ export class UpstreamMetrics extends Instruments {
   /** For the API: of `buckets`, each counts the calls that took no longer than the bound of its place in `durationBuckets`. */
   async counts(): Promise<CallCounts> {
     this.flush();
-    const [servers, tools, toolSeconds] = await Promise.all([this.serverCounts(), this.#toolCalls.get(), this.#toolSeconds.get()]);
+    const [servers, tools, toolSeconds] = await Promise.all([
+      this.serverCounts(),
+      this.#toolCalls.get(),
+      this.#toolSeconds.get(),
+    ]);
     const spent = new Map(toolSeconds.values.map(({ labels, value }) => [`${labels.server}/${labels.tool}`, value]));
     return {
       servers,
-      tools: [...Map.groupBy(tools.values, ({ labels }) => `${labels.server}/${labels.tool}`)].map(([name, values]) => (
-        { server: String(values[0]?.labels.server), tool: String(values[0]?.labels.tool), ...sums(values), seconds: spent.get(name) ?? 0 })),
+      tools: [...Map.groupBy(tools.values, ({ labels }) => `${labels.server}/${labels.tool}`)].map(
+        ([name, values]) => ({
+          server: String(values[0]?.labels.server),
+          tool: String(values[0]?.labels.tool),
+          ...sums(values),
+          seconds: spent.get(name) ?? 0,
+        }),
+      ),
     };
   }
 
@@ -244,8 +375,18 @@ export class UpstreamMetrics extends Instruments {
     const ofSeconds = Map.groupBy(seconds.values, ({ labels }) => String(labels.server));
     return [...Map.groupBy(calls.values, ({ labels }) => String(labels.server))].map(([server, values]) => {
       const times = ofSeconds.get(server) ?? [];
-      const buckets = times.filter(({ metricName, labels }) => metricName?.endsWith('_bucket') === true && (labels as { readonly le?: string | number }).le !== '+Inf').map(({ value }) => value);
-      return { server, ...sums(values), seconds: times.find(({ metricName }) => metricName?.endsWith('_sum') === true)?.value ?? 0, buckets };
+      const buckets = times
+        .filter(
+          ({ metricName, labels }) =>
+            metricName?.endsWith('_bucket') === true && (labels as { readonly le?: string | number }).le !== '+Inf',
+        )
+        .map(({ value }) => value);
+      return {
+        server,
+        ...sums(values),
+        seconds: times.find(({ metricName }) => metricName?.endsWith('_sum') === true)?.value ?? 0,
+        buckets,
+      };
     });
   }
 
@@ -255,7 +396,8 @@ export class UpstreamMetrics extends Instruments {
   }
 
   #flush(server: ServerName, tool: string, meter: ToolMeter): void {
-    for (const result of callResults) if (meter.calls[result] > 0) this.#toolCalls.inc({ server, tool, result }, meter.calls[result]);
+    for (const result of callResults)
+      if (meter.calls[result] > 0) this.#toolCalls.inc({ server, tool, result }, meter.calls[result]);
     if (meter.seconds > 0) this.#toolSeconds.inc({ server, tool }, meter.seconds);
     Object.assign(meter.calls, new ToolMeter().calls);
     meter.seconds = 0;
@@ -263,6 +405,11 @@ export class UpstreamMetrics extends Instruments {
 }
 
 /** The calls that some series count, and those of them that failed. */
-function sums(values: readonly { readonly value: number; readonly labels: { readonly result?: string | number | undefined } }[]): { readonly calls: number; readonly failed: number } {
-  return { calls: values.reduce((sum, { value }) => sum + value, 0), failed: values.reduce((sum, { value, labels }) => (labels.result === 'result' ? sum : sum + value), 0) };
+function sums(
+  values: readonly { readonly value: number; readonly labels: { readonly result?: string | number | undefined } }[],
+): { readonly calls: number; readonly failed: number } {
+  return {
+    calls: values.reduce((sum, { value }) => sum + value, 0),
+    failed: values.reduce((sum, { value, labels }) => (labels.result === 'result' ? sum : sum + value), 0),
+  };
 }

@@ -14,7 +14,12 @@ function problem(schema: JsonObject, value: unknown): string {
   return typeof verdict === 'string' ? verdict : verdict.problem;
 }
 
-const person = { type: 'object', properties: { name: { type: 'string' }, age: { type: 'integer', minimum: 0 } }, required: ['name'], additionalProperties: false };
+const person = {
+  type: 'object',
+  properties: { name: { type: 'string' }, age: { type: 'integer', minimum: 0 } },
+  required: ['name'],
+  additionalProperties: false,
+};
 
 describe('a value is held against its schema', () => {
   it('and what is wrong is said with the name of the member', () => {
@@ -22,15 +27,31 @@ describe('a value is held against its schema', () => {
     expect(problem(person, { age: 36 })).toContain("must have required property 'name'");
     expect(problem(person, { name: 'Ada', age: 'old' })).toBe('age must be integer');
     expect(problem(person, { name: 'Ada', nick: 1 })).toContain('"nick"');
-    expect(problem({ properties: { a: { properties: { b: { enum: ['x', 'y'] } } } } }, { a: { b: 'z' } })).toBe('a.b must be equal to one of the allowed values: ["x","y"]');
+    expect(problem({ properties: { a: { properties: { b: { enum: ['x', 'y'] } } } } }, { a: { b: 'z' } })).toBe(
+      'a.b must be equal to one of the allowed values: ["x","y"]',
+    );
   });
 
   it('by the dialect it names, and by 2020-12 when it names none or one nobody knows', () => {
     const pair = { prefixItems: [{ type: 'string' }, { type: 'number' }], items: false };
     expect(problem(pair, ['a', 1, 2])).not.toBe('ok');
     expect(problem({ ...pair, $schema: 'https://example.com/unknown' }, ['a', 1, 2])).not.toBe('ok');
-    expect(problem({ $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }], additionalItems: false }, ['a', 1])).not.toBe('ok');
-    expect(problem({ $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/definitions/a', definitions: { a: { type: 'string' } } }, 1)).not.toBe('ok');
+    expect(
+      problem(
+        { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }], additionalItems: false },
+        ['a', 1],
+      ),
+    ).not.toBe('ok');
+    expect(
+      problem(
+        {
+          $schema: 'http://json-schema.org/draft-07/schema#',
+          $ref: '#/definitions/a',
+          definitions: { a: { type: 'string' } },
+        },
+        1,
+      ),
+    ).not.toBe('ok');
   });
 
   it('numbers that a double cannot hold count as numbers', () => {
@@ -59,12 +80,30 @@ describe('a value is held against its schema', () => {
   });
 
   it('equal items are found whatever the order of their members', () => {
-    expect(problem({ uniqueItems: true }, [{ a: 1, b: 2 }, { b: 2, a: 1 }])).not.toBe('ok');
-    expect(problem({ uniqueItems: true }, Array.from({ length: 100_000 }, (_, n) => ({ n })))).toBe('ok');
+    expect(
+      problem({ uniqueItems: true }, [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ]),
+    ).not.toBe('ok');
+    expect(
+      problem(
+        { uniqueItems: true },
+        Array.from({ length: 100_000 }, (_, n) => ({ n })),
+      ),
+    ).toBe('ok');
   });
 
   it('a document that is a tree is checked to the leaves', () => {
-    const tree = { $defs: { node: { type: 'object', properties: { left: { $ref: '#/$defs/node' }, right: { $ref: '#/$defs/node' }, value: { type: 'number' } } } }, $ref: '#/$defs/node' };
+    const tree = {
+      $defs: {
+        node: {
+          type: 'object',
+          properties: { left: { $ref: '#/$defs/node' }, right: { $ref: '#/$defs/node' }, value: { type: 'number' } },
+        },
+      },
+      $ref: '#/$defs/node',
+    };
     expect(problem(tree, { left: { right: { value: 'x' } } })).toBe('left.right.value must be number');
   });
 });
@@ -79,16 +118,31 @@ describe('a schema that is not meant well', () => {
     expect(problem({ pattern: '^(a+)+$' }, `${'a'.repeat(50_000)}!`)).not.toBe('ok');
     expect(problem({ pattern: String.raw`^\d{3}-\p{Lu}+$` }, '123-ABC')).toBe('ok');
     expect(problem({ pattern: '^(?=looking)ahead' }, 'anything')).toBe('ok');
-    expect(problem({ patternProperties: { '^(x+)+y$': { type: 'number' } } }, { ['x'.repeat(5_000)]: 'not matched' })).toBe('ok');
+    expect(
+      problem({ patternProperties: { '^(x+)+y$': { type: 'number' } } }, { ['x'.repeat(5_000)]: 'not matched' }),
+    ).toBe('ok');
   });
 
   it('that refers back to itself twice for one value is given up, not waited for', () => {
-    const twice = { $defs: { a: { type: 'object', anyOf: [{ properties: { x: { $ref: '#/$defs/a' } } }, { additionalProperties: { $ref: '#/$defs/a' } }] } }, $ref: '#/$defs/a' };
+    const twice = {
+      $defs: {
+        a: {
+          type: 'object',
+          anyOf: [{ properties: { x: { $ref: '#/$defs/a' } } }, { additionalProperties: { $ref: '#/$defs/a' } }],
+        },
+      },
+      $ref: '#/$defs/a',
+    };
     let value: unknown = 1;
     for (let depth = 0; depth < 100; depth += 1) value = { x: value };
     expect(usable(twice)(value)).toBe('unchecked');
     expect(usable({ $dynamicRef: '#' })(1)).toBe('unchecked');
-    const wide = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`d${n}`, { anyOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] }]));
+    const wide = Object.fromEntries(
+      Array.from({ length: 60 }, (_, n) => [
+        `d${n}`,
+        { anyOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] },
+      ]),
+    );
     expect(usable({ $defs: { ...wide, d60: { type: 'string' } }, $ref: '#/$defs/d0' })(1)).toBe('unchecked');
   });
 
@@ -97,10 +151,31 @@ describe('a schema that is not meant well', () => {
     for (let depth = 0; depth < 6_000; depth += 1) deep = { properties: { a: deep } };
     expect(compileSchema(deep)).toMatchObject({ kind: 'unusable' });
     expect(compileSchema({ enum: Array.from({ length: 30_000 }, (_, n) => n) })).toMatchObject({ kind: 'unusable' });
-    const nonsense = fc.dictionary(fc.constantFrom('type', 'properties', '$ref', 'items', 'anyOf', 'pattern', 'required', 'enum', 'minimum', '$id', '$schema', '$dynamicRef', 'if', 'format'), fc.jsonValue());
-    fc.assert(fc.property(nonsense, fc.jsonValue(), (schema, value) => {
-      const compiled = compileSchema(schema as JsonObject);
-      if (compiled.kind === 'usable') compiled.validate(value);
-    }), { numRuns: 500 });
+    const nonsense = fc.dictionary(
+      fc.constantFrom(
+        'type',
+        'properties',
+        '$ref',
+        'items',
+        'anyOf',
+        'pattern',
+        'required',
+        'enum',
+        'minimum',
+        '$id',
+        '$schema',
+        '$dynamicRef',
+        'if',
+        'format',
+      ),
+      fc.jsonValue(),
+    );
+    fc.assert(
+      fc.property(nonsense, fc.jsonValue(), (schema, value) => {
+        const compiled = compileSchema(schema as JsonObject);
+        if (compiled.kind === 'usable') compiled.validate(value);
+      }),
+      { numRuns: 500 },
+    );
   });
 });

@@ -18,7 +18,9 @@ import { BudgetExhausted, counted, stepsOf, type Budget } from './budget.ts';
  */
 export type Validate = (value: unknown) => 'ok' | 'unchecked' | { readonly problem: string };
 
-export type CompiledSchema = { readonly kind: 'usable'; readonly validate: Validate } | { readonly kind: 'unusable'; readonly problem: string };
+export type CompiledSchema =
+  | { readonly kind: 'usable'; readonly validate: Validate }
+  | { readonly kind: 'unusable'; readonly problem: string };
 
 /** Characters of a schema. Compiling one of this size takes tens of milliseconds. */
 const maxSchemaCharacters = 256 * 1024;
@@ -44,7 +46,8 @@ const options: Options = {
 export function compileSchema(schema: JsonObject): CompiledSchema {
   const steps = stepsOf(schema);
   if (typeof steps === 'string') return { kind: 'unusable', problem: steps };
-  if (JSON.stringify(schema).length > maxSchemaCharacters) return { kind: 'unusable', problem: `it is longer than ${maxSchemaCharacters} characters` };
+  if (JSON.stringify(schema).length > maxSchemaCharacters)
+    return { kind: 'unusable', problem: `it is longer than ${maxSchemaCharacters} characters` };
   const budget: Budget = { left: steps, exhausted: new BudgetExhausted('the check was given up') };
   try {
     const validate = Object.assign(validatorOf(schema['$schema']), { budget }).compile(schema);
@@ -70,11 +73,22 @@ export function compileSchema(schema: JsonObject): CompiledSchema {
 /** An instance of its own for each schema: two servers may use one `$id`. */
 function validatorOf(dialect: unknown): Ajv {
   const name = typeof dialect === 'string' ? dialect : '';
-  const ajv = name.includes('draft-07') || name.includes('draft-06') ? new Ajv(options) : name.includes('2019-09') ? new Ajv2019(options) : new Ajv2020(options);
+  const ajv =
+    name.includes('draft-07') || name.includes('draft-06')
+      ? new Ajv(options)
+      : name.includes('2019-09')
+        ? new Ajv2019(options)
+        : new Ajv2020(options);
   addFormats.default(ajv, { mode: 'fast' });
   // The one that comes with it compares every item with every other.
   ajv.removeKeyword('uniqueItems');
-  ajv.addKeyword({ keyword: 'uniqueItems', type: 'array', schemaType: 'boolean', validate: (isWanted: boolean, items: readonly unknown[]) => !isWanted || new Set(items.map(canonical)).size === items.length });
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (isWanted: boolean, items: readonly unknown[]) =>
+      !isWanted || new Set(items.map(canonical)).size === items.length,
+  });
   return ajv;
 }
 
@@ -82,7 +96,10 @@ function validatorOf(dialect: unknown): Ajv {
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
   if (!isObject(value)) return JSON.stringify(value);
-  return `{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
+  return `{${Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
+    .join()}}`;
 }
 
 /** A pattern of ECMAScript as RE2 knows it. What RE2 cannot do in linear time (looking around, back references) is taken as fulfilled. */
@@ -104,14 +121,27 @@ function withPlainNumbers(value: unknown): unknown {
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (isRawNumber(value)) return Number(value.rawJSON);
-  return Array.isArray(value) ? value.map(plain) : Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
+  return Array.isArray(value)
+    ? value.map(plain)
+    : Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member)]));
 }
 
 function inWords(errors: readonly ErrorObject[]): string {
   const problems = errors.slice(0, maxProblems).map(({ instancePath, message, params, keyword }) => {
-    const where = instancePath === '' ? 'the value' : instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
-    const { additionalProperty, allowedValues } = params as { readonly additionalProperty?: string; readonly allowedValues?: unknown };
-    const more = additionalProperty !== undefined ? ` (${JSON.stringify(additionalProperty)})` : keyword === 'enum' ? `: ${JSON.stringify(allowedValues)}` : '';
+    const where =
+      instancePath === ''
+        ? 'the value'
+        : instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+    const { additionalProperty, allowedValues } = params as {
+      readonly additionalProperty?: string;
+      readonly allowedValues?: unknown;
+    };
+    const more =
+      additionalProperty !== undefined
+        ? ` (${JSON.stringify(additionalProperty)})`
+        : keyword === 'enum'
+          ? `: ${JSON.stringify(allowedValues)}`
+          : '';
     return `${where} ${message ?? 'is not valid'}${more}`;
   });
   return problems.join('; ').slice(0, maxProblemCharacters);

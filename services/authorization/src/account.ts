@@ -18,27 +18,45 @@ export class Account {
   }
 
   /** @param action the part of the path after `/account/`. @throws {Unwanted} */
-  async serve({ request, response, address }: Exchange, action: string | undefined, query: URLSearchParams): Promise<void> {
+  async serve(
+    { request, response, address }: Exchange,
+    action: string | undefined,
+    query: URLSearchParams,
+  ): Promise<void> {
     const { people, secrets, publicUrl, records } = this.#options;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const { session, subject, person } = await this.#found(request, response);
     if (subject === undefined || person === undefined) {
       if (action !== undefined || !isRead) throw new Unwanted(403, 'you are not signed in');
-      if (query.has('error') || query.has('code')) sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
+      if (query.has('error') || query.has('code'))
+        sendPage(response, 403, wordsPage('You are not signed in', 'The sign-in did not go through.'));
       else response.writeHead(303, { location: this.signInAddress(), 'cache-control': 'no-store' }).end();
       return;
     }
     if (isRead && action === undefined) {
       const { Grant } = this.#options.provider();
-      const kept = await Promise.all((await people.allowed(subject)).map(async (each) => (await Grant.find(each.grantId) === undefined ? [] : [each])));
-      sendPage(response, 200, accountPage(person.name, secrets.formToken(session.uid), kept.flat().toSorted((a, b) => b.at - a.at)));
+      const kept = await Promise.all(
+        (await people.allowed(subject)).map(async (each) =>
+          (await Grant.find(each.grantId)) === undefined ? [] : [each],
+        ),
+      );
+      sendPage(
+        response,
+        200,
+        accountPage(
+          person.name,
+          secrets.formToken(session.uid),
+          kept.flat().toSorted((a, b) => b.at - a.at),
+        ),
+      );
       return;
     }
     if (action === undefined) throw new NotAllowed('GET, HEAD');
     if (action !== 'revoke' && action !== 'sign-out') throw new Unwanted(404, 'there is no such page');
     if (request.method !== 'POST') throw new NotAllowed('POST');
     const form = await readForm(request, publicUrl);
-    if (!secrets.isFormToken(session.uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
+    if (!secrets.isFormToken(session.uid, form.get('token')))
+      throw new Unwanted(403, 'this form belongs to another sign-in');
     const grant = form.get('grant');
     if (action === 'revoke' && grant !== null && grant !== '*') {
       const client = (await people.allowed(subject)).find(({ grantId }) => grantId === grant)?.clientId;
@@ -54,19 +72,50 @@ export class Account {
       records.consent('withdrawn', { subject, address });
     }
     await session.destroy();
-    response.setHeader('set-cookie', cookiesOf(request).filter((name) => name.includes('omnibus-')).map((name) => `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`));
-    sendPage(response, 200, wordsPage('You are signed out', isAll ? 'You have taken everything back: the programs that you had allowed have no access any more.' : 'Programs that you have allowed keep their access until you take it back.'));
+    response.setHeader(
+      'set-cookie',
+      cookiesOf(request)
+        .filter((name) => name.includes('omnibus-'))
+        .map(
+          (name) =>
+            `${name}=; path=/; expires=Thu, 01 Jan 1970 00:00:00 GMT; httponly; samesite=lax${publicUrl.startsWith('https:') ? '; secure' : ''}`,
+        ),
+    );
+    sendPage(
+      response,
+      200,
+      wordsPage(
+        'You are signed out',
+        isAll
+          ? 'You have taken everything back: the programs that you had allowed have no access any more.'
+          : 'Programs that you have allowed keep their access until you take it back.',
+      ),
+    );
   }
 
   /** The user who is signed in to the browser of a request; undefined where nobody is. */
-  async userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+  async userOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
     const { subject, person } = await this.#found(request, response);
-    return subject === undefined || person === undefined ? undefined : { subject, tenant: person.tenant, name: person.name };
+    return subject === undefined || person === undefined
+      ? undefined
+      : { subject, tenant: person.tenant, name: person.name };
   }
 
-  async #found(request: IncomingMessage, response: ServerResponse): Promise<{ readonly session: Awaited<ReturnType<Provider['Session']['get']>>; readonly subject: string | undefined; readonly person: Person | undefined }> {
+  async #found(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<{
+    readonly session: Awaited<ReturnType<Provider['Session']['get']>>;
+    readonly subject: string | undefined;
+    readonly person: Person | undefined;
+  }> {
     const { provider, personOf } = this.#options;
-    const session = await provider().Session.get(provider().createContext(request, response) as unknown as SessionContext);
+    const session = await provider().Session.get(
+      provider().createContext(request, response) as unknown as SessionContext,
+    );
     const subject = session.accountId;
     return { session, subject, person: subject === undefined ? undefined : await personOf(subject, session.loginTs) };
   }
@@ -78,13 +127,21 @@ export class Account {
   signInAddress(state?: string): string {
     const { publicUrl } = this.#options;
     const query = new URLSearchParams({
-      client_id: accountClient, response_type: 'code', redirect_uri: `${publicUrl}${state === undefined ? '/account' : connectBack}`, scope: 'openid',
-      code_challenge: randomBytes(32).toString('base64url'), code_challenge_method: 'S256', ...(state === undefined ? {} : { state }),
+      client_id: accountClient,
+      response_type: 'code',
+      redirect_uri: `${publicUrl}${state === undefined ? '/account' : connectBack}`,
+      scope: 'openid',
+      code_challenge: randomBytes(32).toString('base64url'),
+      code_challenge_method: 'S256',
+      ...(state === undefined ? {} : { state }),
     });
     return `/authorize?${query.toString()}`;
   }
 }
 
 function cookiesOf({ headers: { cookie = '' } }: IncomingMessage): string[] {
-  return cookie.split(';').map((each) => (each.split('=', 1)[0] as string).trim()).filter((name) => /^[\w.-]+$/.test(name));
+  return cookie
+    .split(';')
+    .map((each) => (each.split('=', 1)[0] as string).trim())
+    .filter((name) => /^[\w.-]+$/.test(name));
 }

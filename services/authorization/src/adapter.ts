@@ -48,7 +48,13 @@ export function consentSlackMs(tokenMs: number): number {
 /** @returns a function that makes the store for one model of the library. */
 export function adapterFactory(options: AdapterOptions): (model: string) => Adapter {
   const { stores } = options;
-  return (model) => new StoreAdapter(model, model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short, options, model === 'Session' ? stores.short : undefined);
+  return (model) =>
+    new StoreAdapter(
+      model,
+      model === 'Client' ? stores.clients : longLived.has(model) ? stores.long : stores.short,
+      options,
+      model === 'Session' ? stores.short : undefined,
+    );
 }
 
 class StoreAdapter implements Adapter {
@@ -69,29 +75,55 @@ class StoreAdapter implements Adapter {
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const now = this.#now();
-    const stored: Stored = { payload, writtenAt: now, until: expiresIn === undefined ? undefined : now + expiresIn * 1_000 };
-    const store = payload.accountId === undefined ? this.#strangers ?? this.#store : this.#store;
+    const stored: Stored = {
+      payload,
+      writtenAt: now,
+      until: expiresIn === undefined ? undefined : now + expiresIn * 1_000,
+    };
+    const store = payload.accountId === undefined ? (this.#strangers ?? this.#store) : this.#store;
     await store.put(this.#model, id, stored);
     if (payload.userCode !== undefined) await this.#store.put('UserCode', payload.userCode, { id });
     if (this.#model === 'Session' && payload.uid !== undefined) await store.put('SessionUid', payload.uid, { id });
-    if (this.#model === 'RefreshToken' && payload.grantId !== undefined && expiresIn !== undefined) await this.#prolong(payload.grantId, payload.accountId, now + expiresIn * 1_000, consentSlackMs(expiresIn * 1_000));
+    if (this.#model === 'RefreshToken' && payload.grantId !== undefined && expiresIn !== undefined)
+      await this.#prolong(
+        payload.grantId,
+        payload.accountId,
+        now + expiresIn * 1_000,
+        consentSlackMs(expiresIn * 1_000),
+      );
   }
 
   /** A consent lasts longer than the tokens that were given for it. */
   async #prolong(grantId: string, subject: string | undefined, tokenUntil: number, slackMs: number): Promise<void> {
     const kept = await this.#store.get<Stored>('Grant', grantId);
     if (kept?.value.until === undefined || kept.value.until >= tokenUntil) return;
-    const { value: { payload, ...rest }, revision } = kept;
+    const {
+      value: { payload, ...rest },
+      revision,
+    } = kept;
     const until = tokenUntil + slackMs;
     // If another edge changes it at the same time, it has prolonged or revoked it.
-    if (await this.#store.update('Grant', grantId, { ...rest, until, payload: { ...payload, exp: Math.floor(until / 1_000) } }, revision) && subject !== undefined) await this.#options.isUsing?.(subject);
+    if (
+      (await this.#store.update(
+        'Grant',
+        grantId,
+        { ...rest, until, payload: { ...payload, exp: Math.floor(until / 1_000) } },
+        revision,
+      )) &&
+      subject !== undefined
+    )
+      await this.#options.isUsing?.(subject);
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     const stored = await this.#current(id);
     if (stored === undefined) return undefined;
     const { payload, writtenAt } = stored.value;
-    if (ofGrant.has(this.#model) && await this.#options.revocations.wasRevoked(this.#model === 'Grant' ? id : payload.grantId ?? '')) return undefined;
+    if (
+      ofGrant.has(this.#model) &&
+      (await this.#options.revocations.wasRevoked(this.#model === 'Grant' ? id : (payload.grantId ?? '')))
+    )
+      return undefined;
     if (this.#model === 'Client' && this.#now() - writtenAt > touchMs) await this.upsert(id, payload);
     if (this.#model !== 'RefreshToken' || !this.#isInGrace(payload)) return payload;
     const { consumed: _consumed, ...unused } = payload;
@@ -99,7 +131,9 @@ class StoreAdapter implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const found = await this.#store.get<{ readonly id: string }>('SessionUid', uid) ?? await this.#strangers?.get<{ readonly id: string }>('SessionUid', uid);
+    const found =
+      (await this.#store.get<{ readonly id: string }>('SessionUid', uid)) ??
+      (await this.#strangers?.get<{ readonly id: string }>('SessionUid', uid));
     return found === undefined ? undefined : this.find(found.value.id);
   }
 
@@ -134,7 +168,8 @@ class StoreAdapter implements Adapter {
       await store.delete(this.#model, id);
       const { uid } = stored.value.payload;
       // The session may have a new id by now, to which its uid leads.
-      if (uid !== undefined && (await store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id) await store.delete('SessionUid', uid);
+      if (uid !== undefined && (await store.get<{ readonly id: string }>('SessionUid', uid))?.value.id === id)
+        await store.delete('SessionUid', uid);
     }
   }
 
@@ -145,8 +180,11 @@ class StoreAdapter implements Adapter {
   }
 
   async #current(id: string): Promise<{ readonly value: Stored; readonly revision: number } | undefined> {
-    const stored = await this.#store.get<Stored>(this.#model, id) ?? await this.#strangers?.get<Stored>(this.#model, id);
-    return stored === undefined || (stored.value.until !== undefined && stored.value.until <= this.#now()) ? undefined : stored;
+    const stored =
+      (await this.#store.get<Stored>(this.#model, id)) ?? (await this.#strangers?.get<Stored>(this.#model, id));
+    return stored === undefined || (stored.value.until !== undefined && stored.value.until <= this.#now())
+      ? undefined
+      : stored;
   }
 
   /** Clients that did not receive an answer, or that refresh from several places at once, are no attackers. */

@@ -14,6 +14,7 @@ export function withAudiences(form: URLSearchParams): URLSearchParams {
   const named = form.getAll('resource');
   form.delete('resource');
   // With a query or a fragment it is not an address of ours, and the library refuses it.
-  for (const each of new Set(named.map((name) => (URL.canParse(name) && !/[?#]/.test(name) ? audienceOf(name) : name)))) form.append('resource', each);
+  for (const each of new Set(named.map((name) => (URL.canParse(name) && !/[?#]/.test(name) ? audienceOf(name) : name))))
+    form.append('resource', each);
   return form;
 }

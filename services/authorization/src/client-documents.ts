@@ -43,7 +43,12 @@ export class ClientDocuments {
   /** Whether a document may be fetched. @param address under which the sender of the request is counted. */
   mayFetch(id: string, request: IncomingMessage, address: string): boolean {
     if (this.#failureOf(id) !== undefined) return true; // Nothing is fetched.
-    const words = new URL(id).pathname === '/' || id.length > maxIdCharacters ? 'its address has no path, or is too long' : this.#fetches.take(address) > 0 ? 'too many documents of programs were fetched for your network just now; try again in a minute' : undefined;
+    const words =
+      new URL(id).pathname === '/' || id.length > maxIdCharacters
+        ? 'its address has no path, or is too long'
+        : this.#fetches.take(address) > 0
+          ? 'too many documents of programs were fetched for your network just now; try again in a minute'
+          : undefined;
     if (words !== undefined) this.#refused.set(request, words);
     return words === undefined;
   }
@@ -56,7 +61,12 @@ export class ClientDocuments {
       return await this.#read(id, options);
     } catch (error) {
       this.#options.failed(id, (error as Error).message);
-      this.#remember(id, error instanceof DocumentProblem ? error.message : 'it cannot be fetched, is too large, or is not at an address of the public Internet');
+      this.#remember(
+        id,
+        error instanceof DocumentProblem
+          ? error.message
+          : 'it cannot be fetched, is too large, or is not at an address of the public Internet',
+      );
       throw error;
     }
   }
@@ -81,8 +91,12 @@ export class ClientDocuments {
     const described = describeClient(document);
     if ('problem' in described) throw new DocumentProblem(described.problem);
     const { token_endpoint_auth_method: method = 'none' } = described.metadata;
-    if (method !== 'none') throw new DocumentProblem('its token_endpoint_auth_method is not none: such a client has no secret');
-    return new Response(JSON.stringify({ ...described.metadata, client_id: id, token_endpoint_auth_method: method }), { status: 200, headers: answer.headers });
+    if (method !== 'none')
+      throw new DocumentProblem('its token_endpoint_auth_method is not none: such a client has no secret');
+    return new Response(JSON.stringify({ ...described.metadata, client_id: id, token_endpoint_auth_method: method }), {
+      status: 200,
+      headers: answer.headers,
+    });
   }
 
   #remember(id: string, words: string): void {

@@ -24,15 +24,36 @@ beforeEach(async () => {
   usersFile = join(folder, 'users.yaml');
   await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf(password), groups: [] }]));
   address = '198.51.100.1';
-  const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, address) : response.writeHead(404).end()));
+  const http = createServer((request, response) =>
+    authorization.handles(request.url ?? '')
+      ? authorization.handle(request, response, address)
+      : response.writeHead(404).end(),
+  );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const authorization: AuthorizationServer = await AuthorizationServer.open({
-    publicUrl: url, bus, registration: 'open', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
-    scopes: ['mcp'], moreScopes: [{ name: 'mcp:admin', isAnnounced: false, administers: true }, { name: 'files:write', isAnnounced: true, administers: false, description: 'change <files>' }], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
-    clients: [], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
+    publicUrl: url,
+    bus,
+    registration: 'open',
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    sealingKeys: undefined,
+    scopes: ['mcp'],
+    moreScopes: [
+      { name: 'mcp:admin', isAnnounced: false, administers: true },
+      { name: 'files:write', isAnnounced: true, administers: false, description: 'change <files>' },
+    ],
+    accessTokenMs: 600_000,
+    signInMs: 3_600_000,
+    refreshGraceMs: 0,
+    clients: [],
+    clientDocuments: false,
+    documentHosts: [],
+    usersFile,
+    signIn: undefined,
+    serversAt: () => [],
   });
   return async () => {
     http.closeAllConnections();
@@ -55,33 +76,55 @@ class Browser {
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Page> {
     const headers = { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') };
-    const response = await fetch(new URL(to, url), { headers, redirect: 'manual', ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
-    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await fetch(new URL(to, url), {
+      headers,
+      redirect: 'manual',
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    for (const line of response.headers.getSetCookie())
+      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
     const location = response.headers.get('location');
     if (location !== null) return this.open(location);
     return { at: to, status: response.status, text: await response.text() };
   }
 
   submit({ text }: Page, action: string, fields: Readonly<Record<string, string>> = {}): Promise<Page> {
-    const [, to = '', inner = ''] = [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) => form[1]?.endsWith(action)) ?? expect.fail(`there is no form ${action} in ${text}`);
-    const hidden = [...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]);
+    const [, to = '', inner = ''] =
+      [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) =>
+        form[1]?.endsWith(action),
+      ) ?? expect.fail(`there is no form ${action} in ${text}`);
+    const hidden = [...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(
+      ([, name = '', value = '']) => [name, value],
+    );
     return this.open(to, { ...Object.fromEntries(hidden), ...fields });
   }
 }
 
 async function post(path: string, body: URLSearchParams | string): Promise<Readonly<Record<string, string>>> {
   const headers = typeof body === 'string' ? { 'content-type': 'application/json' } : {};
-  return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).json() as Promise<Readonly<Record<string, string>>>;
+  return (await fetch(`${url}${path}`, { method: 'POST', headers, body })).json() as Promise<
+    Readonly<Record<string, string>>
+  >;
 }
 
 /** Begins the sign-in of a program, up to the page where the user enters a password or consents. */
-async function begin(client: string, browser: Browser, scope = 'mcp mcp:admin'): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
-  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', new URLSearchParams({ client_id: client, scope }));
+async function begin(
+  client: string,
+  browser: Browser,
+  scope = 'mcp mcp:admin',
+): Promise<{ readonly typed: Page; readonly page: Page; readonly device: string }> {
+  const { device_code: device = '', user_code: code = '' } = await post(
+    '/device_authorization',
+    new URLSearchParams({ client_id: client, scope }),
+  );
   const typed = await browser.submit(await browser.open('/device'), '/device', { user_code: code });
   return { page: await browser.submit(typed, '/device'), typed, device };
 }
 
-const registered = async (): Promise<string> => (await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))['client_id'] as string;
+const registered = async (): Promise<string> =>
+  (await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' })))[
+    'client_id'
+  ] as string;
 
 it('whoever has allowed a client to administer the gateway is told so again, each time that he is asked', async () => {
   const client = await registered();
@@ -94,34 +137,45 @@ it('whoever has allowed a client to administer the gateway is told so again, eac
   expect(page.text).toContain('permission to administer the gateway');
   expect(page.text).toContain('<code>mcp:admin</code>');
   await browser.submit(page, '/consent');
-  expect(await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device }))).toMatchObject({ scope: 'mcp mcp:admin' });
+  expect(
+    await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })),
+  ).toMatchObject({ scope: 'mcp mcp:admin' });
 });
 
 it('a scope that certain tools need is announced, shown in words to whom it is asked of, and given to who asks; another one is not', async () => {
-  const { scopes_supported: supported } = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json() as { readonly scopes_supported: readonly string[] };
+  const { scopes_supported: supported } = (await (
+    await fetch(`${url}/.well-known/oauth-authorization-server`)
+  ).json()) as { readonly scopes_supported: readonly string[] };
   expect(supported).toEqual(expect.arrayContaining(['mcp', 'files:write']));
   expect(supported).not.toContain('mcp:admin');
   const [client, browser] = [await registered(), new Browser()];
   const tokenFor = async (scope: string, shown: (page: Page) => void): Promise<unknown> => {
     const { page, device } = await begin(client, browser, scope);
-    const asked = page.text.includes('type="password"') ? await browser.submit(page, '/login', { name: 'ann', password }) : page;
+    const asked = page.text.includes('type="password"')
+      ? await browser.submit(page, '/login', { name: 'ann', password })
+      : page;
     shown(asked);
     await browser.submit(asked, '/consent');
-    return (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['scope'];
+    return (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))[
+      'scope'
+    ];
   };
   expect(await tokenFor('mcp', ({ text }) => expect(text).not.toContain('files:write'))).toBe('mcp');
-  expect(await tokenFor('files:write nobody:knows', ({ text }) => {
-    expect(text).toContain('<code>files:write</code> (change &#60;files&#62;)');
-    expect(text).not.toContain('nobody:knows');
-    expect(text).not.toContain('permission to administer');
-  })).toBe('mcp files:write');
+  expect(
+    await tokenFor('files:write nobody:knows', ({ text }) => {
+      expect(text).toContain('<code>files:write</code> (change &#60;files&#62;)');
+      expect(text).not.toContain('nobody:knows');
+      expect(text).not.toContain('permission to administer');
+    }),
+  ).toBe('mcp files:write');
   expect(await tokenFor('mcp', ({ text }) => expect(text).not.toContain('files:write'))).toBe('mcp');
 });
 
 it('an address that has no attempts left takes none from a user who is elsewhere', async () => {
   const browser = new Browser();
   const { page } = await begin(await registered(), browser);
-  const statusOf = async (name: string, said: string): Promise<number> => (await browser.submit(page, '/login', { name, password: said })).status;
+  const statusOf = async (name: string, said: string): Promise<number> =>
+    (await browser.submit(page, '/login', { name, password: said })).status;
   for (let guess = 0; guess < 20; guess += 1) expect(await statusOf(`nobody-${guess}`, 'x'.repeat(1_001))).toBe(403);
   for (let guess = 0; guess < 10; guess += 1) expect(await statusOf('ann', 'x'.repeat(1_001))).toBe(429);
   address = '198.51.100.2';
@@ -137,13 +191,18 @@ it('whoever types the code of a program sees where it asked from, and not the pr
 it('a program that asks all the time whether its code was typed is told to slow down, and another one beside it is not', async () => {
   const [client, browser] = [await registered(), new Browser()];
   const [eager, patient] = [await begin(client, browser), await begin(client, browser)];
-  const poll = async (device: string): Promise<string | undefined> => (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['error'];
+  const poll = async (device: string): Promise<string | undefined> =>
+    (await post('/token', new URLSearchParams({ client_id: client, grant_type: grant, device_code: device })))['error'];
   const answers: (string | undefined)[] = [];
   for (let count = 0; count < 12; count += 1) answers.push(await poll(eager.device));
   expect(new Set(answers.slice(0, 5))).toEqual(new Set(['authorization_pending']));
   expect(answers.at(-1)).toBe('slow_down');
   expect(await poll(patient.device)).toBe('authorization_pending');
-  expect((await post('/token', new URLSearchParams({ client_id: client, grant_type: 'refresh_token', refresh_token: 'x' })))['error']).toBe('invalid_grant');
+  expect(
+    (await post('/token', new URLSearchParams({ client_id: client, grant_type: 'refresh_token', refresh_token: 'x' })))[
+      'error'
+    ],
+  ).toBe('invalid_grant');
 });
 
 it('a program that asks every five seconds is never told to slow down, and whoever guesses codes is by its address', () => {
@@ -161,18 +220,24 @@ it('a program that asks every five seconds is never told to slow down, and whoev
 
 it('whoever has another password signs in anew with every browser, and so does who takes all back', async () => {
   const [one, other] = [new Browser(), new Browser()];
-  const signIn = async (browser: Browser, said: string): Promise<Page> => browser.submit(await browser.open('/account'), '/login', { name: 'ann', password: said });
-  const isIn = async (browser: Browser): Promise<boolean> => (await browser.open('/account')).text.includes('What you have allowed');
+  const signIn = async (browser: Browser, said: string): Promise<Page> =>
+    browser.submit(await browser.open('/account'), '/login', { name: 'ann', password: said });
+  const isIn = async (browser: Browser): Promise<boolean> =>
+    (await browser.open('/account')).text.includes('What you have allowed');
   for (const browser of [one, other]) expect((await signIn(browser, password)).text).toContain('What you have allowed');
   const inNextSecond = (): Promise<boolean> => {
     const began = Math.floor(Date.now() / 1_000);
     return vi.waitUntil(() => Math.floor(Date.now() / 1_000) > began, { timeout: 2_000 });
   };
   await inNextSecond();
-  await writeFile(usersFile, formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple'), groups: [] }]));
+  await writeFile(
+    usersFile,
+    formatUsers([{ name: 'ann', password: await digestOf('another horse battery staple'), groups: [] }]),
+  );
   await expect.poll(() => isIn(one)).toBe(false);
   expect(await isIn(other)).toBe(false);
-  for (const browser of [one, other]) expect((await signIn(browser, 'another horse battery staple')).text).toContain('What you have allowed');
+  for (const browser of [one, other])
+    expect((await signIn(browser, 'another horse battery staple')).text).toContain('What you have allowed');
   await inNextSecond();
   const { text } = await one.open('/account');
   const [, token = ''] = /name="token" value="([^"]+)"/.exec(text) ?? [];
@@ -182,13 +247,23 @@ it('whoever has another password signs in anew with every browser, and so does w
 });
 
 it('no answer is posted by a page with a script: whoever wants that is told so, and the metadata do not offer it', async () => {
-  const { client_id: client = '' } = await post('/register', JSON.stringify({ redirect_uris: ['http://127.0.0.1:1/callback'], token_endpoint_auth_method: 'none' }));
+  const { client_id: client = '' } = await post(
+    '/register',
+    JSON.stringify({ redirect_uris: ['http://127.0.0.1:1/callback'], token_endpoint_auth_method: 'none' }),
+  );
   for (const path of ['/authorize', '/authorize/']) {
-    const answer = await fetch(`${url}${path}?${new URLSearchParams({ client_id: client, response_type: 'code', redirect_uri: 'http://127.0.0.1:1/callback', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256', prompt: 'none', response_mode: 'form_post' }).toString()}`);
+    const answer = await fetch(
+      `${url}${path}?${new URLSearchParams({ client_id: client, response_type: 'code', redirect_uri: 'http://127.0.0.1:1/callback', code_challenge: 'x'.repeat(43), code_challenge_method: 'S256', prompt: 'none', response_mode: 'form_post' }).toString()}`,
+    );
     const text = await answer.text();
-    expect([answer.status, answer.headers.get('content-security-policy')]).toEqual([400, expect.stringContaining("frame-ancestors 'none'")]);
+    expect([answer.status, answer.headers.get('content-security-policy')]).toEqual([
+      400,
+      expect.stringContaining("frame-ancestors 'none'"),
+    ]);
     expect(text).toContain('form_post');
     expect(text).not.toContain('<script');
   }
-  expect(await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()).toMatchObject({ response_modes_supported: ['query', 'fragment'] });
+  expect(await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json()).toMatchObject({
+    response_modes_supported: ['query', 'fragment'],
+  });
 });

@@ -38,15 +38,32 @@ function show(ctx: KoaContextWithOIDC, status: number, page: Page): void {
 
 /** The library's device flow with the pages of this server. */
 export function deviceFeature(): NonNullable<NonNullable<Configuration['features']>['deviceFlow']> {
-  const secretOf = (ctx: KoaContextWithOIDC): string => String((ctx.oidc.session?.['state'] as { readonly secret?: string } | undefined)?.secret);
+  const secretOf = (ctx: KoaContextWithOIDC): string =>
+    String((ctx.oidc.session?.['state'] as { readonly secret?: string } | undefined)?.secret);
   return {
-    enabled: true, charset: 'base-20', mask: '****-****',
+    enabled: true,
+    charset: 'base-20',
+    mask: '****-****',
     userCodeInputSource(ctx, _form, _out, error) {
       const problem = error === undefined || error === null ? undefined : problemOf(error as Error);
-      show(ctx, problem === undefined ? 200 : 400, deviceInputPage({ action: devicePaths.page, secret: secretOf(ctx), code: brought.get(ctx.req) ?? '', problem }));
+      show(
+        ctx,
+        problem === undefined ? 200 : 400,
+        deviceInputPage({ action: devicePaths.page, secret: secretOf(ctx), code: brought.get(ctx.req) ?? '', problem }),
+      );
     },
     userCodeConfirmSource(ctx, _form, client, device, code) {
-      show(ctx, 200, deviceConfirmPage({ action: devicePaths.page, secret: secretOf(ctx), code, clientName: client.clientName ?? client.clientId, address: typeof device['ip'] === 'string' ? device['ip'] : '' }));
+      show(
+        ctx,
+        200,
+        deviceConfirmPage({
+          action: devicePaths.page,
+          secret: secretOf(ctx),
+          code,
+          clientName: client.clientName ?? client.clientId,
+          address: typeof device['ip'] === 'string' ? device['ip'] : '',
+        }),
+      );
     },
     successSource(ctx) {
       show(ctx, 200, wordsPage('You have signed in', 'You may close this page and go back to the program.'));
@@ -56,12 +73,18 @@ export function deviceFeature(): NonNullable<NonNullable<Configuration['features
 
 function problemOf({ name }: Error): string {
   switch (name) {
-    case 'NoCodeError': return 'Type the code that the program shows.';
-    case 'NotFoundError': return 'There is no such code. Look again at the code that the program shows.';
-    case 'ExpiredError': return 'This code has expired. Begin again at the program.';
-    case 'AlreadyUsedError': return 'This code was used already. Begin again at the program.';
-    case 'AbortedError': return 'It was refused.';
-    default: return 'Something went wrong. Begin again at the program.';
+    case 'NoCodeError':
+      return 'Type the code that the program shows.';
+    case 'NotFoundError':
+      return 'There is no such code. Look again at the code that the program shows.';
+    case 'ExpiredError':
+      return 'This code has expired. Begin again at the program.';
+    case 'AlreadyUsedError':
+      return 'This code was used already. Begin again at the program.';
+    case 'AbortedError':
+      return 'It was refused.';
+    default:
+      return 'Something went wrong. Begin again at the program.';
   }
 }
 

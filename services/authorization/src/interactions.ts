@@ -56,7 +56,8 @@ export class Interactions {
     if (request.method !== asked.method) throw new NotAllowed(asked.method);
     if (asked.method === 'GET') return asked.run(exchange, details, query);
     const form = await readForm(request, this.#options.publicUrl);
-    if (!this.#options.secrets.isFormToken(uid, form.get('token'))) throw new Unwanted(403, 'this form belongs to another sign-in');
+    if (!this.#options.secrets.isFormToken(uid, form.get('token')))
+      throw new Unwanted(403, 'this form belongs to another sign-in');
     return asked.run(exchange, details, form);
   }
 
@@ -64,7 +65,13 @@ export class Interactions {
   callback({ response }: Exchange, query: URLSearchParams): Promise<void> {
     const uid = this.#options.upstream?.uidOf(query.get('state') ?? '');
     if (uid === undefined) return Promise.reject(new Unwanted(400, 'this sign-in was not begun here'));
-    response.writeHead(303, { location: `/interaction/${encodeURIComponent(uid)}/federated?${query.toString()}`, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+    response
+      .writeHead(303, {
+        location: `/interaction/${encodeURIComponent(uid)}/federated?${query.toString()}`,
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+      })
+      .end();
     return Promise.resolve();
   }
 
@@ -76,7 +83,10 @@ export class Interactions {
     const form = await readForm(request, publicUrl);
     const subject = await upstream.loggedOut(form.get('logout_token') ?? '').catch((error: unknown) => {
       if (!(error instanceof SignInProblem)) throw error;
-      this.#options.log.warn({ problem: error.message, cause: String(error.cause) }, 'a sign-out that the OpenID provider tells cannot be checked');
+      this.#options.log.warn(
+        { problem: error.message, cause: String(error.cause) },
+        'a sign-out that the OpenID provider tells cannot be checked',
+      );
       throw new Unwanted(503, error.message);
     });
     if (subject === undefined) throw new Unwanted(400, 'this is not a logout token of the provider');
@@ -90,24 +100,47 @@ export class Interactions {
     if (details.prompt.name === 'consent') return this.#showConsent(exchange, details);
     if (details.prompt.name !== 'login') throw new Unwanted(400, 'there is no such page');
     // A form with a device code may lead nowhere but to this server, so its user is shown a link instead of being redirected.
-    if (this.#options.users() === undefined && details.params['redirect_uri'] !== undefined) return this.#leave(exchange, details);
+    if (this.#options.users() === undefined && details.params['redirect_uri'] !== undefined)
+      return this.#leave(exchange, details);
     return this.#showSignIn(exchange, details, 200, '', undefined);
   }
 
-  async #showSignIn({ response }: Exchange, { uid, params }: Details, status: number, name: string, problem: string | undefined): Promise<void> {
+  async #showSignIn(
+    { response }: Exchange,
+    { uid, params }: Details,
+    status: number,
+    name: string,
+    problem: string | undefined,
+  ): Promise<void> {
     const { secrets, upstream, provider } = this.#options;
     const client = await provider().Client.find(String(params['client_id']));
-    sendPage(response, status, signInPage({
-      action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName ?? String(params['client_id']),
-      hasUsers: this.#options.users() !== undefined, upstreamHost: upstream?.host, leadsToProgram: params['redirect_uri'] !== undefined, name, problem,
-    }));
+    sendPage(
+      response,
+      status,
+      signInPage({
+        action: `/interaction/${uid}`,
+        formToken: secrets.formToken(uid),
+        clientName: client?.clientName ?? String(params['client_id']),
+        hasUsers: this.#options.users() !== undefined,
+        upstreamHost: upstream?.host,
+        leadsToProgram: params['redirect_uri'] !== undefined,
+        name,
+        problem,
+      }),
+    );
   }
 
   async #leave({ response, address }: Exchange, { uid, prompt }: Details): Promise<void> {
     const { upstream } = this.#options;
     if (upstream === undefined || prompt.name !== 'login') throw new Unwanted(404, 'there is no such page');
     try {
-      response.writeHead(303, { location: await upstream.begin(uid), 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' }).end();
+      response
+        .writeHead(303, {
+          location: await upstream.begin(uid),
+          'cache-control': 'no-store',
+          'referrer-policy': 'no-referrer',
+        })
+        .end();
     } catch (error) {
       this.#refuse(response, error, address);
     }
@@ -118,33 +151,57 @@ export class Interactions {
     const { response, address } = exchange;
     const { uid, prompt, params } = details;
     // With a state that was given to another person, this browser would be signed in as that person.
-    if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid) throw new Unwanted(400, 'this sign-in was begun in another browser');
+    if (upstream === undefined || prompt.name !== 'login' || upstream.uidOf(query.get('state') ?? '') !== uid)
+      throw new Unwanted(400, 'this sign-in was begun in another browser');
     try {
       const person = await upstream.finish(query);
       await people.signedIn(person);
       this.#options.metrics.callers.signedIn('provider', 'good');
-      this.#options.records.signedIn({ way: 'provider', outcome: 'ok', subject: person.subject, client: String(params['client_id']), address });
+      this.#options.records.signedIn({
+        way: 'provider',
+        outcome: 'ok',
+        subject: person.subject,
+        client: String(params['client_id']),
+        address,
+      });
       await this.#goOn(exchange, details, { accountId: person.subject });
     } catch (error) {
       if (!(error instanceof SignInRefused)) return this.#refuse(response, error, address);
       this.#note(error, address);
       // Who can sign in here, too, is asked where; else the program that waits is told that its user has refused.
-      if (this.#options.users() !== undefined) return this.#showSignIn(exchange, details, 403, '', `You are not signed in: ${error.message}.`);
-      await provider().interactionFinished(exchange.request, response, { error: 'access_denied', error_description: error.message }, { mergeWithLastSubmission: false });
+      if (this.#options.users() !== undefined)
+        return this.#showSignIn(exchange, details, 403, '', `You are not signed in: ${error.message}.`);
+      await provider().interactionFinished(
+        exchange.request,
+        response,
+        { error: 'access_denied', error_description: error.message },
+        { mergeWithLastSubmission: false },
+      );
     }
   }
 
   #note(problem: SignInProblem, address: string): void {
     this.#options.metrics.callers.signedIn('provider', 'refused');
     this.#options.records.signedIn({ way: 'provider', outcome: 'denied', address, reason: 'refused' });
-    this.#options.log.warn({ problem: problem.message, cause: String(problem.cause) }, 'a sign-in at the OpenID provider has failed');
+    this.#options.log.warn(
+      { problem: problem.message, cause: String(problem.cause) },
+      'a sign-in at the OpenID provider has failed',
+    );
   }
 
   /** @throws {Error} any error that is not a failed sign-in at the provider. */
   #refuse(response: Exchange['response'], error: unknown, address: string): void {
     if (!(error instanceof SignInProblem)) throw error;
     this.#note(error, address);
-    sendPage(response, 502, wordsPage('This did not work', `${error.message}.`, 'Go back to the program that sent you here, and begin again.'));
+    sendPage(
+      response,
+      502,
+      wordsPage(
+        'This did not work',
+        `${error.message}.`,
+        'Go back to the program that sent you here, and begin again.',
+      ),
+    );
   }
 
   async #signIn(exchange: Exchange, details: Details, form: URLSearchParams): Promise<void> {
@@ -165,7 +222,14 @@ export class Interactions {
     }
     const user = password.length > maxPasswordCharacters ? undefined : await known.verify(name, password);
     if (user === 'busy') metrics.callers.signedIn('password', 'throttled');
-    if (user === 'busy') return this.#showSignIn(exchange, details, 503, name, 'Too many people are signing in at this moment. Try again.');
+    if (user === 'busy')
+      return this.#showSignIn(
+        exchange,
+        details,
+        503,
+        name,
+        'Too many people are signing in at this moment. Try again.',
+      );
     if (user === undefined) {
       metrics.callers.signedIn('password', 'refused');
       records.signedIn({ way: 'password', outcome: 'denied', subject: name, client, address, reason: 'refused' });
@@ -180,9 +244,15 @@ export class Interactions {
   }
 
   /** The user has said who he is. */
-  async #goOn({ request, response }: Exchange, details: Details, login: { readonly accountId: string; readonly amr?: string[] }): Promise<void> {
+  async #goOn(
+    { request, response }: Exchange,
+    details: Details,
+    login: { readonly accountId: string; readonly amr?: string[] },
+  ): Promise<void> {
     const { provider } = this.#options;
-    const current = await provider().Session.get(provider().createContext(request, response) as unknown as SessionContext);
+    const current = await provider().Session.get(
+      provider().createContext(request, response) as unknown as SessionContext,
+    );
     const isOfAnother = current.accountId !== undefined && current.accountId !== login.accountId;
     // The library would end the session of the other user by a page with a script, at an address that is none here. A session of another browser it refuses.
     if (isOfAnother && (details.session === undefined || details.session.uid === current.uid)) {
@@ -194,13 +264,23 @@ export class Interactions {
       await details.save(details.exp - Math.floor(Date.now() / 1_000));
     }
     // The time is kept when the user allows something later: what has ended his sign-ins meanwhile ends this one, too.
-    await provider().interactionFinished(request, response, { login: { ...login, ts: Math.floor(Date.now() / 1_000), remember: true } }, { mergeWithLastSubmission: false });
+    await provider().interactionFinished(
+      request,
+      response,
+      { login: { ...login, ts: Math.floor(Date.now() / 1_000), remember: true } },
+      { mergeWithLastSubmission: false },
+    );
   }
 
   #abort({ request, response, address }: Exchange, { session, params }: Details): Promise<void> {
     const { provider, records } = this.#options;
     records.consent('refused', { subject: session?.accountId, client: String(params['client_id']), address });
-    return provider().interactionFinished(request, response, { error: 'access_denied', error_description: 'the user has refused' }, { mergeWithLastSubmission: false });
+    return provider().interactionFinished(
+      request,
+      response,
+      { error: 'access_denied', error_description: 'the user has refused' },
+      { mergeWithLastSubmission: false },
+    );
   }
 
   async #showConsent({ response }: Exchange, { uid, params, session, prompt }: Details): Promise<void> {
@@ -210,20 +290,38 @@ export class Interactions {
     const { redirect_uri: asked } = params;
     const redirectUri = typeof asked === 'string' ? asked : '';
     const client = await provider().Client.find(clientId);
-    const person = users()?.find(subject) ?? await people.find(subject);
+    const person = users()?.find(subject) ?? (await people.find(subject));
     const tenant = person !== undefined && 'tenant' in person ? person.tenant : undefined;
     // The library reports as missing only what was not allowed before; tokens get everything that was requested.
-    const { missingResourceScopes: missing = {} } = prompt.details as { readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    const { missingResourceScopes: missing = {} } = prompt.details as {
+      readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>;
+    };
     const { scope = '' } = params;
-    const asksFor = (typeof scope === 'string' ? scope : '').split(' ').filter((scope) => scopes.includes(scope) || moreScopes.some(({ name }) => name === scope));
+    const asksFor = (typeof scope === 'string' ? scope : '')
+      .split(' ')
+      .filter((scope) => scopes.includes(scope) || moreScopes.some(({ name }) => name === scope));
     const wanted = [...new Set([...asksFor, ...Object.values(missing).flat()])];
     const resources = [...new Set([...[params['resource'] ?? []].flat().map(String), ...Object.keys(missing)])];
-    sendPage(response, 200, consentPage({
-      action: `/interaction/${uid}`, formToken: secrets.formToken(uid), clientName: client?.clientName, clientId, redirectUri,
-      redirectHost: answerPlace(params), isOnThisComputer: isLoopback(redirectUri), isAddress: clientId.startsWith('https://'),
-      person: person?.name ?? subject, scopes: wanted.map((name) => moreScopes.find((more) => more.name === name) ?? { name, isAnnounced: true, administers: false }),
-      resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })), leadsToProgram: asked !== undefined,
-    }));
+    sendPage(
+      response,
+      200,
+      consentPage({
+        action: `/interaction/${uid}`,
+        formToken: secrets.formToken(uid),
+        clientName: client?.clientName,
+        clientId,
+        redirectUri,
+        redirectHost: answerPlace(params),
+        isOnThisComputer: isLoopback(redirectUri),
+        isAddress: clientId.startsWith('https://'),
+        person: person?.name ?? subject,
+        scopes: wanted.map(
+          (name) => moreScopes.find((more) => more.name === name) ?? { name, isAnnounced: true, administers: false },
+        ),
+        resources: resources.map((address) => ({ address, servers: serversAt(address, tenant) ?? [] })),
+        leadsToProgram: asked !== undefined,
+      }),
+    );
   }
 
   async #allow({ request, response, address }: Exchange, { params, session, prompt, grantId }: Details): Promise<void> {
@@ -233,18 +331,38 @@ export class Interactions {
     const { Grant, Client } = provider();
     const clientId = String(params['client_id']);
     const known = grantId === undefined ? undefined : await Grant.find(grantId);
-    const grant = known?.accountId === subject && known.clientId === clientId ? known : new Grant({ accountId: subject, clientId });
-    const { missingOIDCScope: oidc, missingResourceScopes: resources = {} } = prompt.details as { readonly missingOIDCScope?: readonly string[]; readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>> };
+    const grant =
+      known?.accountId === subject && known.clientId === clientId ? known : new Grant({ accountId: subject, clientId });
+    const { missingOIDCScope: oidc, missingResourceScopes: resources = {} } = prompt.details as {
+      readonly missingOIDCScope?: readonly string[];
+      readonly missingResourceScopes?: Readonly<Record<string, readonly string[]>>;
+    };
     if (oidc !== undefined) grant.addOIDCScope(oidc.join(' '));
     for (const [resource, scopes] of Object.entries(resources)) grant.addResourceScope(resource, scopes.join(' '));
     const saved = await grant.save();
     const client = await Client.find(clientId);
     await people.allow(subject, {
-      grantId: saved, clientId, clientName: client?.clientName, redirectHosts: [answerPlace(params)],
-      scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources), at: Date.now(),
+      grantId: saved,
+      clientId,
+      clientName: client?.clientName,
+      redirectHosts: [answerPlace(params)],
+      scopes: [...new Set(Object.values(resources).flat())],
+      resources: Object.keys(resources),
+      at: Date.now(),
     });
     log.info({ client: clientId, user: subject }, 'a user has allowed a client to act for him');
-    records.consent('given', { subject, client: clientId, address, scopes: [...new Set(Object.values(resources).flat())], resources: Object.keys(resources) });
-    await provider().interactionFinished(request, response, { consent: { grantId: saved } }, { mergeWithLastSubmission: true });
+    records.consent('given', {
+      subject,
+      client: clientId,
+      address,
+      scopes: [...new Set(Object.values(resources).flat())],
+      resources: Object.keys(resources),
+    });
+    await provider().interactionFinished(
+      request,
+      response,
+      { consent: { grantId: saved } },
+      { mergeWithLastSubmission: true },
+    );
   }
 }

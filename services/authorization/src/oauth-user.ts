@@ -21,7 +21,11 @@ const maxBytes = 1_024 * 1_024;
  * @throws {NotSignedIn} when the provider no longer accepts the token.
  * @throws {Error} in words, without the token.
  */
-export async function userOf({ userUrl, groupsUrl, groupName }: OAuthProvider, token: string, groupsClaim: string): Promise<JsonObject> {
+export async function userOf(
+  { userUrl, groupsUrl, groupName }: OAuthProvider,
+  token: string,
+  groupsClaim: string,
+): Promise<JsonObject> {
   const { value: user } = await ask(userUrl, token);
   if (!isObject(user)) throw new Error(`the answer of ${userUrl} is not a JSON object`);
   if (groupsUrl === undefined) return user;
@@ -29,11 +33,20 @@ export async function userOf({ userUrl, groupsUrl, groupName }: OAuthProvider, t
   if (!Array.isArray(list)) throw new Error(`the answer of ${groupsUrl} is not a JSON array`);
   // An incomplete list must not be taken for "no groups".
   if (hasMore) return { ...user, _claim_names: { [groupsClaim]: groupsUrl } };
-  return { ...user, [groupsClaim]: list.map((each: unknown) => (isObject(each) ? each[groupName] : undefined)).filter((name) => typeof name === 'string') };
+  return {
+    ...user,
+    [groupsClaim]: list
+      .map((each: unknown) => (isObject(each) ? each[groupName] : undefined))
+      .filter((name) => typeof name === 'string'),
+  };
 }
 
 async function ask(address: string, token: string): Promise<{ readonly value: unknown; readonly hasMore: boolean }> {
-  const response = await fetch(address, { redirect: 'error', signal: AbortSignal.timeout(answerMs), headers: { 'accept': 'application/json', 'authorization': `Bearer ${token}`, 'user-agent': 'omnibus' } });
+  const response = await fetch(address, {
+    redirect: 'error',
+    signal: AbortSignal.timeout(answerMs),
+    headers: { accept: 'application/json', authorization: `Bearer ${token}`, 'user-agent': 'omnibus' },
+  });
   if (response.status === 401) throw new NotSignedIn(`${address} no longer accepts the token`);
   if (response.status !== 200) throw new Error(`${address} answers ${response.status}`);
   const chunks: Uint8Array[] = [];
@@ -43,5 +56,8 @@ async function ask(address: string, token: string): Promise<{ readonly value: un
     if (bytes > maxBytes) throw new Error(`the answer of ${address} is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  return { value: JSON.parse(Buffer.concat(chunks).toString('utf8')), hasMore: /rel="next"/.test(response.headers.get('link') ?? '') };
+  return {
+    value: JSON.parse(Buffer.concat(chunks).toString('utf8')),
+    hasMore: /rel="next"/.test(response.headers.get('link') ?? ''),
+  };
 }

@@ -42,7 +42,10 @@ export function sendPage(response: ServerResponse, status: number, page: Page): 
 }
 
 /** The text and headers of a page. */
-export function rendered({ title, body, leadsToProgram = false }: Page): { readonly text: string; readonly headers: Readonly<Record<string, string>> } {
+export function rendered({ title, body, leadsToProgram = false }: Page): {
+  readonly text: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
   const text = `<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${style}</style></head>\n<body><main>\n<h1>${escaped(title)}</h1>\n${body}\n</main></body>\n</html>\n`;
   return { text, headers: pageHeaders(leadsToProgram) };
 }
@@ -51,13 +54,18 @@ function pageHeaders(leadsToProgram: boolean): Readonly<Record<string, string>> 
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': `default-src 'none'; style-src 'sha256-${styleDigest}'; ${leadsToProgram ? '' : "form-action 'self'; "}frame-ancestors 'none'; base-uri 'none'`,
-    'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff', // A form of ours sends its origin; no other site learns the address of the page.
-    'referrer-policy': 'same-origin', 'cache-control': 'no-store', 'cross-origin-opener-policy': 'same-origin',
+    'x-frame-options': 'DENY',
+    'x-content-type-options': 'nosniff', // A form of ours sends its origin; no other site learns the address of the page.
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
   };
 }
 
-const hidden = (name: string, value: string): string => `<input type="hidden" name="${name}" value="${escaped(value)}">`;
-const problemOf = (problem: string | undefined): string => (problem === undefined ? '' : `<p class="error" role="alert">${escaped(problem)}</p>`);
+const hidden = (name: string, value: string): string =>
+  `<input type="hidden" name="${name}" value="${escaped(value)}">`;
+const problemOf = (problem: string | undefined): string =>
+  problem === undefined ? '' : `<p class="error" role="alert">${escaped(problem)}</p>`;
 
 export interface SignInPage {
   readonly action: string;
@@ -72,14 +80,30 @@ export interface SignInPage {
   readonly problem: string | undefined;
 }
 
-export function signInPage({ action, formToken, clientName, hasUsers, upstreamHost, leadsToProgram, name, problem }: SignInPage): Page {
+export function signInPage({
+  action,
+  formToken,
+  clientName,
+  hasUsers,
+  upstreamHost,
+  leadsToProgram,
+  name,
+  problem,
+}: SignInPage): Page {
   const own = `<form method="post" action="${escaped(action)}/login">${hidden('token', formToken)}
 <label for="name">User name</label><input id="name" name="name" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus value="${escaped(name)}">
 <label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" required>
 <div class="actions"><button class="main" type="submit">Sign in</button></div></form>`;
-  const elsewhere = upstreamHost === undefined ? '' : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
+  const elsewhere =
+    upstreamHost === undefined
+      ? ''
+      : `<p><a href="${escaped(action)}/upstream">Sign in at ${escaped(upstreamHost)}</a></p>`;
   const cancel = `<form method="post" action="${escaped(action)}/abort">${hidden('token', formToken)}<div class="actions"><button type="submit">Cancel</button></div></form>`;
-  return { title: 'Sign in', leadsToProgram, body: `<p>To continue with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}` };
+  return {
+    title: 'Sign in',
+    leadsToProgram,
+    body: `<p>To continue with <strong>${escaped(clientName)}</strong>.</p>${problemOf(problem)}${hasUsers ? own : ''}${elsewhere}${cancel}`,
+  };
 }
 
 export interface ConsentPage {
@@ -98,16 +122,42 @@ export interface ConsentPage {
   readonly leadsToProgram: boolean;
 }
 
-export function consentPage({ action, formToken, clientName, clientId, redirectHost, isOnThisComputer, isAddress, person, scopes, resources, leadsToProgram }: ConsentPage): Page {
+export function consentPage({
+  action,
+  formToken,
+  clientName,
+  clientId,
+  redirectHost,
+  isOnThisComputer,
+  isAddress,
+  person,
+  scopes,
+  resources,
+  leadsToProgram,
+}: ConsentPage): Page {
   const who = clientName ?? clientId;
-  const where = resources.map(({ address, servers }) => `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`).join('');
+  const where = resources
+    .map(
+      ({ address, servers }) =>
+        `<li><code>${escaped(address)}</code>${servers.length === 0 ? '' : `: ${servers.map(escaped).join(', ')}`}</li>`,
+    )
+    .join('');
   const rows: readonly (readonly [string, string])[] = [
     ['Signed in as', escaped(person)],
     [isAddress ? 'Described at' : 'Client id', escaped(clientId)],
-    ['May', scopes.map(({ name, description }) => `<code>${escaped(name)}</code>${description === undefined ? '' : ` (${escaped(description)})`}`).join(' ')],
+    [
+      'May',
+      scopes
+        .map(
+          ({ name, description }) =>
+            `<code>${escaped(name)}</code>${description === undefined ? '' : ` (${escaped(description)})`}`,
+        )
+        .join(' '),
+    ],
   ];
   return {
-    title: `Allow ${who} to act for you?`, leadsToProgram,
+    title: `Allow ${who} to act for you?`,
+    leadsToProgram,
     body: `<p>The answer goes to</p><p class="where">${escaped(redirectHost)}</p>
 ${isOnThisComputer ? '<p class="note">This is a program on this computer. Any program here can claim this name, so continue only if you have just started it yourself.</p>' : ''}
 ${scopes.some(({ administers }) => administers) ? '<p class="note">It asks for permission to administer the gateway in your name: its keys, its users and its configuration.</p>' : ''}
@@ -118,7 +168,17 @@ ${scopes.some(({ administers }) => administers) ? '<p class="note">It asks for p
   };
 }
 
-export function deviceInputPage({ action, secret, code, problem }: { readonly action: string; readonly secret: string; readonly code: string; readonly problem: string | undefined }): Page {
+export function deviceInputPage({
+  action,
+  secret,
+  code,
+  problem,
+}: {
+  readonly action: string;
+  readonly secret: string;
+  readonly code: string;
+  readonly problem: string | undefined;
+}): Page {
   return {
     title: 'Sign in a program',
     body: `${problemOf(problem)}<form method="post" action="${escaped(action)}">${hidden('xsrf', secret)}
@@ -128,7 +188,19 @@ export function deviceInputPage({ action, secret, code, problem }: { readonly ac
 }
 
 /** @param address of the program, as the gateway sees it. */
-export function deviceConfirmPage({ action, secret, code, clientName, address }: { readonly action: string; readonly secret: string; readonly code: string; readonly clientName: string; readonly address: string }): Page {
+export function deviceConfirmPage({
+  action,
+  secret,
+  code,
+  clientName,
+  address,
+}: {
+  readonly action: string;
+  readonly secret: string;
+  readonly code: string;
+  readonly clientName: string;
+  readonly address: string;
+}): Page {
   const fields = `${hidden('xsrf', secret)}${hidden('user_code', code)}${hidden('confirm', 'yes')}`;
   return {
     title: 'Is this your program?',
@@ -140,7 +212,15 @@ ${address === '' ? '' : `<dl><dt>Asked from</dt><dd>${escaped(address)}</dd></dl
 }
 
 export function accountPage(person: string, formToken: string, allowed: readonly Allowed[]): Page {
-  const entry = ({ grantId, clientName, clientId, redirectHosts, scopes, resources, at }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${new Date(at).toISOString().slice(0, 10)}
+  const entry = ({
+    grantId,
+    clientName,
+    clientId,
+    redirectHosts,
+    scopes,
+    resources,
+    at,
+  }: Allowed): string => `<li><strong>${escaped(clientName ?? clientId)}</strong> (${redirectHosts.map(escaped).join(', ')})<br>${scopes.map((scope) => `<code>${escaped(scope)}</code>`).join(' ')} at ${resources.map((resource) => `<code>${escaped(resource)}</code>`).join(', ')}, since ${new Date(at).toISOString().slice(0, 10)}
 <form method="post" action="/account/revoke">${hidden('token', formToken)}${hidden('grant', grantId)}<button type="submit">Take back</button></form></li>`;
   return {
     title: 'What you have allowed',

@@ -21,7 +21,9 @@ export interface UpstreamSession {
 
 /** Whether two records are of one sign-in, about which the provider was not asked in between. */
 export function isSameSession(one: UpstreamSession, other: UpstreamSession): boolean {
-  return one.refreshToken === other.refreshToken && one.accessToken === other.accessToken && one.endsAt === other.endsAt;
+  return (
+    one.refreshToken === other.refreshToken && one.accessToken === other.accessToken && one.endsAt === other.endsAt
+  );
 }
 
 export interface Person {
@@ -94,7 +96,15 @@ export class People {
       const all = kept?.all ?? [];
       const before = all.find(({ grantId }) => grantId === more.grantId);
       const both = (one: readonly string[], other: readonly string[]): string[] => [...new Set([...one, ...other])];
-      const merged = before === undefined ? more : { ...more, redirectHosts: both(before.redirectHosts, more.redirectHosts), scopes: both(before.scopes, more.scopes), resources: both(before.resources, more.resources) };
+      const merged =
+        before === undefined
+          ? more
+          : {
+              ...more,
+              redirectHosts: both(before.redirectHosts, more.redirectHosts),
+              scopes: both(before.scopes, more.scopes),
+              resources: both(before.resources, more.resources),
+            };
       const next = [...all.filter(({ grantId }) => grantId !== more.grantId), merged];
       tooOld = next.slice(0, -maxAllowed);
       return { all: next.slice(-maxAllowed) };
@@ -125,6 +135,10 @@ export class People {
       await this.#revocations.revoke(each.grantId);
       await this.#store.delete('Grant', each.grantId);
     }
-    await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) => (kept === undefined ? undefined : { all: kept.all.filter((each) => !going.some((gone) => gone.grantId === each.grantId)) }));
+    await this.#store.change<{ readonly all: readonly Allowed[] }>('Allowed', subject, (kept) =>
+      kept === undefined
+        ? undefined
+        : { all: kept.all.filter((each) => !going.some((gone) => gone.grantId === each.grantId)) },
+    );
   }
 }

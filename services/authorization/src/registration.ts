@@ -11,7 +11,9 @@ const maxUriCharacters = 2_000;
 const maxNameCharacters = 200;
 const authMethods = ['none', 'client_secret_basic', 'client_secret_post'];
 
-export type Described = { readonly metadata: JsonObject } | { readonly problem: string; readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata' };
+export type Described =
+  | { readonly metadata: JsonObject }
+  | { readonly problem: string; readonly error: 'invalid_redirect_uri' | 'invalid_client_metadata' };
 
 /** The place that the answer to a client's request goes to, as text. */
 export function answerPlace({ redirect_uri: uri }: Readonly<Record<string, unknown>>): string {
@@ -29,12 +31,19 @@ export function redirectHost(uri: string): string {
 export function describeClient(said: unknown): Described {
   if (!isObject(said)) return { error: 'invalid_client_metadata', problem: 'expected a JSON object' };
   // Some programs send every member that they know.
-  const { redirect_uris: given, client_name: name, token_endpoint_auth_method: method, client_uri: home, grant_types: grants } = withoutNulls(said);
+  const {
+    redirect_uris: given,
+    client_name: name,
+    token_endpoint_auth_method: method,
+    client_uri: home,
+    grant_types: grants,
+  } = withoutNulls(said);
   const usesDevice = Array.isArray(grants) && grants.includes(deviceGrant);
   // A program that is signed in on another device needs no redirect URI.
   const hasNone = usesDevice && (given === undefined || (Array.isArray(given) && given.length === 0));
   const uris = hasNone ? [] : given;
-  if (!Array.isArray(uris) || (uris.length === 0 && !hasNone) || uris.length > maxRedirectUris) return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
+  if (!Array.isArray(uris) || (uris.length === 0 && !hasNone) || uris.length > maxRedirectUris)
+    return { error: 'invalid_redirect_uri', problem: `expected 1 to ${maxRedirectUris} redirect_uris` };
   const kinds = new Set<string>();
   for (const uri of uris as readonly unknown[]) {
     const kind = redirectKind(uri);
@@ -43,15 +52,26 @@ export function describeClient(said: unknown): Described {
   }
   // The name is shown where a user decides about trust, so it must not contain invisible characters or change the direction of the text.
   const shown = typeof name === 'string' ? printable(name.slice(0, maxNameCharacters)) : '';
-  if (method !== undefined && !authMethods.includes(method as string)) return { error: 'invalid_client_metadata', problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}` };
+  if (method !== undefined && !authMethods.includes(method as string))
+    return {
+      error: 'invalid_client_metadata',
+      problem: `token_endpoint_auth_method is one of ${authMethods.join(', ')}`,
+    };
   return {
     metadata: {
       // A client with any redirect URI of a program counts as native, since some editors also have one of a web page.
-      redirect_uris: uris, application_type: kinds.has('native') || hasNone ? 'native' : 'web',
-      grant_types: [...(hasNone ? [] : ['authorization_code']), 'refresh_token', ...(usesDevice ? [deviceGrant] : [])], response_types: hasNone ? [] : ['code'],
+      redirect_uris: uris,
+      application_type: kinds.has('native') || hasNone ? 'native' : 'web',
+      grant_types: [...(hasNone ? [] : ['authorization_code']), 'refresh_token', ...(usesDevice ? [deviceGrant] : [])],
+      response_types: hasNone ? [] : ['code'],
       ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
       ...(shown === '' ? {} : { client_name: shown }),
-      ...(typeof home === 'string' && home.length <= maxUriCharacters && URL.canParse(home) && new URL(home).protocol === 'https:' ? { client_uri: home } : {}),
+      ...(typeof home === 'string' &&
+      home.length <= maxUriCharacters &&
+      URL.canParse(home) &&
+      new URL(home).protocol === 'https:'
+        ? { client_uri: home }
+        : {}),
     },
   };
 }

@@ -13,7 +13,11 @@ const toleranceMs = 60_000;
  * @param counted is called for revocations made here, not for those of other processes.
  */
 export async function openRevocations(bus: Bus, accessTokenMs: number, counted?: () => void): Promise<Revocations> {
-  return Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), accessTokenMs + toleranceMs, counted);
+  return Revocations.open(
+    await bus.keyValue<string>(authorizationBuckets.revoked),
+    accessTokenMs + toleranceMs,
+    counted,
+  );
 }
 
 export class Revocations {
@@ -29,7 +33,11 @@ export class Revocations {
    * @param tokenMs how long an access token is valid, plus the tolerance for clocks.
    * @param counted is called for revocations made here, not for those of other processes.
    */
-  static async open(bucket: KeyValue<string>, tokenMs: number, counted: () => void = () => undefined): Promise<Revocations> {
+  static async open(
+    bucket: KeyValue<string>,
+    tokenMs: number,
+    counted: () => void = () => undefined,
+  ): Promise<Revocations> {
     const revocations = new Revocations(bucket, tokenMs, counted);
     revocations.#watch = await bucket.watch((change) => {
       if (change.kind === 'put') revocations.#add(change.key, Number(change.value));

@@ -21,22 +21,51 @@ let digest: string;
 let authorization: AuthorizationServer;
 
 /** Writes the file of users. @param since when each was given his password. */
-const write = (names: readonly string[], since?: string): Promise<void> => writeFile(usersFile, formatUsers(names.map((name) => ({ name, password: digest, groups: [], ...(since === undefined ? {} : { passwordSince: since }) }))));
+const write = (names: readonly string[], since?: string): Promise<void> =>
+  writeFile(
+    usersFile,
+    formatUsers(
+      names.map((name) => ({
+        name,
+        password: digest,
+        groups: [],
+        ...(since === undefined ? {} : { passwordSince: since }),
+      })),
+    ),
+  );
 
 beforeEach(async () => {
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-same-browser-'));
   usersFile = join(folder, 'users.yaml');
   digest = await digestOf(password);
   await write(['ann', 'ben']);
-  const http = createServer((request, response) => (authorization.handles(request.url ?? '') ? authorization.handle(request, response, '198.51.100.1') : response.writeHead(404).end('nothing is here')));
+  const http = createServer((request, response) =>
+    authorization.handles(request.url ?? '')
+      ? authorization.handle(request, response, '198.51.100.1')
+      : response.writeHead(404).end('nothing is here'),
+  );
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   authorization = await AuthorizationServer.open({
-    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
-    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
+    publicUrl: url,
+    bus,
+    registration: 'off',
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    sealingKeys: undefined,
+    scopes: ['mcp'],
+    moreScopes: [],
+    accessTokenMs: 600_000,
+    signInMs: 3_600_000,
+    refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }],
+    clientDocuments: false,
+    documentHosts: [],
+    usersFile,
+    signIn: undefined,
+    serversAt: () => [],
   });
   return async () => {
     http.closeAllConnections();
@@ -54,8 +83,13 @@ class Browser {
 
   /** @returns the text of the page, or the address of the client that it leads to. */
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<string> {
-    const response = await fetch(new URL(to, url), { redirect: 'manual', headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') }, ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
-    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await fetch(new URL(to, url), {
+      redirect: 'manual',
+      headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') },
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    for (const line of response.headers.getSetCookie())
+      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
     const location = response.headers.get('location');
     if (location === null) return response.text();
     return location.startsWith(back) ? location : this.open(location);
@@ -63,12 +97,17 @@ class Browser {
 
   /** Goes where the client sends its user. */
   begin(more: Readonly<Record<string, string>> = {}): Promise<string> {
-    return this.open(`/authorize?${new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(this.#verifier).digest('base64url'), code_challenge_method: 'S256', ...more }).toString()}`);
+    return this.open(
+      `/authorize?${new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(this.#verifier).digest('base64url'), code_challenge_method: 'S256', ...more }).toString()}`,
+    );
   }
 
   submit(page: string, action: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
-    const [, to = '', token = ''] = new RegExp(`action="([^"]*/${action})"><input type="hidden" name="token" value="([^"]*)">`).exec(page) ?? [];
-    return to === '' ? expect.fail(`there is no form "${action}" on the page:\n${page}`) : this.open(to, { token, ...fields });
+    const [, to = '', token = ''] =
+      new RegExp(`action="([^"]*/${action})"><input type="hidden" name="token" value="([^"]*)">`).exec(page) ?? [];
+    return to === ''
+      ? expect.fail(`there is no form "${action}" on the page:\n${page}`)
+      : this.open(to, { token, ...fields });
   }
 
   signIn(page: string, name: string): Promise<string> {
@@ -78,8 +117,25 @@ class Browser {
   /** Redeems the code of an answer. @returns the user of the token, or the error. */
   async userOf(answer: string): Promise<unknown> {
     const code = URL.parse(answer)?.searchParams.get('code') ?? expect.fail(`no code came: ${answer}`);
-    const said = await (await fetch(`${url}/token`, { method: 'POST', body: new URLSearchParams({ grant_type: 'authorization_code', client_id: 'listed', code, redirect_uri: back, code_verifier: this.#verifier }) })).json() as Readonly<Record<string, string>>;
-    return said['access_token'] === undefined ? said['error'] : (JSON.parse(Buffer.from(said['access_token'].split('.')[1] ?? '', 'base64url').toString()) as { readonly sub: string }).sub;
+    const said = (await (
+      await fetch(`${url}/token`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'authorization_code',
+          client_id: 'listed',
+          code,
+          redirect_uri: back,
+          code_verifier: this.#verifier,
+        }),
+      })
+    ).json()) as Readonly<Record<string, string>>;
+    return said['access_token'] === undefined
+      ? said['error']
+      : (
+          JSON.parse(Buffer.from(said['access_token'].split('.')[1] ?? '', 'base64url').toString()) as {
+            readonly sub: string;
+          }
+        ).sub;
   }
 }
 
@@ -107,13 +163,21 @@ it('a program is signed in by a code as the user who comes after another one, to
   await browser.signIn(await browser.begin(), 'ann');
   await write(['ben']);
   await vi.waitUntil(() => authorization.userOfFile('ann') === undefined);
-  const ask = async (path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> => (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams({ client_id: 'listed', ...form }) })).json() as Promise<Readonly<Record<string, string>>>;
+  const ask = async (path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> =>
+    (
+      await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams({ client_id: 'listed', ...form }) })
+    ).json() as Promise<Readonly<Record<string, string>>>;
   const { user_code: code = '', device_code: device = '' } = await ask('/device_authorization', {});
   const secretOf = (page: string): string => /name="xsrf" value="([^"]*)"/.exec(page)?.[1] ?? '';
   const typed = await browser.open('/device', { xsrf: secretOf(await browser.open('/device')), user_code: code });
-  const asked = await browser.signIn(await browser.open('/device', { xsrf: secretOf(typed), user_code: code, confirm: 'yes' }), 'ben');
+  const asked = await browser.signIn(
+    await browser.open('/device', { xsrf: secretOf(typed), user_code: code, confirm: 'yes' }),
+    'ben',
+  );
   expect(await browser.submit(asked, 'consent')).toContain('You have signed in');
-  expect(await ask('/token', { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: device })).toHaveProperty('access_token');
+  expect(
+    await ask('/token', { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: device }),
+  ).toHaveProperty('access_token');
 });
 
 it('whoever has signed in before the password was changed, and allows after it, has to sign in again', async () => {
@@ -124,7 +188,9 @@ it('whoever has signed in before the password was changed, and allows after it, 
     vi.setSystemTime(Date.now() + 5_000);
     digest = await digestOf('another horse battery staple');
     await write(['ann', 'ben'], new Date().toISOString());
-    await vi.waitUntil(() => (authorization.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest);
+    await vi.waitUntil(
+      () => (authorization.userOfFile('ann') as { readonly password?: string } | undefined)?.password === digest,
+    );
     vi.setSystemTime(Date.now() + 5_000);
     expect(await browser.submit(asked, 'consent')).toContain('type="password"');
   } finally {

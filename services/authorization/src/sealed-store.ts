@@ -28,7 +28,9 @@ export class SealedStore {
     const key = keyOf(kind, id);
     const entry = await this.#bucket.get(key);
     const text = entry === undefined ? undefined : this.#secrets.open(this.#place(key), entry.value);
-    return entry === undefined || text === undefined ? undefined : { value: JSON.parse(text) as Value, revision: entry.revision };
+    return entry === undefined || text === undefined
+      ? undefined
+      : { value: JSON.parse(text) as Value, revision: entry.revision };
   }
 
   async put(kind: string, id: string, value: unknown): Promise<void> {
@@ -48,10 +50,15 @@ export class SealedStore {
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const entry = await this.#bucket.get(key);
       const text = entry === undefined ? undefined : this.#secrets.open(this.#place(key), entry.value);
-      const value = make(text === undefined ? undefined : JSON.parse(text) as Value);
+      const value = make(text === undefined ? undefined : (JSON.parse(text) as Value));
       if (value === undefined) return;
       const sealed = this.#sealed(key, value);
-      if (await won(() => (entry === undefined ? this.#bucket.create(key, sealed) : this.#bucket.update(key, sealed, entry.revision)))) return;
+      if (
+        await won(() =>
+          entry === undefined ? this.#bucket.create(key, sealed) : this.#bucket.update(key, sealed, entry.revision),
+        )
+      )
+        return;
     }
     throw new BusError('revision-conflict', 'the value was changed by others each time');
   }

@@ -15,7 +15,8 @@ export class Secrets {
 
   /** @param keys the sealing keys, the same in every edge. Default: a new key, for a gateway of one process. */
   constructor(keys: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
-    const derive = (key: Buffer, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', key, '', `omnibus authorization ${purpose}`, keyBytes));
+    const derive = (key: Buffer, purpose: string): Buffer =>
+      Buffer.from(hkdfSync('sha256', key, '', `omnibus authorization ${purpose}`, keyBytes));
     const [first, ...more] = keys;
     this.#sealing = [derive(first, 'store'), ...more.map((key) => derive(key, 'store'))];
     this.cookieKeys = keys.map((key) => derive(key, 'cookies').toString('base64url'));
@@ -26,7 +27,9 @@ export class Secrets {
   seal(place: string, text: string): string {
     const nonce = randomBytes(nonceBytes);
     const encrypt = createCipheriv(cipher, this.#sealing[0], nonce).setAAD(Buffer.from(place));
-    return Buffer.concat([nonce, encrypt.update(text, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
+    return Buffer.concat([nonce, encrypt.update(text, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString(
+      'base64url',
+    );
   }
 
   /** @returns undefined for a text that was not encrypted here for this place. */
@@ -54,7 +57,9 @@ function openedBy(keys: readonly Buffer[], place: string, sealed: string): strin
   const bytes = Buffer.from(sealed, 'base64url');
   if (bytes.length < nonceBytes + tagBytes) return undefined;
   for (const key of keys) {
-    const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(place)).setAuthTag(bytes.subarray(-tagBytes));
+    const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes))
+      .setAAD(Buffer.from(place))
+      .setAuthTag(bytes.subarray(-tagBytes));
     try {
       return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
     } catch {

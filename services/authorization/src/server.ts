@@ -63,20 +63,34 @@ export class AuthorizationServer {
     const { bus, metrics, sealingKeys, accessTokenMs } = options;
     const library = await import('oidc-provider');
     const secrets = new Secrets(sealingKeys);
-    const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
+    const open = async (kind: 'short' | 'long' | 'clients'): Promise<SealedStore> =>
+      new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
     const [short, long, clients] = await Promise.all([open('short'), open('long'), open('clients')]);
     const revocations = await openRevocations(bus, accessTokenMs, () => metrics.callers.grantsRevoked.inc());
-    const server = new AuthorizationServer(options, { library, secrets, revocations, stores: { short, long, clients } });
+    const server = new AuthorizationServer(options, {
+      library,
+      secrets,
+      revocations,
+      stores: { short, long, clients },
+    });
     await server.#open(options);
     return server;
   }
 
-  private constructor(options: AuthorizationServerOptions, { library, secrets, revocations, stores }: {
-    readonly library: typeof oidc;
-    readonly secrets: Secrets;
-    readonly revocations: Revocations;
-    readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
-  }) {
+  private constructor(
+    options: AuthorizationServerOptions,
+    {
+      library,
+      secrets,
+      revocations,
+      stores,
+    }: {
+      readonly library: typeof oidc;
+      readonly secrets: Secrets;
+      readonly revocations: Revocations;
+      readonly stores: { readonly short: SealedStore; readonly long: SealedStore; readonly clients: SealedStore };
+    },
+  ) {
     const { publicUrl, signIn, log, metrics, refreshGraceMs, serversAt } = options;
     this.#options = options;
     this.#secrets = secrets;
@@ -85,27 +99,44 @@ export class AuthorizationServer {
     this.#upstream = signIn === undefined ? undefined : new Upstream(signIn, publicUrl, secrets, this.#people);
     revocations.onRevoked(() => this.#changed());
     const adapter = adapterFactory({
-      stores, revocations, refreshGraceMs,
+      stores,
+      revocations,
+      refreshGraceMs,
       isUsing: (subject) => this.#people.isUsing(subject),
       usedBefore: () => new library.errors.InvalidGrant('used before'),
       reused: (grantId) => log.warn({ grant: Revocations.nameOf(grantId) }, 'a grant is revoked, with all its tokens'),
     });
-    const documents = new ClientDocuments({ allowedHosts: options.documentHosts, failed: (client, problem) => log.warn({ client: printable(client), problem }, 'the metadata document of a client cannot be used') });
+    const documents = new ClientDocuments({
+      allowedHosts: options.documentHosts,
+      failed: (client, problem) =>
+        log.warn({ client: printable(client), problem }, 'the metadata document of a client cannot be used'),
+    });
     this.#build = (keys) => {
-      const provider = new library.default(publicUrl, settingsOf({
-        rules: options, secrets, keys: keys.all, people: this.#people, adapter, policy: library.interactionPolicy, errors: library.errors,
-        documents,
-        // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
-        audienceOf: (resource) => (/[?#]/.test(resource) || serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource)),
-        personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
-      }));
+      const provider = new library.default(
+        publicUrl,
+        settingsOf({
+          rules: options,
+          secrets,
+          keys: keys.all,
+          people: this.#people,
+          adapter,
+          policy: library.interactionPolicy,
+          errors: library.errors,
+          documents,
+          // The library takes an empty fragment for none (RFC 8707, 2 forbids every fragment).
+          audienceOf: (resource) =>
+            /[?#]/.test(resource) || serversAt(resource, undefined) === undefined ? undefined : audienceOf(resource),
+          personOf: (subject, isAsked, signedInAt) => this.#personOf(subject, isAsked, signedInAt),
+        }),
+      );
       // The addresses of the server follow from `publicUrl`: the library reads them from headers, which the gateway overwrites in every request.
       provider.proxy = true;
       // The library offers to post answers by a page of its own, whose script no policy would permit here (`site.ts`).
       provider.use(async ({ path, response }, next) => {
         await next();
         const { body } = response as { readonly body: unknown };
-        if (isObject(body) && metadataPaths.has(path)) Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
+        if (isObject(body) && metadataPaths.has(path))
+          Object.assign(body, { response_modes_supported: ['query', 'fragment'] });
       });
       provider.on('grant.success', ({ oidc: { params } }) => metrics.callers.tokensIssued(params?.['grant_type']));
       provider.on('grant.error', (_ctx, { error }) => {
@@ -114,33 +145,57 @@ export class AuthorizationServer {
       provider.on('registration_create.success', () => metrics.callers.clientsRegistered.inc());
       // Errors outside the library's own answers; without a listener the library would print them to stderr.
       (provider as EventEmitter).on('error', (error: Error & { readonly expose?: boolean }) => {
-        if (error.expose !== true) log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request');
+        if (error.expose !== true)
+          log.error(
+            { error: String(error), stack: error.stack },
+            'the authorization server failed while serving a request',
+          );
       });
-      provider.on('server_error', (_ctx, error) => log.error({ error: String(error), stack: error.stack }, 'the authorization server failed while serving a request'));
+      provider.on('server_error', (_ctx, error) =>
+        log.error(
+          { error: String(error), stack: error.stack },
+          'the authorization server failed while serving a request',
+        ),
+      );
       return provider;
     };
     this.#site = new Site({
-      ...options, records: new SignInRecords(options.audit, publicUrl), secrets, people: this.#people, upstream: this.#upstream,
-      users: () => this.#users, personOf: (subject, signedInAt) => this.#personOf(subject, true, signedInAt), provider: () => this.#provider as Provider,
+      ...options,
+      records: new SignInRecords(options.audit, publicUrl),
+      secrets,
+      people: this.#people,
+      upstream: this.#upstream,
+      users: () => this.#users,
+      personOf: (subject, signedInAt) => this.#personOf(subject, true, signedInAt),
+      provider: () => this.#provider as Provider,
     });
   }
 
   async #open({ bus, usersFile, log, removed }: AuthorizationServerOptions): Promise<void> {
-    this.#users = usersFile === undefined ? undefined : await Users.open(usersFile, {
-      left: (names) => {
-        for (const name of names) {
-          this.#takeBack(name);
-          if (this.#users?.find(name) === undefined) removed?.(name);
-        }
-      },
-      rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
-    });
+    this.#users =
+      usersFile === undefined
+        ? undefined
+        : await Users.open(usersFile, {
+            left: (names) => {
+              for (const name of names) {
+                this.#takeBack(name);
+                if (this.#users?.find(name) === undefined) removed?.(name);
+              }
+            },
+            rejected: (problem) => log.warn({ problem }, 'the changed users are not taken'),
+          });
     await this.#endFormer();
-    const keys: SigningKeys = await SigningKeys.open({ bucket: await bus.keyValue<string>(authorizationBuckets.keys), secrets: this.#secrets, changed: () => this.#rebuild() });
+    const keys: SigningKeys = await SigningKeys.open({
+      bucket: await bus.keyValue<string>(authorizationBuckets.keys),
+      secrets: this.#secrets,
+      changed: () => this.#rebuild(),
+    });
     this.#keys = keys;
     this.#rebuild();
     this.#renewing = setInterval(() => {
-      keys.renew().catch((error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
+      keys
+        .renew()
+        .catch((error: unknown) => log.warn({ problem: String(error) }, 'the signing keys cannot be renewed now'));
     }, renewMs).unref();
   }
 
@@ -155,7 +210,17 @@ export class AuthorizationServer {
 
   /** The public keys that verify its tokens. */
   publicKeys(): { readonly keys: readonly JsonObject[] } {
-    return { keys: (this.#keys?.all ?? []).map(({ jwk }) => ({ kty: jwk.kty as string, crv: jwk.crv as string, x: jwk.x as string, y: jwk.y as string, kid: String(jwk['kid']), use: 'sig', alg: 'ES256' })) };
+    return {
+      keys: (this.#keys?.all ?? []).map(({ jwk }) => ({
+        kty: jwk.kty as string,
+        crv: jwk.crv as string,
+        x: jwk.x as string,
+        y: jwk.y as string,
+        kid: String(jwk['kid']),
+        use: 'sig',
+        alg: 'ES256',
+      })),
+    };
   }
 
   /**
@@ -184,11 +249,17 @@ export class AuthorizationServer {
 
   /** The ID token of a user of the OpenID provider. @throws {SignInProblem} in words when there is none that is good. */
   idTokenOf(subject: string): Promise<string> {
-    return this.#upstream?.idToken(subject) ?? Promise.reject(new SignInProblem('users of this gateway sign in at no OpenID provider'));
+    return (
+      this.#upstream?.idToken(subject) ??
+      Promise.reject(new SignInProblem('users of this gateway sign in at no OpenID provider'))
+    );
   }
 
   /** The user who is signed in to the browser of a request to any page of the gateway; undefined where nobody is. */
-  userOf(request: IncomingMessage, response: ServerResponse): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
+  userOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<Pick<Person, 'subject' | 'tenant' | 'name'> | undefined> {
     return this.#site.userOf(request, response);
   }
 
@@ -222,11 +293,17 @@ export class AuthorizationServer {
    * @param signedInAt when the user signed in with a browser, in seconds since 1970.
    */
   async #personOf(subject: string, isAsked: boolean, signedInAt?: number): Promise<Person | undefined> {
-    if (signedInAt !== undefined && await this.#people.isSessionOver(subject, signedInAt)) return undefined;
+    if (signedInAt !== undefined && (await this.#people.isSessionOver(subject, signedInAt))) return undefined;
     const user = this.#users?.find(subject);
     // Sign-ins have their time in whole seconds.
-    if (user !== undefined && signedInAt !== undefined && signedInAt < Math.floor((this.#users?.since(subject) ?? 0) / 1_000)) return undefined;
-    if (user !== undefined) return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
+    if (
+      user !== undefined &&
+      signedInAt !== undefined &&
+      signedInAt < Math.floor((this.#users?.since(subject) ?? 0) / 1_000)
+    )
+      return undefined;
+    if (user !== undefined)
+      return { subject, name: user.name, groups: user.groups, tenant: undefined, upstream: undefined };
     const person = await this.#people.find(subject);
     if (person?.upstream === undefined || this.#upstream === undefined) return undefined;
     if (!isAsked) return person;
@@ -234,7 +311,9 @@ export class AuthorizationServer {
     await this.#people.takeBack(subject);
     // A new sign-in that was made meanwhile is kept.
     const { upstream } = person;
-    await this.#people.change(subject, (now) => (now.upstream !== undefined && isSameSession(now.upstream, upstream) ? { ...now, upstream: undefined } : undefined));
+    await this.#people.change(subject, (now) =>
+      now.upstream !== undefined && isSameSession(now.upstream, upstream) ? { ...now, upstream: undefined } : undefined,
+    );
     return undefined;
   }
 
@@ -247,6 +326,10 @@ export class AuthorizationServer {
   }
 
   #takeBack(subject: string): void {
-    this.#people.takeBack(subject).catch((error: unknown) => this.#options.log.warn({ problem: String(error) }, 'the consents of a removed user could not be revoked'));
+    this.#people
+      .takeBack(subject)
+      .catch((error: unknown) =>
+        this.#options.log.warn({ problem: String(error) }, 'the consents of a removed user could not be revoked'),
+      );
   }
 }

@@ -1,5 +1,10 @@
 /** The settings of oidc-provider. Those that look unnecessary are needed by some client or by the specification. */
-import type { Configuration, KoaContextWithOIDC, interactionPolicy as policies, errors as providerErrors } from 'oidc-provider';
+import type {
+  Configuration,
+  KoaContextWithOIDC,
+  interactionPolicy as policies,
+  errors as providerErrors,
+} from 'oidc-provider';
 import { printable, redirectKind, type JsonObject } from '@omnibus/protocol';
 import { consentSlackMs } from './adapter.ts';
 import type { ClientDocuments } from './client-documents.ts';
@@ -37,7 +42,12 @@ export interface Rules {
   readonly registrationToken?: string | undefined;
   readonly clientDocuments: boolean;
   readonly documentHosts: readonly string[];
-  readonly clients: readonly { readonly id: string; readonly name?: string | undefined; readonly secret?: string | undefined; readonly redirectUris: readonly string[] }[];
+  readonly clients: readonly {
+    readonly id: string;
+    readonly name?: string | undefined;
+    readonly secret?: string | undefined;
+    readonly redirectUris: readonly string[];
+  }[];
 }
 
 export interface Parts {
@@ -59,7 +69,18 @@ export interface Parts {
 const codeSeconds = 60;
 const interactionSeconds = 10 * 60;
 
-export function settingsOf({ rules, secrets, keys, people, adapter, policy, errors, documents, audienceOf, personOf }: Parts): Configuration {
+export function settingsOf({
+  rules,
+  secrets,
+  keys,
+  people,
+  adapter,
+  policy,
+  errors,
+  documents,
+  audienceOf,
+  personOf,
+}: Parts): Configuration {
   const { publicUrl, scopes, moreScopes, accessTokenMs, signInMs } = rules;
   const isHttps = publicUrl.startsWith('https:');
   const seconds = (ms: number): number => Math.max(1, Math.round(ms / 1_000));
@@ -67,48 +88,93 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
   return {
     adapter,
     jwks: { keys: keys.map(({ jwk }) => jwk) as NonNullable<Configuration['jwks']>['keys'][number][] },
-    clients: [ownClient(publicUrl), ...rules.clients.map(listedClient)] as NonNullable<Configuration['clients']>[number][],
+    clients: [ownClient(publicUrl), ...rules.clients.map(listedClient)] as NonNullable<
+      Configuration['clients']
+    >[number][],
     // The library's default is RS256, and none of our keys is an RSA key.
-    clientDefaults: { id_token_signed_response_alg: 'ES256', grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'client_secret_basic' },
+    clientDefaults: {
+      id_token_signed_response_alg: 'ES256',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'client_secret_basic',
+    },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
-    scopes: ['openid', 'offline_access', ...new Set([...scopes, ...moreScopes.filter(({ isAnnounced }) => isAnnounced).map(({ name }) => name)])],
+    scopes: [
+      'openid',
+      'offline_access',
+      ...new Set([...scopes, ...moreScopes.filter(({ isAnnounced }) => isAnnounced).map(({ name }) => name)]),
+    ],
     claims: { openid: ['sub', 'name', 'groups'] },
     discovery: { service_documentation: `${publicUrl}/account` } as NonNullable<Configuration['discovery']>,
     pkce: { required: () => true },
     features: {
-      devInteractions: { enabled: false }, userinfo: { enabled: false }, pushedAuthorizationRequests: { enabled: false }, rpInitiatedLogout: { enabled: false },
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
       // Binding tokens to keys is off, since edges would have to check the binding of each request.
       dPoP: { enabled: false },
-      registration: { enabled: rules.registration !== 'off', issueRegistrationAccessToken: false, ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}) },
+      registration: {
+        enabled: rules.registration !== 'off',
+        issueRegistrationAccessToken: false,
+        ...(rules.registration === 'token' ? { initialAccessToken: rules.registrationToken } : {}),
+      },
       deviceFlow: deviceFeature(),
       revocation: { enabled: true },
       // The draft is pinned: a newer one could come with a minor version of the library and break clients.
       clientIdMetadataDocument: {
-        enabled: rules.clientDocuments, ack: 'draft-02',
+        enabled: rules.clientDocuments,
+        ack: 'draft-02',
         allowFetch: (ctx: KoaContextWithOIDC, id: string) => documents.mayFetch(id, ctx.req, ctx.ip),
         cacheDuration: { min: 60, max: 3_600 },
       },
       resourceIndicators: {
         enabled: true,
         // Clients of 2025-03-26 send no resource: they mean the address of all servers.
-        defaultResource: (_ctx, _client, oneOf) => (oneOf === undefined ? `${publicUrl}/mcp` : [oneOf].flat()[0] as string),
+        defaultResource: (_ctx, _client, oneOf) =>
+          oneOf === undefined ? `${publicUrl}/mcp` : ([oneOf].flat()[0] as string),
         useGrantedResource: () => true,
         getResourceServerInfo(_ctx, resource) {
           const audience = audienceOf(resource);
           if (audience === undefined) throw new errors.InvalidTarget('there is no such resource at this gateway');
-          return { scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '), audience, accessTokenFormat: 'jwt', accessTokenTTL: seconds(accessTokenMs), jwt: { sign: { alg: 'ES256' } } };
+          return {
+            scope: [...scopes, ...moreScopes.map(({ name }) => name)].join(' '),
+            audience,
+            accessTokenFormat: 'jwt',
+            accessTokenTTL: seconds(accessTokenMs),
+            jwt: { sign: { alg: 'ES256' } },
+          };
         },
       },
     } as NonNullable<Configuration['features']>,
-    routes: { authorization: '/authorize', token: '/token', registration: '/register', revocation: '/revoke', device_authorization: devicePaths.authorization, code_verification: devicePaths.page, jwks: '/.well-known/jwks.json' },
+    routes: {
+      authorization: '/authorize',
+      token: '/token',
+      registration: '/register',
+      revocation: '/revoke',
+      device_authorization: devicePaths.authorization,
+      code_verification: devicePaths.page,
+      jwks: '/.well-known/jwks.json',
+    },
     ttl: {
-      AuthorizationCode: codeSeconds, DeviceCode: deviceSeconds, Interaction: interactionSeconds, IdToken: seconds(accessTokenMs),
-      Session: seconds(signInMs), Grant: seconds(signInMs + consentSlackMs(signInMs)), RefreshToken: seconds(signInMs),
+      AuthorizationCode: codeSeconds,
+      DeviceCode: deviceSeconds,
+      Interaction: interactionSeconds,
+      IdToken: seconds(accessTokenMs),
+      Session: seconds(signInMs),
+      Grant: seconds(signInMs + consentSlackMs(signInMs)),
+      RefreshToken: seconds(signInMs),
       AccessToken: (ctx, token) => {
         const endsAt = (ctx.oidc.account as unknown as AccountOf | undefined)?.person.upstream?.endsAt ?? Infinity;
-        return Math.max(1, Math.min(token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs), Math.floor((endsAt - Date.now()) / 1_000)));
+        return Math.max(
+          1,
+          Math.min(
+            token.resourceServer?.accessTokenTTL ?? seconds(accessTokenMs),
+            Math.floor((endsAt - Date.now()) / 1_000),
+          ),
+        );
       },
     },
     rotateRefreshToken: true,
@@ -117,19 +183,30 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     expiresWithSession: () => false,
     cookies: {
       keys: [...secrets.cookieKeys],
-      names: { session: isHttps ? '__Host-omnibus-session' : 'omnibus-session', interaction: 'omnibus-interaction', resume: 'omnibus-resume' },
-      long: cookie, short: cookie,
+      names: {
+        session: isHttps ? '__Host-omnibus-session' : 'omnibus-session',
+        interaction: 'omnibus-interaction',
+        resume: 'omnibus-resume',
+      },
+      long: cookie,
+      short: cookie,
     },
     interactions: { policy: consentPolicy(policy, people), url: (_ctx, { uid }) => `/interaction/${uid}` },
     loadExistingGrant: (ctx) => existingGrant(ctx),
     async findAccount(ctx, subject, token) {
       // Without a token this is the session of a browser, which lasts no longer than that at the provider.
-      const person = await personOf(subject, token === undefined || token.kind === 'RefreshToken', token === undefined ? ctx.oidc.session?.loginTs : undefined);
+      const person = await personOf(
+        subject,
+        token === undefined || token.kind === 'RefreshToken',
+        token === undefined ? ctx.oidc.session?.loginTs : undefined,
+      );
       return person === undefined ? undefined : accountOf(person);
     },
     async extraTokenClaims(ctx, token) {
       const subject = 'accountId' in token ? token.accountId : undefined;
-      const person = (ctx.oidc.account as unknown as AccountOf | undefined)?.person ?? (subject === undefined ? undefined : await personOf(subject, false));
+      const person =
+        (ctx.oidc.account as unknown as AccountOf | undefined)?.person ??
+        (subject === undefined ? undefined : await personOf(subject, false));
       const grantId = 'grantId' in token ? token.grantId : undefined;
       return {
         ...(person === undefined || person.groups.length === 0 ? {} : { groups: person.groups }),
@@ -139,15 +216,28 @@ export function settingsOf({ rules, secrets, keys, people, adapter, policy, erro
     },
     fetch: (url, options) => documents.fetch(typeof url === 'string' ? url : new Request(url).url, options),
     renderError(ctx, out) {
-      const { error, error_description: description = '' } = out as unknown as { readonly error: string; readonly error_description?: string };
+      const { error, error_description: description = '' } = out as unknown as {
+        readonly error: string;
+        readonly error_description?: string;
+      };
       const { client_id: client } = ctx.query;
       const problem = typeof client === 'string' ? documents.problemOf(client, ctx.req) : undefined;
       const id = printable(String(client)).slice(0, 200);
       ctx.respond = false;
       ctx.res.statusCode = ctx.status;
-      sendPage(ctx.res, ctx.status, problem !== undefined
-        ? wordsPage('This did not work', `The document that describes the program, ${id}, cannot be used: ${problem}.`, beginAgain)
-        : error === 'invalid_client' && client !== undefined ? unknownClientPage(id) : wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, beginAgain));
+      sendPage(
+        ctx.res,
+        ctx.status,
+        problem !== undefined
+          ? wordsPage(
+              'This did not work',
+              `The document that describes the program, ${id}, cannot be used: ${problem}.`,
+              beginAgain,
+            )
+          : error === 'invalid_client' && client !== undefined
+            ? unknownClientPage(id)
+            : wordsPage('This did not work', description === '' ? error : `${error}: ${description}`, beginAgain),
+      );
     },
   };
 }
@@ -156,7 +246,8 @@ const beginAgain = 'Go back to the program that sent you here, and begin again.'
 
 /** To begin again does not help: the program would send the same client id. */
 function unknownClientPage(id: string): Page {
-  const advice = /^https?:/i.test(id) ? 'The address of a document about a program begins with https://, has a path, and neither a user, a fragment nor dots for other folders.'
+  const advice = /^https?:/i.test(id)
+    ? 'The address of a document about a program begins with https://, has a path, and neither a user, a fragment nor dots for other folders.'
     : 'It may have been forgotten here since it registered. Let the program forget its sign-in here and register anew: sign out in the program, or remove this gateway there and add it again.';
   return wordsPage('This program is not known', `No program with the client id ${id} is known here.`, advice);
 }
@@ -165,27 +256,50 @@ interface AccountOf {
   readonly person: Person;
 }
 
-function accountOf(person: Person): { readonly accountId: string; readonly person: Person; claims: () => Promise<{ sub: string }> } {
-  return { accountId: person.subject, person, claims: () => Promise.resolve({ sub: person.subject, name: person.name, groups: person.groups }) };
+function accountOf(person: Person): {
+  readonly accountId: string;
+  readonly person: Person;
+  claims: () => Promise<{ sub: string }>;
+} {
+  return {
+    accountId: person.subject,
+    person,
+    claims: () => Promise.resolve({ sub: person.subject, name: person.name, groups: person.groups }),
+  };
 }
 
 function ownClient(publicUrl: string): JsonObject {
-  return { client_id: accountClient, client_name: 'your account page', redirect_uris: [`${publicUrl}/account`, `${publicUrl}${connectBack}`], token_endpoint_auth_method: 'none', grant_types: ['authorization_code'], response_types: ['code'] };
+  return {
+    client_id: accountClient,
+    client_name: 'your account page',
+    redirect_uris: [`${publicUrl}/account`, `${publicUrl}${connectBack}`],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code'],
+    response_types: ['code'],
+  };
 }
 
 function listedClient({ id, name, secret, redirectUris }: Rules['clients'][number]): JsonObject {
   // A program signs in without a browser where it has none; a page of the web never does, and somebody could be sent a code in its name.
   const isProgram = redirectUris.map(redirectKind).some((each) => 'kind' in each && each.kind === 'native');
-  const described = describeClient({ redirect_uris: redirectUris, client_name: name, ...(isProgram ? { grant_types: [deviceGrant] } : {}), token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic' });
+  const described = describeClient({
+    redirect_uris: redirectUris,
+    client_name: name,
+    ...(isProgram ? { grant_types: [deviceGrant] } : {}),
+    token_endpoint_auth_method: secret === undefined ? 'none' : 'client_secret_basic',
+  });
   if ('problem' in described) throw new Error(`auth.server.clients: ${id}: ${described.problem}`);
   return { ...described.metadata, client_id: id, ...(secret === undefined ? {} : { client_secret: secret }) };
 }
 
 /** The consent for a client, if it is of the signed-in user. A sign-in to the account page needs no consent. */
-async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaContextWithOIDC['oidc']['provider']['Grant']> | undefined> {
+async function existingGrant(
+  ctx: KoaContextWithOIDC,
+): Promise<InstanceType<KoaContextWithOIDC['oidc']['provider']['Grant']> | undefined> {
   const { client, session, provider, result, account } = ctx.oidc;
   if (client === undefined) return undefined;
-  const grantId = (result?.['consent'] as { readonly grantId?: string } | undefined)?.grantId ?? session?.grantIdFor(client.clientId);
+  const grantId =
+    (result?.['consent'] as { readonly grantId?: string } | undefined)?.grantId ?? session?.grantIdFor(client.clientId);
   const found = grantId === undefined ? undefined : await provider.Grant.find(grantId);
   // Otherwise the consent is of another user of this browser.
   if (found !== undefined && found.accountId === account?.accountId) return found;
@@ -199,14 +313,27 @@ async function existingGrant(ctx: KoaContextWithOIDC): Promise<InstanceType<KoaC
 /** Asks for consent again where a client wants the answer sent to another host than before, and demands a new sign-in of a user that no longer exists. */
 function consentPolicy({ base, Check }: typeof policies, people: People): ReturnType<typeof policies.base> {
   const prompts = base();
-  prompts.get('login')?.checks.add(new Check('account_gone', 'the user is none any more', (ctx) => ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined));
-  prompts.get('consent')?.checks.add(new Check('redirect_new', 'the answer goes elsewhere than before', async (ctx) => {
-    const { client, account, grant, params, result } = ctx.oidc as typeof ctx.oidc & { readonly grant?: { readonly jti: string } };
-    if (client?.clientId === accountClient || result?.['consent'] !== undefined || account === undefined) return false;
-    const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
-    const place = answerPlace(params ?? {});
-    // A code may have come from an attacker, so its user is asked each time.
-    return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
-  }));
+  prompts
+    .get('login')
+    ?.checks.add(
+      new Check(
+        'account_gone',
+        'the user is none any more',
+        (ctx) => ctx.oidc.session?.accountId !== undefined && ctx.oidc.account === undefined,
+      ),
+    );
+  prompts.get('consent')?.checks.add(
+    new Check('redirect_new', 'the answer goes elsewhere than before', async (ctx) => {
+      const { client, account, grant, params, result } = ctx.oidc as typeof ctx.oidc & {
+        readonly grant?: { readonly jti: string };
+      };
+      if (client?.clientId === accountClient || result?.['consent'] !== undefined || account === undefined)
+        return false;
+      const known = (await people.allowed(account.accountId)).find(({ grantId }) => grantId === grant?.jti);
+      const place = answerPlace(params ?? {});
+      // A code may have come from an attacker, so its user is asked each time.
+      return place === anotherDevice || known?.redirectHosts.includes(place) !== true;
+    }),
+  );
   return prompts;
 }

@@ -36,9 +36,14 @@ export function isRefusal({ AuthorizationResponseError }: typeof library, error:
  */
 export function signInFailure(client: typeof library, error: unknown, host: string): string {
   const { AuthorizationResponseError, ResponseBodyError, WWWAuthenticateChallengeError, ClientError } = client;
-  if (error instanceof AuthorizationResponseError) return isRefusal(client, error) ? `the sign-in was refused or broken off at ${host}` : `${host} did not let the sign-in through: ${said(error.error)}`;
-  if (error instanceof ResponseBodyError) return `${host} gives no tokens for the sign-in: ${said(error.error)} (HTTP ${error.status})`;
-  if (error instanceof WWWAuthenticateChallengeError) return `${host} does not accept the gateway as its client (HTTP ${error.status})`;
+  if (error instanceof AuthorizationResponseError)
+    return isRefusal(client, error)
+      ? `the sign-in was refused or broken off at ${host}`
+      : `${host} did not let the sign-in through: ${said(error.error)}`;
+  if (error instanceof ResponseBodyError)
+    return `${host} gives no tokens for the sign-in: ${said(error.error)} (HTTP ${error.status})`;
+  if (error instanceof WWWAuthenticateChallengeError)
+    return `${host} does not accept the gateway as its client (HTTP ${error.status})`;
   if (error instanceof ClientError) {
     const claim = claimCodes.has(error.code ?? '') ? claimIn(error) : undefined;
     const { status } = error.cause instanceof Response ? error.cause : {};
@@ -55,7 +60,7 @@ function said(code: string): string {
 
 /** The claim that was compared, as the library names it in the cause of its error. */
 function claimIn({ cause }: Error): string | undefined {
-  const details = typeof cause === 'object' && cause !== null ? cause as Readonly<Record<string, unknown>> : {};
+  const details = typeof cause === 'object' && cause !== null ? (cause as Readonly<Record<string, unknown>>) : {};
   const inner = details['cause'] as Readonly<Record<string, unknown>> | undefined;
   const claim = details['claim'] ?? details['attribute'] ?? inner?.['claim'] ?? inner?.['attribute'];
   return typeof claim === 'string' && /^[\w-]{1,40}$/.test(claim) ? claim : undefined;

@@ -29,8 +29,23 @@ async function open(records: readonly UserRecord[]): Promise<void> {
   const usersFile = join(folder, 'users.yaml');
   await writeFile(usersFile, formatUsers(records));
   authorization = await AuthorizationServer.open({
-    publicUrl: url, bus, registration: 'open', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: [key],
-    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0, clients: [], clientDocuments: false, documentHosts: [], usersFile, signIn: undefined, serversAt: () => [],
+    publicUrl: url,
+    bus,
+    registration: 'open',
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    sealingKeys: [key],
+    scopes: ['mcp'],
+    moreScopes: [],
+    accessTokenMs: 600_000,
+    signInMs: 3_600_000,
+    refreshGraceMs: 0,
+    clients: [],
+    clientDocuments: false,
+    documentHosts: [],
+    usersFile,
+    signIn: undefined,
+    serversAt: () => [],
   });
 }
 
@@ -43,7 +58,8 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   bus = new MemoryBus(({ what }) => expect.fail(what));
   const digest = await digestOf(password);
-  for (const name of ['ann', 'ben', 'carl'] as const) users[name] = { name, password: digest, groups: [], created: new Date(Date.now() - 3_600_000).toISOString() };
+  for (const name of ['ann', 'ben', 'carl'] as const)
+    users[name] = { name, password: digest, groups: [], created: new Date(Date.now() - 3_600_000).toISOString() };
   await open(Object.values(users));
 });
 
@@ -62,38 +78,85 @@ interface SignedIn {
   readonly client: string;
 }
 
-async function visit(cookies: Map<string, string>, to: string, form?: Readonly<Record<string, string>>): Promise<string> {
-  const response = await fetch(new URL(to, url), { headers: { accept: 'text/html', cookie: [...cookies.values()].join('; ') }, redirect: 'manual', ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
-  for (const line of response.headers.getSetCookie()) cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+async function visit(
+  cookies: Map<string, string>,
+  to: string,
+  form?: Readonly<Record<string, string>>,
+): Promise<string> {
+  const response = await fetch(new URL(to, url), {
+    headers: { accept: 'text/html', cookie: [...cookies.values()].join('; ') },
+    redirect: 'manual',
+    ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+  });
+  for (const line of response.headers.getSetCookie())
+    cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
   const location = response.headers.get('location');
   return location === null ? response.text() : visit(cookies, location);
 }
 
-function submit(cookies: Map<string, string>, text: string, action: string, fields: Readonly<Record<string, string>> = {}): Promise<string> {
-  const [, to = '', inner = ''] = [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) => form[1]?.endsWith(action)) ?? expect.fail(`there is no form ${action} in ${text}`);
-  return visit(cookies, to, { ...Object.fromEntries([...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value])), ...fields });
+function submit(
+  cookies: Map<string, string>,
+  text: string,
+  action: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const [, to = '', inner = ''] =
+    [...text.matchAll(/<form method="post" action="([^"]*)">([\s\S]*?)<\/form>/g)].find((form) =>
+      form[1]?.endsWith(action),
+    ) ?? expect.fail(`there is no form ${action} in ${text}`);
+  return visit(cookies, to, {
+    ...Object.fromEntries(
+      [...inner.matchAll(/type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ]),
+    ),
+    ...fields,
+  });
 }
 
-async function post(path: string, body: Readonly<Record<string, string>> | string): Promise<Readonly<Record<string, string>>> {
-  return (await fetch(`${url}${path}`, { method: 'POST', ...(typeof body === 'string' ? { headers: { 'content-type': 'application/json' }, body } : { body: new URLSearchParams(body) }) })).json() as Promise<Readonly<Record<string, string>>>;
+async function post(
+  path: string,
+  body: Readonly<Record<string, string>> | string,
+): Promise<Readonly<Record<string, string>>> {
+  return (
+    await fetch(`${url}${path}`, {
+      method: 'POST',
+      ...(typeof body === 'string'
+        ? { headers: { 'content-type': 'application/json' }, body }
+        : { body: new URLSearchParams(body) }),
+    })
+  ).json() as Promise<Readonly<Record<string, string>>>;
 }
 
 async function signIn(name: string): Promise<SignedIn> {
   const cookies = new Map<string, string>();
-  const { client_id: client = '' } = await post('/register', JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' }));
-  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', { client_id: client, scope: 'mcp' });
+  const { client_id: client = '' } = await post(
+    '/register',
+    JSON.stringify({ grant_types: [grant], token_endpoint_auth_method: 'none' }),
+  );
+  const { device_code: device = '', user_code: code = '' } = await post('/device_authorization', {
+    client_id: client,
+    scope: 'mcp',
+  });
   const typed = await submit(cookies, await visit(cookies, '/device'), '/device', { user_code: code });
   const asked = await submit(cookies, await submit(cookies, typed, '/device'), '/login', { name, password });
   await submit(cookies, asked, '/consent');
-  return { cookies, client, tokens: await post('/token', { client_id: client, grant_type: grant, device_code: device }) as SignedIn['tokens'] };
+  return {
+    cookies,
+    client,
+    tokens: (await post('/token', { client_id: client, grant_type: grant, device_code: device })) as SignedIn['tokens'],
+  };
 }
 
-const refresh = ({ client, tokens }: SignedIn): Promise<Readonly<Record<string, string>>> => post('/token', { client_id: client, grant_type: 'refresh_token', refresh_token: tokens.refresh_token });
+const refresh = ({ client, tokens }: SignedIn): Promise<Readonly<Record<string, string>>> =>
+  post('/token', { client_id: client, grant_type: 'refresh_token', refresh_token: tokens.refresh_token });
 const isRevoked = ({ tokens }: SignedIn): boolean => {
   const { grant_id: granted, sub = '' } = decodeJwt(tokens.access_token);
   return authorization.isRevoked(granted as string, sub);
 };
-const isSignedIn = async ({ cookies }: SignedIn): Promise<boolean> => (await visit(cookies, '/account')).includes('Signed in as');
+const isSignedIn = async ({ cookies }: SignedIn): Promise<boolean> =>
+  (await visit(cookies, '/account')).includes('Signed in as');
 
 it('what they had allowed is revoked at the start, their browsers have to sign in again, and others are not affected', async () => {
   const [ann, ben, carl] = [await signIn('ann'), await signIn('ben'), await signIn('carl')];
@@ -101,7 +164,11 @@ it('what they had allowed is revoked at the start, their browsers have to sign i
   vi.setSystemTime(Date.now() + 60_000);
   const now = new Date(Date.now() - 10_000).toISOString();
   // Ann was removed, and somebody else has her name now; Ben has another password.
-  await open([{ ...users.ann, password: otherDigest, created: now }, { ...users.ben, password: otherDigest, passwordSince: now }, users.carl]);
+  await open([
+    { ...users.ann, password: otherDigest, created: now },
+    { ...users.ben, password: otherDigest, passwordSince: now },
+    users.carl,
+  ]);
   expect([ann, ben, carl].map(isRevoked)).toEqual([true, true, false]);
   for (const one of [ann, ben]) expect(await refresh(one)).toMatchObject({ error: 'invalid_grant' });
   expect(await refresh(carl)).toHaveProperty('access_token');
@@ -139,6 +206,9 @@ it('a user is shown what is allowed now, and not what has ended', async () => {
   const ann = await signIn('ann');
   const taken = (): Promise<string> => visit(ann.cookies, '/account');
   expect(await taken()).toContain('Take back<');
-  await fetch(`${url}/revoke`, { method: 'POST', body: new URLSearchParams({ token: ann.tokens.refresh_token, client_id: ann.client }) });
+  await fetch(`${url}/revoke`, {
+    method: 'POST',
+    body: new URLSearchParams({ token: ann.tokens.refresh_token, client_id: ann.client }),
+  });
   expect(await taken()).toContain('<p>Nothing.</p>');
 });

@@ -23,11 +23,39 @@ export class SignInRecords {
   }
 
   signedIn({ way, outcome, subject, client, address, reason }: SignIn): void {
-    this.#audit?.record({ name: outcome === 'ok' ? 'auth.signin' : 'auth.refused', weight: 'always', outcome, reason, who: { issuer: this.#issuer, subject, client, address }, more: { way } });
+    this.#audit?.record({
+      name: outcome === 'ok' ? 'auth.signin' : 'auth.refused',
+      weight: 'always',
+      outcome,
+      reason,
+      who: { issuer: this.#issuer, subject, client, address },
+      more: { way },
+    });
   }
 
   /** @param event what happened to the consent. @param scopes and resources that it was about. */
-  consent(event: 'given' | 'refused' | 'withdrawn', { subject, client, address, scopes, resources }: { readonly subject: string | undefined; readonly client?: string | undefined; readonly address?: string; readonly scopes?: readonly string[]; readonly resources?: readonly string[] }): void {
-    this.#audit?.record({ name: `consent.${event}`, weight: 'always', outcome: event === 'refused' ? 'denied' : 'ok', who: { issuer: this.#issuer, subject, client, address }, more: { scopes, resources } });
+  consent(
+    event: 'given' | 'refused' | 'withdrawn',
+    {
+      subject,
+      client,
+      address,
+      scopes,
+      resources,
+    }: {
+      readonly subject: string | undefined;
+      readonly client?: string | undefined;
+      readonly address?: string;
+      readonly scopes?: readonly string[];
+      readonly resources?: readonly string[];
+    },
+  ): void {
+    this.#audit?.record({
+      name: `consent.${event}`,
+      weight: 'always',
+      outcome: event === 'refused' ? 'denied' : 'ok',
+      who: { issuer: this.#issuer, subject, client, address },
+      more: { scopes, resources },
+    });
   }
 }

@@ -98,14 +98,16 @@ export class SigningKeys {
     const newest = ring.toSorted((a, b) => b.createdAt - a.createdAt);
     const isOld = newest[0] === undefined || newest[0].createdAt <= now - rotateMs;
     // A key has stopped signing when its successor was published long enough.
-    const needed = newest.filter((_key, index) => index === 0 || (newest[index - 1] as SigningKey).createdAt > now - publishedMs - keptMs);
+    const needed = newest.filter(
+      (_key, index) => index === 0 || (newest[index - 1] as SigningKey).createdAt > now - publishedMs - keptMs,
+    );
     if (!isOld && needed.length === ring.length) return ring;
     return isOld ? [made(now), ...needed] : needed;
   }
 
   #read(sealed: string): readonly SigningKey[] | undefined {
     const text = this.#options.secrets.open(place, sealed);
-    return text === undefined ? undefined : JSON.parse(text) as readonly SigningKey[];
+    return text === undefined ? undefined : (JSON.parse(text) as readonly SigningKey[]);
   }
 
   #take(ring: readonly SigningKey[]): void {
@@ -119,5 +121,14 @@ export class SigningKeys {
 
 function made(now: number): SigningKey {
   const kid = randomBytes(12).toString('base64url');
-  return { kid, createdAt: now, jwk: { ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'ES256' } };
+  return {
+    kid,
+    createdAt: now,
+    jwk: {
+      ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' }),
+      kid,
+      use: 'sig',
+      alg: 'ES256',
+    },
+  };
 }

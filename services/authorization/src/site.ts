@@ -56,7 +56,12 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 /** The addresses of the protocol, and the methods that each takes besides OPTIONS; the library answers others as if there were no such address. */
 const protocol = new Map<string, string>([
   ...['/token', '/register', '/revoke', devicePaths.authorization].map((path) => [path, 'POST'] as const),
-  ...['/authorize', '/.well-known/oauth-authorization-server', '/.well-known/openid-configuration', '/.well-known/jwks.json'].map((path) => [path, 'GET, HEAD'] as const),
+  ...[
+    '/authorize',
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/openid-configuration',
+    '/.well-known/jwks.json',
+  ].map((path) => [path, 'GET, HEAD'] as const),
 ]);
 const ours = /^\/(?:authorize|interaction|federation|account|device)(?:\/|$)/;
 
@@ -116,9 +121,11 @@ export class Site {
     request.url = `${url.pathname}${url.search}`;
     response.setHeader('strict-transport-security', publicUrl.startsWith('https:') ? 'max-age=31536000' : 'max-age=0');
     const allowed = protocol.get(url.pathname);
-    if (allowed !== undefined && request.method !== 'OPTIONS' && !allowed.split(', ').includes(String(request.method))) throw new NotAllowed(allowed);
+    if (allowed !== undefined && request.method !== 'OPTIONS' && !allowed.split(', ').includes(String(request.method)))
+      throw new NotAllowed(allowed);
     const [, first, second, third, ...more] = url.pathname.split('/');
-    if (first === 'interaction' && second !== undefined && more.length === 0) return this.#interactions.serve(exchange, second, third, url.searchParams);
+    if (first === 'interaction' && second !== undefined && more.length === 0)
+      return this.#interactions.serve(exchange, second, third, url.searchParams);
     if (url.pathname === '/federation/callback') return this.#interactions.callback(exchange, url.searchParams);
     if (url.pathname === '/federation/logout') return this.#interactions.loggedOut(exchange);
     if (first === 'account') return this.#account.serve(exchange, second, url.searchParams);
@@ -129,8 +136,16 @@ export class Site {
     if (url.pathname === '/authorize') {
       const wait = this.#begun.take(address);
       if (wait > 0) throw new TooMany(wait);
-      if (isTooLong) throw new Unwanted(414, `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`);
-      if (url.searchParams.getAll('response_mode').includes('form_post')) throw new Unwanted(400, 'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script');
+      if (isTooLong)
+        throw new Unwanted(
+          414,
+          `the address that the program has opened is longer than ${maxAskedCharacters} characters; its state or another of its parameters is too long`,
+        );
+      if (url.searchParams.getAll('response_mode').includes('form_post'))
+        throw new Unwanted(
+          400,
+          'the program wants its answer posted by a page (response_mode form_post); answers are in addresses here, since no page has a script',
+        );
       request.url = this.#withScopes(url);
     }
     // A sign-in that goes on is known by its id and the cookie; the library stumbles over parameters there.
@@ -147,7 +162,7 @@ export class Site {
     if (url.pathname !== devicePaths.authorization) {
       // The library throws an error for a form whose page was never opened, or was opened too long ago.
       if ((isPosted || !isPage) && !(await this.#hasSession(exchange))) {
-        response.writeHead(303, { 'location': devicePaths.page, 'cache-control': 'no-store' }).end();
+        response.writeHead(303, { location: devicePaths.page, 'cache-control': 'no-store' }).end();
         return;
       }
       if (!isPosted && isPage) takeCode(request, url.searchParams);
@@ -155,7 +170,8 @@ export class Site {
     }
     if (!isPosted) return library(request, response);
     const text = await readText(request);
-    if (text.length > maxAskedCharacters) throw new Unwanted(413, `the form is longer than ${maxAskedCharacters} characters`);
+    if (text.length > maxAskedCharacters)
+      throw new Unwanted(413, `the form is longer than ${maxAskedCharacters} characters`);
     const form = withAudiences(new URLSearchParams(text));
     form.set('scope', this.#scopesFor(form.get('scope')));
     return library(withBody(request, form.toString()), response);
@@ -164,26 +180,47 @@ export class Site {
   /** Whether the browser has a cookie of a session that exists. */
   async #hasSession({ request, response }: Exchange): Promise<boolean> {
     const { Session } = this.#options.provider();
-    const session = await Session.get(this.#options.provider().createContext(request, response) as unknown as SessionContext);
+    const session = await Session.get(
+      this.#options.provider().createContext(request, response) as unknown as SessionContext,
+    );
     return session.exp !== undefined;
   }
 
   async #token({ request, response, address }: Exchange, library: Handle): Promise<void> {
     const text = await readText(request);
     const form = new URLSearchParams(text);
-    if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address)) return library(withBody(request, form.has('resource') ? withAudiences(form).toString() : text, request.headers['content-type']), response);
-    sendJson(response, 400, { error: 'slow_down', error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom' });
+    if (form.get('grant_type') !== deviceGrant || this.#polls.take(form, address))
+      return library(
+        withBody(
+          request,
+          form.has('resource') ? withAudiences(form).toString() : text,
+          request.headers['content-type'],
+        ),
+        response,
+      );
+    sendJson(response, 400, {
+      error: 'slow_down',
+      error_description: 'ask every five seconds, and each time that this is the answer, five seconds more seldom',
+    });
   }
 
   /** Adds the scopes that every token must have to a request that has none of them. */
   #withScopes(url: URL): string {
     withAudiences(url.searchParams);
-    if (url.searchParams.get('client_id') !== accountClient) url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
+    if (url.searchParams.get('client_id') !== accountClient)
+      url.searchParams.set('scope', this.#scopesFor(url.searchParams.get('scope')));
     return `${url.pathname}${url.search}`;
   }
 
   #scopesFor(wanted: string | null): string {
-    const asked = (wanted ?? '').split(' ').filter((scope) => scope === 'openid' || scope === 'offline_access' || this.#options.moreScopes.some(({ name }) => name === scope));
+    const asked = (wanted ?? '')
+      .split(' ')
+      .filter(
+        (scope) =>
+          scope === 'openid' ||
+          scope === 'offline_access' ||
+          this.#options.moreScopes.some(({ name }) => name === scope),
+      );
     return [...new Set([...this.#options.scopes, ...asked])].join(' ');
   }
 
@@ -216,10 +253,28 @@ export class Site {
     if (error instanceof NotAllowed) response.setHeader('allow', error.allowed);
     const isExpired = (error as { readonly name?: string }).name === 'SessionNotFound';
     const status = error instanceof Unwanted ? error.status : isExpired ? 400 : 500;
-    if (status === 500) this.#options.log.error({ error: String(error), stack: (error as Error).stack }, 'the authorization server failed while serving a request');
-    const words = error instanceof Unwanted ? error.message : isExpired ? 'this sign-in has ended, or was begun in another browser' : 'an error occurred in the gateway';
-    if (forPrograms.test(request.url ?? '')) sendJson(response, status, { error: status === 500 ? 'server_error' : 'invalid_request', error_description: words });
-    else sendPage(response, status, wordsPage('This did not work', words, 'Go back to the program that sent you here, and begin again.'));
+    if (status === 500)
+      this.#options.log.error(
+        { error: String(error), stack: (error as Error).stack },
+        'the authorization server failed while serving a request',
+      );
+    const words =
+      error instanceof Unwanted
+        ? error.message
+        : isExpired
+          ? 'this sign-in has ended, or was begun in another browser'
+          : 'an error occurred in the gateway';
+    if (forPrograms.test(request.url ?? ''))
+      sendJson(response, status, {
+        error: status === 500 ? 'server_error' : 'invalid_request',
+        error_description: words,
+      });
+    else
+      sendPage(
+        response,
+        status,
+        wordsPage('This did not work', words, 'Go back to the program that sent you here, and begin again.'),
+      );
   }
 }
 
@@ -236,11 +291,23 @@ class TooMany extends Unwanted {
 }
 
 /** The same request with another body, since its own has been read. */
-function withBody({ method, url = '/', headers, socket, httpVersion }: IncomingMessage, text: string, type = 'application/x-www-form-urlencoded'): IncomingMessage {
+function withBody(
+  { method, url = '/', headers, socket, httpVersion }: IncomingMessage,
+  text: string,
+  type = 'application/x-www-form-urlencoded',
+): IncomingMessage {
   const body = Buffer.from(text);
   return Object.assign(Readable.from([body]), {
-    method, url: plainOf(url), socket, httpVersion,
-    headers: { ...headers, 'content-type': type, 'content-length': String(body.length), 'transfer-encoding': undefined },
+    method,
+    url: plainOf(url),
+    socket,
+    httpVersion,
+    headers: {
+      ...headers,
+      'content-type': type,
+      'content-length': String(body.length),
+      'transfer-encoding': undefined,
+    },
   }) as unknown as IncomingMessage;
 }
 
@@ -259,5 +326,11 @@ function parsed(text: string): unknown {
 
 function sendJson(response: ServerResponse, status: number, value: object): void {
   const text = JSON.stringify(value);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' }).end(text);
+  response
+    .writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      'cache-control': 'no-store',
+    })
+    .end(text);
 }

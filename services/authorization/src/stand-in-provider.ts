@@ -52,32 +52,62 @@ export class StandInProvider {
   /** The address to which the provider redirects the browser. */
   signedIn(address: URL): string {
     this.#nonce = address.searchParams.get('nonce') ?? '';
-    const answer = new URLSearchParams({ ...(this.error ?? { code: 'c' }), state: address.searchParams.get('state') ?? '' });
+    const answer = new URLSearchParams({
+      ...(this.error ?? { code: 'c' }),
+      state: address.searchParams.get('state') ?? '',
+    });
     return `${address.searchParams.get('redirect_uri') ?? ''}?${answer.toString()}`;
   }
 
   async token(claims: object, typ = 'JWT'): Promise<string> {
     const { privateKey } = await this.#keys;
-    return new SignJWT({ iss: this.issuer, aud: 'omnibus', ...claims }).setProtectedHeader({ alg: 'ES256', kid: 'k', typ }).setIssuedAt().setExpirationTime('1h').sign(privateKey);
+    return new SignJWT({ iss: this.issuer, aud: 'omnibus', ...claims })
+      .setProtectedHeader({ alg: 'ES256', kid: 'k', typ })
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(privateKey);
   }
 
   async #answer(path: string, form: URLSearchParams): Promise<{ readonly status: number; readonly answer: object }> {
     if (this.isDown) return { status: 503, answer: {} };
     if (path === '/.well-known/openid-configuration') {
       const { issuer } = this;
-      return { status: 200, answer: { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys`, response_types_supported: ['code'], id_token_signing_alg_values_supported: ['ES256'], subject_types_supported: ['public'] } };
+      return {
+        status: 200,
+        answer: {
+          issuer,
+          authorization_endpoint: `${issuer}/authorize`,
+          token_endpoint: `${issuer}/token`,
+          jwks_uri: `${issuer}/keys`,
+          response_types_supported: ['code'],
+          id_token_signing_alg_values_supported: ['ES256'],
+          subject_types_supported: ['public'],
+        },
+      };
     }
-    if (path === '/keys') return { status: 200, answer: { keys: [{ ...(await exportJWK((await this.#keys).publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] } };
+    if (path === '/keys')
+      return {
+        status: 200,
+        answer: { keys: [{ ...(await exportJWK((await this.#keys).publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }] },
+      };
     if (path !== '/token') return { status: 404, answer: {} };
     const isFirst = form.get('grant_type') === 'authorization_code';
     if (isFirst && this.refusal !== undefined) return this.refusal;
     const refreshToken = randomBytes(8).toString('hex');
-    this.refreshTokens = isFirst ? { given: refreshToken, used: [] } : { ...this.refreshTokens, used: [...this.refreshTokens.used, form.get('refresh_token')] };
+    this.refreshTokens = isFirst
+      ? { given: refreshToken, used: [] }
+      : { ...this.refreshTokens, used: [...this.refreshTokens.used, form.get('refresh_token')] };
     if (!isFirst) await this.mayRefresh;
     if (!isFirst && this.isSignedOut) return { status: 400, answer: { error: 'invalid_grant' } };
-    return { status: 200, answer: {
-      access_token: 'at', token_type: 'bearer', expires_in: 2, id_token: await this.token({ ...this.claims, ...(isFirst ? { nonce: this.#nonce } : {}) }),
-      ...(this.givesRefreshTokens ? { refresh_token: refreshToken } : {}),
-    } };
+    return {
+      status: 200,
+      answer: {
+        access_token: 'at',
+        token_type: 'bearer',
+        expires_in: 2,
+        id_token: await this.token({ ...this.claims, ...(isFirst ? { nonce: this.#nonce } : {}) }),
+        ...(this.givesRefreshTokens ? { refresh_token: refreshToken } : {}),
+      },
+    };
   }
 }

@@ -17,15 +17,22 @@ beforeEach(() => {
   return () => bus.drain();
 });
 
-const storeOf = async (kind: 'short' | 'long' | 'clients', secrets = new Secrets([key])): Promise<SealedStore> => new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
+const storeOf = async (kind: 'short' | 'long' | 'clients', secrets = new Secrets([key])): Promise<SealedStore> =>
+  new SealedStore(authorizationBuckets[kind].name, await bus.keyValue<string>(authorizationBuckets[kind]), secrets);
 
 /** One of several edges on the same bus. */
-async function edge(options: Partial<AdapterOptions> = {}): Promise<ReturnType<typeof adapterFactory> & { readonly revocations: Revocations }> {
+async function edge(
+  options: Partial<AdapterOptions> = {},
+): Promise<ReturnType<typeof adapterFactory> & { readonly revocations: Revocations }> {
   const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), tokenMs);
   onTestFinished(() => revocations.close());
   const factory = adapterFactory({
-    stores: { short: await storeOf('short'), long: await storeOf('long'), clients: await storeOf('clients') }, revocations,
-    refreshGraceMs: 30_000, usedBefore: () => new Error('used before'), reused: () => undefined, ...options,
+    stores: { short: await storeOf('short'), long: await storeOf('long'), clients: await storeOf('clients') },
+    revocations,
+    refreshGraceMs: 30_000,
+    usedBefore: () => new Error('used before'),
+    reused: () => undefined,
+    ...options,
   });
   return Object.assign(factory, { revocations });
 }
@@ -36,9 +43,11 @@ describe('what the authorization server keeps', () => {
     await store.put('AuthorizationCode', 'secret-code', { user: 'ann' });
     const bucket: KeyValue<string> = await bus.keyValue<string>(authorizationBuckets.short);
     const seen: [string, string][] = [];
-    (await bucket.watch((change) => {
-      if (change.kind === 'put') seen.push([change.key, change.value]);
-    })).close();
+    (
+      await bucket.watch((change) => {
+        if (change.kind === 'put') seen.push([change.key, change.value]);
+      })
+    ).close();
     expect(seen).toHaveLength(1);
     expect(JSON.stringify(seen)).not.toMatch(/secret-code|ann/);
     await bucket.put(seen[0]?.[0].replace('AuthorizationCode', 'RefreshToken') as string, seen[0]?.[1] as string);
@@ -46,7 +55,9 @@ describe('what the authorization server keeps', () => {
     expect((await store.get('AuthorizationCode', 'secret-code'))?.value).toEqual({ user: 'ann' });
     const newer = await storeOf('short', new Secrets([randomBytes(32), key]));
     expect((await newer.get('AuthorizationCode', 'secret-code'))?.value).toEqual({ user: 'ann' });
-    expect(await (await storeOf('short', new Secrets([randomBytes(32)]))).get('AuthorizationCode', 'secret-code')).toBeUndefined();
+    expect(
+      await (await storeOf('short', new Secrets([randomBytes(32)]))).get('AuthorizationCode', 'secret-code'),
+    ).toBeUndefined();
   });
 
   it('a code is used once, whichever edges try; the others end all that came of it', async () => {
@@ -79,10 +90,20 @@ describe('what the authorization server keeps', () => {
   it('what a user takes back is known to every edge, and what is left stays', async () => {
     const [one, other] = [await edge(), await edge()];
     const people = new People(await storeOf('long'), one.revocations);
-    const allowed = { clientId: 'client', clientName: undefined, redirectHosts: ['a.example'], scopes: ['mcp'], resources: ['https://x/mcp'], at: 1 };
+    const allowed = {
+      clientId: 'client',
+      clientName: undefined,
+      redirectHosts: ['a.example'],
+      scopes: ['mcp'],
+      resources: ['https://x/mcp'],
+      at: 1,
+    };
     await Promise.all(['first', 'second'].map((grantId) => people.allow('ann', { ...allowed, grantId })));
     await people.allow('ann', { ...allowed, grantId: 'first', redirectHosts: ['b.example'] });
-    expect((await people.allowed('ann')).find(({ grantId }) => grantId === 'first')?.redirectHosts).toEqual(['a.example', 'b.example']);
+    expect((await people.allowed('ann')).find(({ grantId }) => grantId === 'first')?.redirectHosts).toEqual([
+      'a.example',
+      'b.example',
+    ]);
     await people.takeBack('ann', 'first');
     await expect.poll(() => other.revocations.has(Revocations.nameOf('first'))).toBe(true);
     expect(other.revocations.has(Revocations.nameOf('second'))).toBe(false);
@@ -95,7 +116,9 @@ describe('what the authorization server keeps', () => {
 describe('the keys that sign', () => {
   it('are made once, whichever edges come first, and read by nobody else', async () => {
     const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
-    const opened = await Promise.all([1, 2, 3].map(() => SigningKeys.open({ bucket, secrets: new Secrets([key]), changed: () => undefined })));
+    const opened = await Promise.all(
+      [1, 2, 3].map(() => SigningKeys.open({ bucket, secrets: new Secrets([key]), changed: () => undefined })),
+    );
     onTestFinished(() => opened.forEach((each) => each.close()));
     expect(new Set(opened.flatMap(({ all }) => all.map(({ kid }) => kid))).size).toBe(1);
     expect((await bucket.get('ring'))?.value).not.toContain(opened[0]?.all[0]?.kid as string);
@@ -105,7 +128,12 @@ describe('the keys that sign', () => {
     let now = 1_000_000_000_000;
     let changes = 0;
     const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
-    const keys = await SigningKeys.open({ bucket, secrets: new Secrets([key]), changed: () => (changes += 1), now: () => now });
+    const keys = await SigningKeys.open({
+      bucket,
+      secrets: new Secrets([key]),
+      changed: () => (changes += 1),
+      now: () => now,
+    });
     onTestFinished(() => keys.close());
     const [first] = keys.all;
     now += 31 * 86_400_000;
@@ -126,7 +154,8 @@ describe('the keys that sign', () => {
   it('stay in use where those that follow are encrypted with a sealing key that is not there yet, and are not overwritten from there', async () => {
     let now = 1_000_000_000_000;
     const bucket = await bus.keyValue<string>(authorizationBuckets.keys);
-    const open = (secrets: Secrets): Promise<SigningKeys> => SigningKeys.open({ bucket, secrets, changed: () => undefined, now: () => now });
+    const open = (secrets: Secrets): Promise<SigningKeys> =>
+      SigningKeys.open({ bucket, secrets, changed: () => undefined, now: () => now });
     const later = new Secrets([randomBytes(32), key]);
     const [before, after] = [await open(new Secrets([key])), await open(later)];
     onTestFinished(() => [before, after].forEach((each) => each.close()));

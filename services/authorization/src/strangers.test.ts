@@ -23,9 +23,23 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   bus = new MemoryBus(({ what }) => expect.fail(what));
   const authorization = await AuthorizationServer.open({
-    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
-    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 3_600_000, refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: true, documentHosts: [], usersFile: undefined, signIn: undefined, serversAt: () => [],
+    publicUrl: url,
+    bus,
+    registration: 'off',
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    sealingKeys: undefined,
+    scopes: ['mcp'],
+    moreScopes: [],
+    accessTokenMs: 600_000,
+    signInMs: 3_600_000,
+    refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }],
+    clientDocuments: true,
+    documentHosts: [],
+    usersFile: undefined,
+    signIn: undefined,
+    serversAt: () => [],
   });
   return async () => {
     http.closeAllConnections();
@@ -35,17 +49,34 @@ beforeEach(async () => {
   };
 });
 
-const ask = (path: string, { headers, ...request }: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> => fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...headers } });
+const ask = (
+  path: string,
+  { headers, ...request }: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {},
+): Promise<Response> =>
+  fetch(`${url}${path}`, { redirect: 'manual', ...request, headers: { accept: 'text/html', ...headers } });
 
 async function keysOf(kind: 'short' | 'long'): Promise<number> {
   let count = 0;
-  (await (await bus.keyValue<string>(authorizationBuckets[kind])).watch(() => {
-    count += 1;
-  })).close();
+  (
+    await (
+      await bus.keyValue<string>(authorizationBuckets[kind])
+    ).watch(() => {
+      count += 1;
+    })
+  ).close();
   return count;
 }
 
-it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['GET', '/authorize/', authorize.replace('?', '/?')], ['GET', '/device', '/device'], ['HEAD', '/device', '/device?user_code=BCDF-GHJK'], ['GET', '/device/', '/device/'], ['GET', '/device//', '/device//?user_code=x'], ['GET', '/device/%2e', '/device/%2e']])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
+it.each([
+  ['GET', '/authorize', authorize],
+  ['HEAD', '/authorize', authorize],
+  ['GET', '/authorize/', authorize.replace('?', '/?')],
+  ['GET', '/device', '/device'],
+  ['HEAD', '/device', '/device?user_code=BCDF-GHJK'],
+  ['GET', '/device/', '/device/'],
+  ['GET', '/device//', '/device//?user_code=x'],
+  ['GET', '/device/%2e', '/device/%2e'],
+])('what %s %s keeps, an address may ask for so often, and others as before', async (method, _place, path) => {
   const statuses: number[] = [];
   for (let count = 0; count < 70; count += 1) statuses.push((await ask(path, { method })).status);
   expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(5);
@@ -56,17 +87,23 @@ it.each([['GET', '/authorize', authorize], ['HEAD', '/authorize', authorize], ['
 it('a page has the same headers, and no script, with a slash at the end of its address', async () => {
   const headersOf = async (path: string): Promise<readonly (string | null)[]> => {
     const { headers } = await ask(path);
-    return ['content-security-policy', 'x-frame-options', 'cache-control', 'content-length'].map((name) => headers.get(name));
+    return ['content-security-policy', 'x-frame-options', 'cache-control', 'content-length'].map((name) =>
+      headers.get(name),
+    );
   };
-  for (const query of ['', '?user_code=BCDF-GHJK', '?user_code=x']) expect(await headersOf(`/device/${query}`), query).toEqual(await headersOf(`/device${query}`));
+  for (const query of ['', '?user_code=BCDF-GHJK', '?user_code=x'])
+    expect(await headersOf(`/device/${query}`), query).toEqual(await headersOf(`/device${query}`));
   expect((await ask('/device/')).headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
 });
 
-it.each(['/authorize/none', '/authorize/..%2f', '/authorize//x', '/authorize/a/b'])('parameters of a request at the address of one that goes on change nothing: %s', async (path) => {
-  const [plain, asked] = [await ask(path), await ask(authorize.replace('/authorize', path))];
-  expect([asked.status, await asked.text()]).toEqual([plain.status, await plain.text()]);
-  expect(asked.status).toBeLessThan(500);
-});
+it.each(['/authorize/none', '/authorize/..%2f', '/authorize//x', '/authorize/a/b'])(
+  'parameters of a request at the address of one that goes on change nothing: %s',
+  async (path) => {
+    const [plain, asked] = [await ask(path), await ask(authorize.replace('/authorize', path))];
+    expect([asked.status, await asked.text()]).toEqual([plain.status, await plain.text()]);
+    expect(asked.status).toBeLessThan(500);
+  },
+);
 
 it('an address or form that is longer than any program needs is refused in words, and nothing of it is kept', async () => {
   const before = await keysOf('short');
@@ -74,37 +111,67 @@ it('an address or form that is longer than any program needs is refused in words
   for (const method of ['GET', 'HEAD']) expect((await ask(long, { method })).status).toBe(414);
   expect(await (await ask(long)).text()).toContain('longer than 8192 characters');
   for (const path of ['/device_authorization', '/token', '/register']) {
-    const { status } = await ask(path, { method: 'POST', headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'x'.repeat(1_000_000) });
+    const { status } = await ask(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'x'.repeat(1_000_000),
+    });
     expect(status, path).toBe(413);
   }
-  const answer = await ask('/device_authorization', { method: 'POST', body: new URLSearchParams({ client_id: 'listed', scope: 'mcp', more: 'x'.repeat(8_192) }) });
-  expect([answer.status, await answer.json()]).toEqual([413, { error: 'invalid_request', error_description: 'the form is longer than 8192 characters' }]);
+  const answer = await ask('/device_authorization', {
+    method: 'POST',
+    body: new URLSearchParams({ client_id: 'listed', scope: 'mcp', more: 'x'.repeat(8_192) }),
+  });
+  expect([answer.status, await answer.json()]).toEqual([
+    413,
+    { error: 'invalid_request', error_description: 'the form is longer than 8192 characters' },
+  ]);
   expect(await keysOf('short')).toBe(before);
   expect((await ask(`${authorize}&state=${'x'.repeat(7_500)}`)).status).toBe(303);
   // Parameters in a body would not be bounded.
-  expect((await ask('/authorize', { method: 'POST', body: new URLSearchParams(authorize.split('?')[1]) })).status).toBe(405);
+  expect((await ask('/authorize', { method: 'POST', body: new URLSearchParams(authorize.split('?')[1]) })).status).toBe(
+    405,
+  );
 });
 
 it('where it is, no header says', async () => {
-  const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/evil', 'x-forwarded-for': '10.0.0.1', 'forwarded': 'host=evil.example;proto=https', 'x-original-url': '/evil', 'x-forwarded-port': '666' };
+  const headers = {
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-prefix': '/evil',
+    'x-forwarded-for': '10.0.0.1',
+    forwarded: 'host=evil.example;proto=https',
+    'x-original-url': '/evil',
+    'x-forwarded-port': '666',
+  };
   for (const path of ['/.well-known/oauth-authorization-server', authorize, '/device']) {
     const answer = await ask(path, { headers });
     expect(`${JSON.stringify([...answer.headers])}${await answer.text()}`, path).not.toMatch(/evil|:666\b/);
   }
-  expect(await (await ask('/.well-known/oauth-authorization-server', { headers })).json()).toMatchObject({ issuer: url, authorization_endpoint: `${url}/authorize` });
+  expect(await (await ask('/.well-known/oauth-authorization-server', { headers })).json()).toMatchObject({
+    issuer: url,
+    authorization_endpoint: `${url}/authorize`,
+  });
 });
 
 it('what is kept of those who are not signed in stands with what ends soon, and pushes no user out', async () => {
   const page = await ask('/device');
   expect(page.headers.getSetCookie().join(' ')).toContain('omnibus-session=');
-  expect([await keysOf('short') > 0, await keysOf('long')]).toEqual([true, 0]);
+  expect([(await keysOf('short')) > 0, await keysOf('long')]).toEqual([true, 0]);
 });
 
 it('a form for a code that comes without the page that it is on leads back to that page, and is no failure here', async () => {
   const said = vi.spyOn(console, 'error');
   const form = { method: 'POST', body: new URLSearchParams({ user_code: 'BCDF-GHJK', xsrf: 'x' }) };
-  const cookies = (await ask('/device')).headers.getSetCookie().map((line) => line.split(';', 1)[0]).join('; ');
-  for (const [path, request] of [['/device', form], ['/device', { ...form, headers: { cookie: 'omnibus-session=none' } }], ['/device/some-uid', {}]] as const) {
+  const cookies = (await ask('/device')).headers
+    .getSetCookie()
+    .map((line) => line.split(';', 1)[0])
+    .join('; ');
+  for (const [path, request] of [
+    ['/device', form],
+    ['/device', { ...form, headers: { cookie: 'omnibus-session=none' } }],
+    ['/device/some-uid', {}],
+  ] as const) {
     const answer = await ask(path, request);
     expect([path, answer.status, answer.headers.get('location')]).toEqual([path, 303, '/device']);
   }
@@ -113,18 +180,44 @@ it('a form for a code that comes without the page that it is on leads back to th
   expect(said).not.toHaveBeenCalled();
 });
 
-it.each(['/token', '/revoke'])('whoever names documents of clients at %s has only so many fetched, and others theirs as before', async (path) => {
-  const saidOf = async (name: string): Promise<unknown> => ((await (await ask(path, { method: 'POST', headers: { accept: 'application/json' }, body: new URLSearchParams({ client_id: `https://127.0.0.1/${name}`, token: 't', grant_type: 'refresh_token', refresh_token: 'r' }) })).json()) as { readonly error_description?: string }).error_description;
-  const said: unknown[] = [];
-  for (let count = 0; count < 30; count += 1) said.push(await saidOf(String(count)));
-  expect([said[0], said.at(-1)]).toEqual(['client_id metadata document fetch failed', 'client_id metadata document fetch not allowed']);
-  address = '198.51.100.2';
-  expect(await saidOf('other')).toBe('client_id metadata document fetch failed');
-});
+it.each(['/token', '/revoke'])(
+  'whoever names documents of clients at %s has only so many fetched, and others theirs as before',
+  async (path) => {
+    const saidOf = async (name: string): Promise<unknown> =>
+      (
+        (await (
+          await ask(path, {
+            method: 'POST',
+            headers: { accept: 'application/json' },
+            body: new URLSearchParams({
+              client_id: `https://127.0.0.1/${name}`,
+              token: 't',
+              grant_type: 'refresh_token',
+              refresh_token: 'r',
+            }),
+          })
+        ).json()) as { readonly error_description?: string }
+      ).error_description;
+    const said: unknown[] = [];
+    for (let count = 0; count < 30; count += 1) said.push(await saidOf(String(count)));
+    expect([said[0], said.at(-1)]).toEqual([
+      'client_id metadata document fetch failed',
+      'client_id metadata document fetch not allowed',
+    ]);
+    address = '198.51.100.2';
+    expect(await saidOf('other')).toBe('client_id metadata document fetch failed');
+  },
+);
 
 it.each([
-  ['/token', 'GET', 'POST'], ['/token', 'PUT', 'POST'], ['/register', 'GET', 'POST'], ['/revoke', 'DELETE', 'POST'], ['/device_authorization', 'GET', 'POST'], ['/authorize', 'POST', 'GET, HEAD'],
-  ['/.well-known/oauth-authorization-server', 'POST', 'GET, HEAD'], ['/.well-known/jwks.json', 'DELETE', 'GET, HEAD'],
+  ['/token', 'GET', 'POST'],
+  ['/token', 'PUT', 'POST'],
+  ['/register', 'GET', 'POST'],
+  ['/revoke', 'DELETE', 'POST'],
+  ['/device_authorization', 'GET', 'POST'],
+  ['/authorize', 'POST', 'GET, HEAD'],
+  ['/.well-known/oauth-authorization-server', 'POST', 'GET, HEAD'],
+  ['/.well-known/jwks.json', 'DELETE', 'GET, HEAD'],
 ])('%s says to %s which methods it takes', async (path, method, allowed) => {
   const answer = await ask(path, { method });
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, allowed]);

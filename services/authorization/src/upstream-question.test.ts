@@ -16,17 +16,30 @@ it('what the provider says of an older sign-in changes nothing of a newer one', 
   const provider = createServer((request, response) => {
     const { port } = provider.address() as AddressInfo;
     const issuer = `http://127.0.0.1:${port}`;
-    const json = (value: object): void => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
-    if (request.url !== '/token') return json({ issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`, jwks_uri: `${issuer}/keys`, response_types_supported: ['code'] });
+    const json = (value: object): void =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    if (request.url !== '/token')
+      return json({
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/keys`,
+        response_types_supported: ['code'],
+      });
     asked();
-    void answer.then(() => json({ access_token: 'at', token_type: 'bearer', expires_in: 60, refresh_token: 'second of the older' }));
+    void answer.then(() =>
+      json({ access_token: 'at', token_type: 'bearer', expires_in: 60, refresh_token: 'second of the older' }),
+    );
   });
   provider.listen(0, '127.0.0.1');
   await once(provider, 'listening');
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const secrets = new Secrets(undefined);
   const revocations = await Revocations.open(await bus.keyValue<string>(authorizationBuckets.revoked), 60_000);
-  const people = new People(new SealedStore(authorizationBuckets.long.name, await bus.keyValue<string>(authorizationBuckets.long), secrets), revocations);
+  const people = new People(
+    new SealedStore(authorizationBuckets.long.name, await bus.keyValue<string>(authorizationBuckets.long), secrets),
+    revocations,
+  );
   onTestFinished(async () => {
     provider.closeAllConnections();
     provider.close();
@@ -34,8 +47,28 @@ it('what the provider says of an older sign-in changes nothing of a newer one', 
     await bus.drain();
   });
   const issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
-  const upstream = new Upstream({ issuer, clientId: 'omnibus', clientSecret: 'secret', scopes: ['openid'], subject: 'sub', groups: 'groups', require: {}, parameters: {} }, 'http://127.0.0.1:1', secrets, people);
-  const signedIn = (refreshToken: string, groups: readonly string[]): Person => ({ subject: `${issuer}|una`, name: 'una', groups, tenant: undefined, upstream: { refreshToken, endsAt: undefined, checkedAt: 0, askingUntil: 0, sid: undefined } });
+  const upstream = new Upstream(
+    {
+      issuer,
+      clientId: 'omnibus',
+      clientSecret: 'secret',
+      scopes: ['openid'],
+      subject: 'sub',
+      groups: 'groups',
+      require: {},
+      parameters: {},
+    },
+    'http://127.0.0.1:1',
+    secrets,
+    people,
+  );
+  const signedIn = (refreshToken: string, groups: readonly string[]): Person => ({
+    subject: `${issuer}|una`,
+    name: 'una',
+    groups,
+    tenant: undefined,
+    upstream: { refreshToken, endsAt: undefined, checkedAt: 0, askingUntil: 0, sid: undefined },
+  });
 
   const [older, newer] = [signedIn('first of the older', ['old']), signedIn('of the newer', ['new'])];
   await people.signedIn(older);
@@ -55,5 +88,8 @@ it('what the provider says of an older sign-in changes nothing of a newer one', 
   // Where nobody signs in anew, the answer counts.
   await people.signedIn(older);
   await upstream.lasts(older);
-  expect((await people.find(older.subject))?.upstream).toMatchObject({ refreshToken: 'second of the older', askingUntil: 0 });
+  expect((await people.find(older.subject))?.upstream).toMatchObject({
+    refreshToken: 'second of the older',
+    askingUntil: 0,
+  });
 });

@@ -21,7 +21,10 @@ const maxGroups = 200;
 const maxShownCharacters = 128;
 
 /** @returns the reason, in words for the user, why nobody may come by these claims. */
-export function userIn(claims: JsonObject, { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require }: UserClaims): Omit<Person, 'upstream'> | string {
+export function userIn(
+  claims: JsonObject,
+  { issuer, subject: subjectClaim, groups: groupsClaim, tenant: tenantClaim, require }: UserClaims,
+): Omit<Person, 'upstream'> | string {
   const { host } = new URL(issuer);
   const subject = subjectOf(claims, subjectClaim);
   if (subject === undefined) return `${host} does not say who you are`;
@@ -32,10 +35,19 @@ export function userIn(claims: JsonObject, { issuer, subject: subjectClaim, grou
   const unfit = requireProblem(claims, require);
   if (unfit !== undefined) return `you are signed in at ${host}, but you may not use this gateway: ${unfit}`;
   const tenant = tenantClaim === undefined ? undefined : claims[tenantClaim];
-  if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === '')) return `${host} does not name your organization`;
-  if (![subject, ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName)) return `the name of you or of your organization at ${host} ${noName}`;
-  const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find((one) => typeof one === 'string' && one !== '') as string | undefined;
-  return { subject: name, name: (shown ?? subject).slice(0, maxShownCharacters), groups, tenant: tenant as string | undefined };
+  if (tenantClaim !== undefined && (typeof tenant !== 'string' || tenant === ''))
+    return `${host} does not name your organization`;
+  if (![subject, ...(tenantClaim === undefined ? [] : [String(tenant)])].every(isName))
+    return `the name of you or of your organization at ${host} ${noName}`;
+  const shown = [claims['name'], claims['preferred_username'], claims['email'], claims['login']].find(
+    (one) => typeof one === 'string' && one !== '',
+  ) as string | undefined;
+  return {
+    subject: name,
+    name: (shown ?? subject).slice(0, maxShownCharacters),
+    groups,
+    tenant: tenant as string | undefined,
+  };
 }
 
 /** The permanent id of a user, which at GitHub is a number. */
@@ -49,10 +61,15 @@ function subjectOf(claims: JsonObject, claim: string): string | undefined {
 function groupsOf(claims: JsonObject, claim: string, host: string): readonly string[] | string {
   const said = claimAt(claims, claim) ?? undefined;
   // Where there are too many groups, a provider may leave them out and say so.
-  if (said === undefined) return areElsewhere(claims, claim) ? `${host} does not name your groups because there are too many: ${fewerGroups}` : [];
+  if (said === undefined)
+    return areElsewhere(claims, claim)
+      ? `${host} does not name your groups because there are too many: ${fewerGroups}`
+      : [];
   const groups = typeof said === 'string' ? [said] : said;
-  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `what ${host} says in "${claim}" is no list of names of groups; \`groups\` of \`signIn\` names the claim with that list`;
+  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string'))
+    return `what ${host} says in "${claim}" is no list of names of groups; \`groups\` of \`signIn\` names the claim with that list`;
   if (groups.length > maxGroups) return `${host} names more than ${maxGroups} groups of yours: ${fewerGroups}`;
-  if (groups.some((group) => Buffer.byteLength(group) > maxNameBytes)) return `${host} knows a group of yours by a name that is too long`;
+  if (groups.some((group) => Buffer.byteLength(group) > maxNameBytes))
+    return `${host} knows a group of yours by a name that is too long`;
   return groups.every(isName) ? groups : `the name of a group of yours at ${host} ${noName}`;
 }

@@ -26,8 +26,13 @@ class Browser {
   signIns = 0;
 
   async open(to: string, form?: Readonly<Record<string, string>>): Promise<Arrived> {
-    const response = await fetch(new URL(to, url), { redirect: 'manual', headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') }, ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }) });
-    for (const line of response.headers.getSetCookie()) this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
+    const response = await fetch(new URL(to, url), {
+      redirect: 'manual',
+      headers: { accept: 'text/html', cookie: [...this.#cookies.values()].join('; ') },
+      ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    for (const line of response.headers.getSetCookie())
+      this.#cookies.set(line.split('=', 1)[0] as string, line.split(';', 1)[0] as string);
     const location = response.headers.get('location');
     if (location === null) return { url: new URL(to, url), text: await response.text() };
     const next = new URL(location, url);
@@ -41,25 +46,44 @@ class Browser {
   async tokens(): Promise<Readonly<Record<string, string>>> {
     const verifier = randomBytes(32).toString('base64url');
     const page = await this.begin(verifier);
-    const [, action = '', token = ''] = /action="([^"]+\/consent)"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text) ?? [];
+    const [, action = '', token = ''] =
+      /action="([^"]+\/consent)"><input type="hidden" name="token" value="([^"]+)"/.exec(page.text) ?? [];
     const arrived = page.text === '' ? page : await this.open(action, { token });
-    return post('/token', { grant_type: 'authorization_code', client_id: 'listed', code: arrived.url.searchParams.get('code') ?? arrived.text, redirect_uri: back, code_verifier: verifier });
+    return post('/token', {
+      grant_type: 'authorization_code',
+      client_id: 'listed',
+      code: arrived.url.searchParams.get('code') ?? arrived.text,
+      redirect_uri: back,
+      code_verifier: verifier,
+    });
   }
 
   /** Goes where a client sends its user. @returns the page of the consent, or the one that says what went wrong. */
   begin(verifier = randomBytes(32).toString('base64url')): Promise<Arrived> {
-    const query = new URLSearchParams({ client_id: 'listed', response_type: 'code', redirect_uri: back, code_challenge: createHash('sha256').update(verifier).digest('base64url'), code_challenge_method: 'S256' });
+    const query = new URLSearchParams({
+      client_id: 'listed',
+      response_type: 'code',
+      redirect_uri: back,
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    });
     return this.open(`/authorize?${query.toString()}`);
   }
 }
 
 async function post(path: string, form: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-  return (await (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams(form) })).json()) as Readonly<Record<string, string>>;
+  return (await (await fetch(`${url}${path}`, { method: 'POST', body: new URLSearchParams(form) })).json()) as Readonly<
+    Record<string, string>
+  >;
 }
 
-const refresh = (tokens: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> => post('/token', { grant_type: 'refresh_token', client_id: 'listed', refresh_token: tokens['refresh_token'] ?? '' });
+const refresh = (tokens: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> =>
+  post('/token', { grant_type: 'refresh_token', client_id: 'listed', refresh_token: tokens['refresh_token'] ?? '' });
 
-const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> => JSON.parse(Buffer.from(tokens['access_token']?.split('.')[1] ?? '', 'base64url').toString()) as Readonly<Record<string, unknown>>;
+const claimsOf = (tokens: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> =>
+  JSON.parse(Buffer.from(tokens['access_token']?.split('.')[1] ?? '', 'base64url').toString()) as Readonly<
+    Record<string, unknown>
+  >;
 
 let provider: StandInProvider;
 let authorization: AuthorizationServer;
@@ -78,10 +102,34 @@ beforeEach(async () => {
   url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   authorization = await AuthorizationServer.open({
-    publicUrl: url, bus, registration: 'off', log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), sealingKeys: undefined,
-    scopes: ['mcp'], moreScopes: [], accessTokenMs: 600_000, signInMs: 14 * 86_400_000, refreshGraceMs: 0,
-    clients: [{ id: 'listed', redirectUris: [back] }], clientDocuments: false, documentHosts: [], usersFile: undefined, serversAt: () => [],
-    signIn: { issuer: provider.issuer, clientId: 'omnibus', clientSecret: 'secret', scopes: ['openid'], subject: 'sub', groups: 'groups', tenant: 'org', require: {}, parameters: {}, keepsIdTokens: () => keepsIdTokens },
+    publicUrl: url,
+    bus,
+    registration: 'off',
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    sealingKeys: undefined,
+    scopes: ['mcp'],
+    moreScopes: [],
+    accessTokenMs: 600_000,
+    signInMs: 14 * 86_400_000,
+    refreshGraceMs: 0,
+    clients: [{ id: 'listed', redirectUris: [back] }],
+    clientDocuments: false,
+    documentHosts: [],
+    usersFile: undefined,
+    serversAt: () => [],
+    signIn: {
+      issuer: provider.issuer,
+      clientId: 'omnibus',
+      clientSecret: 'secret',
+      scopes: ['openid'],
+      subject: 'sub',
+      groups: 'groups',
+      tenant: 'org',
+      require: {},
+      parameters: {},
+      keepsIdTokens: () => keepsIdTokens,
+    },
   });
   return async () => {
     vi.useRealTimers();
@@ -161,7 +209,12 @@ it('a sign-out that the provider tells is heard, whether it names the session or
   for (const said of [{ sid: 'session-1' }, { sub: 'una' }, { sub: 'una', sid: 'a-session-that-was-never-told' }]) {
     provider.claims = { sub: 'una', org: 'acme', ...('sid' in said ? { sid: 'session-1' } : {}) };
     const first = await new Browser().tokens();
-    const answer = await fetch(`${url}/federation/logout`, { method: 'POST', body: new URLSearchParams({ logout_token: await provider.token({ events, jti: randomBytes(4).toString('hex'), ...said }, 'logout+jwt') }) });
+    const answer = await fetch(`${url}/federation/logout`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        logout_token: await provider.token({ events, jti: randomBytes(4).toString('hex'), ...said }, 'logout+jwt'),
+      }),
+    });
     expect(answer.status, JSON.stringify(said)).toBe(200);
     expect(await refresh(first), JSON.stringify(said)).toMatchObject({ error: 'invalid_grant' });
   }
@@ -169,7 +222,15 @@ it('a sign-out that the provider tells is heard, whether it names the session or
 
 it('a sign-out that cannot be checked now may be told again, and one that is not of the provider is refused', async () => {
   const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
-  const tell = async (claims: object): Promise<number> => (await fetch(`${url}/federation/logout`, { method: 'POST', body: new URLSearchParams({ logout_token: await provider.token({ events, sub: 'una', jti: 'j', ...claims }, 'logout+jwt') }) })).status;
+  const tell = async (claims: object): Promise<number> =>
+    (
+      await fetch(`${url}/federation/logout`, {
+        method: 'POST',
+        body: new URLSearchParams({
+          logout_token: await provider.token({ events, sub: 'una', jti: 'j', ...claims }, 'logout+jwt'),
+        }),
+      })
+    ).status;
   const first = await new Browser().tokens();
   provider.isDown = true;
   expect(await tell({})).toBe(503);
@@ -179,11 +240,31 @@ it('a sign-out that cannot be checked now may be told again, and one that is not
 });
 
 it.each([
-  ['the code is refused', { status: 400, answer: { error: 'invalid_grant', error_description: 'a secret text' } }, undefined, 'gives no tokens for the sign-in: invalid_grant (HTTP 400)'],
-  ['the gateway is not accepted as a client', { status: 401, answer: { error: 'invalid_client' } }, undefined, 'gives no tokens for the sign-in: invalid_client (HTTP 401)'],
+  [
+    'the code is refused',
+    { status: 400, answer: { error: 'invalid_grant', error_description: 'a secret text' } },
+    undefined,
+    'gives no tokens for the sign-in: invalid_grant (HTTP 400)',
+  ],
+  [
+    'the gateway is not accepted as a client',
+    { status: 401, answer: { error: 'invalid_client' } },
+    undefined,
+    'gives no tokens for the sign-in: invalid_client (HTTP 401)',
+  ],
   ['the provider fails', { status: 503, answer: {} }, undefined, 'answers HTTP 503'],
-  ['there is no ID token', { status: 200, answer: { access_token: 'at', token_type: 'bearer' } }, undefined, 'OAUTH_INVALID_RESPONSE'],
-  ['the provider refuses', undefined, { error: 'temporarily_unavailable' }, 'did not let the sign-in through: temporarily_unavailable'],
+  [
+    'there is no ID token',
+    { status: 200, answer: { access_token: 'at', token_type: 'bearer' } },
+    undefined,
+    'OAUTH_INVALID_RESPONSE',
+  ],
+  [
+    'the provider refuses',
+    undefined,
+    { error: 'temporarily_unavailable' },
+    'did not let the sign-in through: temporarily_unavailable',
+  ],
 ])('a sign-in that fails since %s is explained, in no words of the provider', async (_why, refusal, error, words) => {
   Object.assign(provider, { refusal, error });
   const { text } = await new Browser().begin();
@@ -196,10 +277,14 @@ it('whoever refuses at the provider goes back to the program, which is told so i
   provider.error = { error: 'access_denied', error_description: 'a secret text' };
   const { href, searchParams } = (await new Browser().begin()).url;
   expect(href).toMatch(back);
-  expect(Object.fromEntries(searchParams)).toMatchObject({ error: 'access_denied', error_description: `the sign-in was refused or broken off at ${new URL(provider.issuer).host}`, iss: url });
+  expect(Object.fromEntries(searchParams)).toMatchObject({
+    error: 'access_denied',
+    error_description: `the sign-in was refused or broken off at ${new URL(provider.issuer).host}`,
+    iss: url,
+  });
 });
 
-it('a sign-in with the ID token of somebody else\'s client names the claim that is wrong', async () => {
+it("a sign-in with the ID token of somebody else's client names the claim that is wrong", async () => {
   provider.claims = { sub: 'una', org: 'acme', aud: 'another' };
   expect((await new Browser().begin()).text).toContain('whose &#34;aud&#34; is not the expected one');
 });
@@ -223,10 +308,13 @@ it('no ID token is kept where no server is called by one', async () => {
   await expect(authorization.idTokenOf('nobody')).rejects.toThrow(/has given no ID token of this user/);
 });
 
-it.each([{ sub: 'una\nben' }, { org: 'acme\u001b' }, { groups: ['devs', 'ops\u0000'] }])('whom the provider names by %j is told so when he signs in, and not with each of his requests', async (claims) => {
-  provider.claims = { ...provider.claims, ...claims };
-  expect((await new Browser().begin()).text).toContain('has a control character, or half of a character');
-});
+it.each([{ sub: 'una\nben' }, { org: 'acme\u001b' }, { groups: ['devs', 'ops\u0000'] }])(
+  'whom the provider names by %j is told so when he signs in, and not with each of his requests',
+  async (claims) => {
+    provider.claims = { ...provider.claims, ...claims };
+    expect((await new Browser().begin()).text).toContain('has a control character, or half of a character');
+  },
+);
 
 it.each([
   [Array.from({ length: 201 }, (_, index) => `group-${index}`), 'names more than 200 groups'],
@@ -234,15 +322,18 @@ it.each([
   [['devs', 'x'.repeat(256)], 'by a name that is too long'],
   [['devs', 7], 'is no list of names'],
   [{ roles: ['devs'] }, 'is no list of names'],
-])('whose groups cannot be told any more is refreshed no more as somebody without groups, and is told why (%#)', async (groups, why) => {
-  provider.claims = { ...provider.claims, groups: ['devs'] };
-  const first = await new Browser().tokens();
-  expect(claimsOf(first)).toMatchObject({ groups: ['devs'] });
-  provider.claims = { ...provider.claims, groups };
-  pass();
-  expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
-  expect((await new Browser().begin()).text).toContain(why);
-});
+])(
+  'whose groups cannot be told any more is refreshed no more as somebody without groups, and is told why (%#)',
+  async (groups, why) => {
+    provider.claims = { ...provider.claims, groups: ['devs'] };
+    const first = await new Browser().tokens();
+    expect(claimsOf(first)).toMatchObject({ groups: ['devs'] });
+    provider.claims = { ...provider.claims, groups };
+    pass();
+    expect(await refresh(first)).toMatchObject({ error: 'invalid_grant' });
+    expect((await new Browser().begin()).text).toContain(why);
+  },
+);
 
 it('groups that the provider says to be null are none, at a sign-in and later', async () => {
   provider.claims = { ...provider.claims, groups: null };

@@ -70,9 +70,13 @@ export class Upstream {
     const begun: Begun = { uid, nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
     return client.buildAuthorizationUrl(configuration, {
       ...parameters,
-      redirect_uri: this.#redirectUri, scope: scopes.join(' '), response_type: 'code',
-      state: this.#secrets.seal(statePlace, JSON.stringify(begun)), ...(oauth === undefined ? { nonce: begun.nonce } : {}),
-      code_challenge: await client.calculatePKCECodeChallenge(begun.verifier), code_challenge_method: 'S256',
+      redirect_uri: this.#redirectUri,
+      scope: scopes.join(' '),
+      response_type: 'code',
+      state: this.#secrets.seal(statePlace, JSON.stringify(begun)),
+      ...(oauth === undefined ? { nonce: begun.nonce } : {}),
+      code_challenge: await client.calculatePKCECodeChallenge(begun.verifier),
+      code_challenge_method: 'S256',
     }).href;
   }
 
@@ -95,22 +99,37 @@ export class Upstream {
     const { oauth } = this.#options;
     let tokens: Awaited<ReturnType<typeof client.authorizationCodeGrant>>;
     try {
-      tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), { pkceCodeVerifier: begun.verifier, expectedState: state, ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}) });
+      tokens = await client.authorizationCodeGrant(configuration, new URL(`${this.#redirectUri}?${query.toString()}`), {
+        pkceCodeVerifier: begun.verifier,
+        expectedState: state,
+        ...(oauth === undefined ? { expectedNonce: begun.nonce, idTokenExpected: true } : {}),
+      });
     } catch (error) {
-      throw new (isRefusal(client, error) ? SignInRefused : SignInProblem)(signInFailure(client, error, this.host), { cause: error });
+      throw new (isRefusal(client, error) ? SignInRefused : SignInProblem)(signInFailure(client, error, this.host), {
+        cause: error,
+      });
     }
     const now = Date.now();
     if (oauth !== undefined) {
       const user = await userOf(oauth, tokens.access_token, this.#options.groups).catch((error: unknown) => {
         throw new SignInProblem(`${this.host} does not say who you are`, { cause: error });
       });
-      return this.#personOf(user, { refreshToken: tokens.refresh_token, accessToken: tokens.access_token, endsAt: undefined, checkedAt: now, askingUntil: 0, sid: undefined });
+      return this.#personOf(user, {
+        refreshToken: tokens.refresh_token,
+        accessToken: tokens.access_token,
+        endsAt: undefined,
+        checkedAt: now,
+        askingUntil: 0,
+        sid: undefined,
+      });
     }
     const claims = tokens.claims() as JsonObject;
     return this.#personOf(claims, {
-      refreshToken: tokens.refresh_token, ...this.#kept(tokens.id_token),
+      refreshToken: tokens.refresh_token,
+      ...this.#kept(tokens.id_token),
       endsAt: tokens.refresh_token === undefined ? endOf(claims, tokens.expiresIn(), now) : undefined,
-      checkedAt: now, askingUntil: 0,
+      checkedAt: now,
+      askingUntil: 0,
       sid: typeof claims['sid'] === 'string' ? claims['sid'] : undefined,
     });
   }
@@ -125,7 +144,8 @@ export class Upstream {
     if (now - upstream.checkedAt < askEveryMs || now < upstream.askingUntil) return true;
     let asks = false;
     await this.#people.change(subject, (known) => {
-      asks = known.upstream !== undefined && isSameSession(known.upstream, upstream) && known.upstream.askingUntil <= now;
+      asks =
+        known.upstream !== undefined && isSameSession(known.upstream, upstream) && known.upstream.askingUntil <= now;
       return asks ? { ...known, upstream: { ...upstream, askingUntil: now + askingMs } } : undefined;
     });
     return asks ? this.#ask(person, upstream) : true;
@@ -136,21 +156,43 @@ export class Upstream {
     const { issuer, oauth, subject: subjectClaim, groups: groupsClaim } = this.#options;
     const { refreshToken, accessToken = '', checkedAt } = asked;
     try {
-      const tokens = refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
+      const tokens =
+        refreshToken === undefined ? undefined : await client.refreshTokenGrant(await this.#discovered(), refreshToken);
       const fresh = tokens?.access_token ?? accessToken;
       // Many providers give no new ID token with a refresh: then nothing has changed.
-      const claims = oauth === undefined ? tokens?.claims() as JsonObject | undefined : await userOf(oauth, fresh, groupsClaim);
+      const claims =
+        oauth === undefined ? (tokens?.claims() as JsonObject | undefined) : await userOf(oauth, fresh, groupsClaim);
       // A new ID token may leave out the claim with the subject, since it is of the same user (OpenID Connect Core, 12.2).
-      const user = claims === undefined ? undefined : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
-      if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant))) return false;
+      const user =
+        claims === undefined
+          ? undefined
+          : userIn({ [subjectClaim]: subject.slice(`${issuer}|`.length), ...claims }, this.#options);
+      if (typeof user === 'string' || (user !== undefined && (user.subject !== subject || user.tenant !== tenant)))
+        return false;
       // The answer is about the sign-in that was asked for: its user may have signed in anew meanwhile, or have signed out.
-      await this.#people.change(subject, (person) => (person.upstream === undefined || !isSameSession(person.upstream, asked) ? undefined : {
-        ...person, ...(user === undefined ? {} : { groups: user.groups }),
-        upstream: { ...person.upstream, refreshToken: tokens?.refresh_token ?? refreshToken, ...(oauth === undefined ? {} : { accessToken: fresh }), ...this.#kept(tokens?.id_token), checkedAt: Date.now(), askingUntil: 0 },
-      }));
+      await this.#people.change(subject, (person) =>
+        person.upstream === undefined || !isSameSession(person.upstream, asked)
+          ? undefined
+          : {
+              ...person,
+              ...(user === undefined ? {} : { groups: user.groups }),
+              upstream: {
+                ...person.upstream,
+                refreshToken: tokens?.refresh_token ?? refreshToken,
+                ...(oauth === undefined ? {} : { accessToken: fresh }),
+                ...this.#kept(tokens?.id_token),
+                checkedAt: Date.now(),
+                askingUntil: 0,
+              },
+            },
+      );
       return true;
     } catch (error) {
-      if (error instanceof NotSignedIn || (error instanceof client.ResponseBodyError && error.error === 'invalid_grant')) return false;
+      if (
+        error instanceof NotSignedIn ||
+        (error instanceof client.ResponseBodyError && error.error === 'invalid_grant')
+      )
+        return false;
       return Date.now() - checkedAt < unansweredMs;
     }
   }
@@ -162,14 +204,20 @@ export class Upstream {
   async idToken(subject: string): Promise<string> {
     const good = async (): Promise<string | undefined> => {
       const { idToken } = (await this.#people.find(subject))?.upstream ?? {};
-      return idToken !== undefined && ((await import('jose')).decodeJwt(idToken).exp ?? 0) * 1_000 > Date.now() + idTokenMarginMs ? idToken : undefined;
+      return idToken !== undefined &&
+        ((await import('jose')).decodeJwt(idToken).exp ?? 0) * 1_000 > Date.now() + idTokenMarginMs
+        ? idToken
+        : undefined;
     };
     const known = await good();
     if (known !== undefined) return known;
     const person = await this.#people.find(subject);
     if (person?.upstream?.refreshToken !== undefined) await this.lasts(person);
     const fresh = person?.upstream === undefined ? undefined : await good();
-    if (fresh === undefined) throw new SignInProblem(`${this.host} has given no ID token of this user that is still good: he has to sign in at the gateway again`);
+    if (fresh === undefined)
+      throw new SignInProblem(
+        `${this.host} has given no ID token of this user that is still good: he has to sign in at the gateway again`,
+      );
     return fresh;
   }
 
@@ -188,16 +236,31 @@ export class Upstream {
     if (keys === undefined) return undefined;
     this.#logoutKeys ??= createRemoteJWKSet(new URL(keys), { timeoutDuration: answerSeconds * 1_000 });
     try {
-      const { payload } = await jwtVerify(token, this.#logoutKeys, { issuer, audience: this.#options.clientId, algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'], requiredClaims: ['iat', 'jti', 'events'], maxTokenAge: 300 });
+      const { payload } = await jwtVerify(token, this.#logoutKeys, {
+        issuer,
+        audience: this.#options.clientId,
+        algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+        requiredClaims: ['iat', 'jti', 'events'],
+        maxTokenAge: 300,
+      });
       const { events, nonce, sid, sub } = payload as Readonly<Record<string, unknown>>;
-      if (nonce !== undefined || typeof events !== 'object' || events === null || !('http://schemas.openid.net/event/backchannel-logout' in events)) return undefined;
+      if (
+        nonce !== undefined ||
+        typeof events !== 'object' ||
+        events === null ||
+        !('http://schemas.openid.net/event/backchannel-logout' in events)
+      )
+        return undefined;
       const ofSession = typeof sid === 'string' ? await this.#people.ofUpstreamSession(sid) : undefined;
       if (ofSession !== undefined) return ofSession;
       // The session had no id when its user signed in; the token then has to name the user (Back-Channel Logout 1.0, 2.4).
       return typeof sub === 'string' && this.#options.subject === 'sub' ? `${this.#options.issuer}|${sub}` : undefined;
     } catch (error) {
       // Errors about the token are of classes of their own; those of fetching keys are a general one, or not of this library.
-      const isOfToken = error instanceof errors.JOSEError && error.code !== errors.JOSEError.code && !(error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid);
+      const isOfToken =
+        error instanceof errors.JOSEError &&
+        error.code !== errors.JOSEError.code &&
+        !(error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid);
       if (!isOfToken) throw new SignInProblem(`the keys of ${this.host} cannot be read now`, { cause: error });
       return undefined; // The sender is told that the token is not valid.
     }
@@ -205,7 +268,7 @@ export class Upstream {
 
   #opened(state: string): Begun | undefined {
     const text = this.#secrets.open(statePlace, state);
-    return text === undefined ? undefined : JSON.parse(text) as Begun;
+    return text === undefined ? undefined : (JSON.parse(text) as Begun);
   }
 
   #discovered(): Promise<Configuration> {
@@ -223,17 +286,28 @@ export class Upstream {
     const client = await import('openid-client');
     const { issuer, clientId, clientSecret, oauth } = this.#options;
     if (oauth !== undefined) {
-      const known = new client.Configuration({ issuer, authorization_endpoint: oauth.authorizationUrl, token_endpoint: oauth.tokenUrl }, clientId, clientSecret, clientSecret === undefined ? client.None() : undefined);
+      const known = new client.Configuration(
+        { issuer, authorization_endpoint: oauth.authorizationUrl, token_endpoint: oauth.tokenUrl },
+        clientId,
+        clientSecret,
+        clientSecret === undefined ? client.None() : undefined,
+      );
       known.timeout = answerSeconds;
       // The configuration allows http:// on this machine only.
       if (oauth.tokenUrl.startsWith('http:')) client.allowInsecureRequests(known);
       return known;
     }
-    const configuration = await client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, {
-      timeout: answerSeconds,
-      // The configuration allows http:// on this machine only.
-      ...(issuer.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
-    });
+    const configuration = await client.discovery(
+      new URL(issuer),
+      clientId,
+      clientSecret,
+      clientSecret === undefined ? client.None() : undefined,
+      {
+        timeout: answerSeconds,
+        // The configuration allows http:// on this machine only.
+        ...(issuer.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}),
+      },
+    );
     return configuration;
   }
 

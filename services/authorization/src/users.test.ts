@@ -11,13 +11,22 @@ it('a user is known by his password alone, and none any more when he leaves the 
   await writeFile(file, formatUsers([record, { ...record, name: 'bob' }]));
   const left: string[] = [];
   const rejected: string[] = [];
-  const users = await Users.open(file, { left: (names) => left.push(...names), rejected: (problem) => rejected.push(problem) });
+  const users = await Users.open(file, {
+    left: (names) => left.push(...names),
+    rejected: (problem) => rejected.push(problem),
+  });
   onTestFinished(async () => {
     await users.close();
     await rm(folder, { recursive: true });
   });
   expect(await users.verify('ann', 'correct horse battery')).toMatchObject({ name: 'ann', groups: ['team'] });
-  expect(await Promise.all([users.verify('ann', 'wrong'), users.verify('nobody', 'correct horse battery'), users.verify('ann', '')])).toEqual([undefined, undefined, undefined]);
+  expect(
+    await Promise.all([
+      users.verify('ann', 'wrong'),
+      users.verify('nobody', 'correct horse battery'),
+      users.verify('ann', ''),
+    ]),
+  ).toEqual([undefined, undefined, undefined]);
   await writeFile(file, 'users: [{ name: ann, password: plain }]');
   await expect.poll(() => rejected.length).toBe(1);
   expect(users.find('ann')).toBeDefined();
@@ -37,7 +46,11 @@ it('a file names each user once, with a digest', async () => {
   const digest = await digestOf('correct horse battery');
   expect(() => parseUsers('users: [{ name: ann, password: secret }]')).toThrow('omnibus users add');
   expect(() => parseUsers('users: [{ name: "a b", password: secret }]')).toThrow('expected');
-  expect(() => parseUsers(`users: [{ name: ann, password: "${digest}", groups: ["a\\nb"] }]`)).toThrow('users.0.groups.0: this name has a control character');
+  expect(() => parseUsers(`users: [{ name: ann, password: "${digest}", groups: ["a\\nb"] }]`)).toThrow(
+    'users.0.groups.0: this name has a control character',
+  );
   expect(parseUsers('')).toEqual([]);
-  expect(() => parseUsers(formatUsers([{ name: 'ann', password: digest, groups: [] }]).replace('password: ', 'password: "'))).toThrow(/^it is no YAML: line \d+, column \d+ \(\w+\)$/);
+  expect(() =>
+    parseUsers(formatUsers([{ name: 'ann', password: digest, groups: [] }]).replace('password: ', 'password: "')),
+  ).toThrow(/^it is no YAML: line \d+, column \d+ \(\w+\)$/);
 });

@@ -8,7 +8,13 @@ import { followFiles, isName, noName, parseSecretYaml, unwrittenProblem } from '
 import { stringify } from 'yaml';
 import { z } from 'zod';
 
-const digest = promisify<string, Buffer, number, { readonly N: number; readonly r: number; readonly p: number; readonly maxmem: number }, Buffer>(scrypt);
+const digest = promisify<
+  string,
+  Buffer,
+  number,
+  { readonly N: number; readonly r: number; readonly p: number; readonly maxmem: number },
+  Buffer
+>(scrypt);
 
 /** One of OWASP's recommendations for scrypt (Password Storage Cheat Sheet): 32 MiB and a few tenths of a second each. */
 const cost = { N: 2 ** 15, r: 8, p: 3 };
@@ -24,14 +30,34 @@ export const maxPasswordCharacters = 1_000;
 
 const record = z.strictObject({
   name: z.string().regex(/^[\p{L}\p{N}._@+-]{1,128}$/u, { error: 'expected up to 128 letters, digits and ._@+-' }),
-  password: z.string().regex(/^scrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[\w-]{22}\$[\w-]{43}$/, { error: 'expected what `omnibus users add` writes' }),
-  groups: z.array(z.string().min(1).max(255).refine(isName, { error: `this name ${noName}` })).max(200).default([]),
+  password: z.string().regex(/^scrypt\$\d{1,2}\$\d{1,2}\$\d{1,2}\$[\w-]{22}\$[\w-]{43}$/, {
+    error: 'expected what `omnibus users add` writes',
+  }),
+  groups: z
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(255)
+        .refine(isName, { error: `this name ${noName}` }),
+    )
+    .max(200)
+    .default([]),
   created: z.string().optional(),
   /** When the user was given another password than the first one. */
   passwordSince: z.string().optional(),
 });
-const file = z.strictObject({ users: z.array(record).max(10_000).nullish().transform((users) => users ?? []) })
-  .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, { error: 'the same user is listed twice' });
+const file = z
+  .strictObject({
+    users: z
+      .array(record)
+      .max(10_000)
+      .nullish()
+      .transform((users) => users ?? []),
+  })
+  .refine(({ users }) => new Set(users.map(({ name }) => name)).size === users.length, {
+    error: 'the same user is listed twice',
+  });
 
 export type UserRecord = z.output<typeof record>;
 
@@ -40,7 +66,9 @@ export function parseUsers(text: string): readonly UserRecord[] {
   const parsed = file.safeParse(parseSecretYaml(text) ?? {});
   if (parsed.success) return parsed.data.users;
   const [issue] = parsed.error.issues;
-  throw new Error(`${issue === undefined || issue.path.length === 0 ? 'the file' : issue.path.join('.')}: ${issue?.message ?? 'it is not a file of users'}`);
+  throw new Error(
+    `${issue === undefined || issue.path.length === 0 ? 'the file' : issue.path.join('.')}: ${issue?.message ?? 'it is not a file of users'}`,
+  );
 }
 
 export function formatUsers(users: readonly UserRecord[]): string {
@@ -59,7 +87,12 @@ const nobody = `scrypt$15$8$3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 async function isRight(password: string, stored: string): Promise<boolean> {
   const [, n, r, p, salt = '', right = ''] = stored.split('$');
-  const made = await digest(password.normalize('NFKC'), Buffer.from(salt, 'base64url'), digestBytes, { N: 2 ** Number(n), r: Number(r), p: Number(p), maxmem: maxMemory });
+  const made = await digest(password.normalize('NFKC'), Buffer.from(salt, 'base64url'), digestBytes, {
+    N: 2 ** Number(n),
+    r: Number(r),
+    p: Number(p),
+    maxmem: maxMemory,
+  });
   return timingSafeEqual(made, Buffer.from(right, 'base64url'));
 }
 
@@ -83,7 +116,10 @@ export class Users {
   /** @throws {Error} in words for the operator when the file cannot be read. */
   static async open(path: string, observer: UsersObserver): Promise<Users> {
     const users = new Users(path, observer);
-    users.#unfollow = await followFiles([path], { changed: () => users.#reload(), unfollowed: (problem) => observer.rejected(problem) });
+    users.#unfollow = await followFiles([path], {
+      changed: () => users.#reload(),
+      unfollowed: (problem) => observer.rejected(problem),
+    });
     return users;
   }
 
@@ -143,7 +179,10 @@ export class Users {
       return users;
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      throw new Error(`the file of users ${this.#file}${isMissing ? ' does not exist; add a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`, { cause: error });
+      throw new Error(
+        `the file of users ${this.#file}${isMissing ? ' does not exist; add a user with: omnibus users add NAME' : `: ${(error as Error).message}`}`,
+        { cause: error },
+      );
     }
   }
 
@@ -155,6 +194,10 @@ export class Users {
       this.#observer.rejected((error as Error).message);
       return;
     }
-    this.#observer.left([...before.values()].filter(({ name, password }) => this.#users.get(name)?.password !== password).map(({ name }) => name));
+    this.#observer.left(
+      [...before.values()]
+        .filter(({ name, password }) => this.#users.get(name)?.password !== password)
+        .map(({ name }) => name),
+    );
   }
 }

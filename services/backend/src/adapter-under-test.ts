@@ -8,8 +8,23 @@ import { loadConfig } from '@omnibus/config';
 import { TokenReceiver } from '@omnibus/credentials';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, catalogKey, defaultLimits, latestLegacyRevision, newRequestKey, newWorkerId, parseServerName,
-  type CatalogRecord, type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type JsonObject, type JsonRpcId, type ServerNotice, type SessionKey,
+  anonymous,
+  catalogKey,
+  defaultLimits,
+  latestLegacyRevision,
+  newRequestKey,
+  newWorkerId,
+  parseServerName,
+  type CatalogRecord,
+  type ControlCommand,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeMethod,
+  type JsonObject,
+  type JsonRpcId,
+  type ServerNotice,
+  type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adapter } from './adapter.ts';
@@ -42,7 +57,10 @@ export interface ServerScript {
   readonly hasSessions?: boolean;
 }
 
-export const toolNamed = (name: string): JsonObject & { readonly name: string } => ({ name, inputSchema: { type: 'object' } });
+export const toolNamed = (name: string): JsonObject & { readonly name: string } => ({
+  name,
+  inputSchema: { type: 'object' },
+});
 const unknownMethod = { error: { code: -32_601, message: 'no such method' } };
 
 export class AdapterUnderTest implements AsyncDisposable {
@@ -69,20 +87,54 @@ export class AdapterUnderTest implements AsyncDisposable {
     this.#server = server;
     this.#agents = new Agents();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
-    const text = JSON.stringify({ mcpServers: { up: { url, connectTimeout: '2s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } } });
+    const text = JSON.stringify({
+      mcpServers: { up: { url, connectTimeout: '2s', restart: { minDelay: '50ms', maxDelay: '100ms' }, ...settings } },
+    });
     const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
     const config = 'config' in loaded ? loaded.config.mcpServers['up'] : undefined;
     if (config === undefined) throw new Error(`the configuration of the test is wrong: ${JSON.stringify(loaded)}`);
     const log = createLogger({ level: 'silent', format: 'json' });
     const { metrics } = this;
     // Its port is another with each start, and the server the same.
-    if (store !== undefined && config.definitions !== 'off') this.definitions = new Definitions({ server: this.#name, mode: config.definitions, reached: 'here', store, wheel: this.wheel, log, metrics });
+    if (store !== undefined && config.definitions !== 'off')
+      this.definitions = new Definitions({
+        server: this.#name,
+        mode: config.definitions,
+        reached: 'here',
+        store,
+        wheel: this.wheel,
+        log,
+        metrics,
+      });
     this.adapter = new Adapter({
-      server: this.#name, worker: this.#worker, config, baseFolder: '/', limits: defaultLimits, budget: new ConnectionBudget(defaultLimits), reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }), dispatcher: this.#agents.of(undefined),
+      server: this.#name,
+      worker: this.#worker,
+      config,
+      baseFolder: '/',
+      limits: defaultLimits,
+      budget: new ConnectionBudget(defaultLimits),
+      reading: new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }),
+      dispatcher: this.#agents.of(undefined),
       signIns: undefined,
-      credentials: credentialsOf({ server: this.#name, config, baseFolder: '/', agents: this.#agents, log, metrics, vault: undefined, clientDocument: undefined, isForOne: true, edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) } }),
+      credentials: credentialsOf({
+        server: this.#name,
+        config,
+        baseFolder: '/',
+        agents: this.#agents,
+        log,
+        metrics,
+        vault: undefined,
+        clientDocument: undefined,
+        isForOne: true,
+        edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
+      }),
       slept: (isAsleep) => this.slept.add(isAsleep),
-      bus: this.bus, wheel: this.wheel, log, metrics, tracing: undefined, definitions: this.definitions,
+      bus: this.bus,
+      wheel: this.wheel,
+      log,
+      metrics,
+      tracing: undefined,
+      definitions: this.definitions,
     });
   }
 
@@ -124,10 +176,27 @@ export class AdapterUnderTest implements AsyncDisposable {
   }
 
   /** What a session asks of the server. @param more who that is, where it is not nobody in particular. @returns the answer. */
-  call(session: SessionKey, method: ExchangeMethod, params: JsonObject, more: Partial<ExchangeContext> = {}): Promise<ExchangeEvent> {
-    const context: ExchangeContext = { principal: anonymous, session, capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, maxTimeMs: 10_000, ...more };
+  call(
+    session: SessionKey,
+    method: ExchangeMethod,
+    params: JsonObject,
+    more: Partial<ExchangeContext> = {},
+  ): Promise<ExchangeEvent> {
+    const context: ExchangeContext = {
+      principal: anonymous,
+      session,
+      capabilities: {},
+      standsAlone: false,
+      logLevel: undefined,
+      wantsProgress: false,
+      maxTimeMs: 10_000,
+      ...more,
+    };
     return new Promise((resolve) => {
-      this.adapter.hear({ kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context }, (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : undefined));
+      this.adapter.hear(
+        { kind: 'call', exchange: newRequestKey() as string as ExchangeId, method, params, context },
+        (event) => (['result', 'error', 'fault'].includes(event.kind) ? resolve(event) : undefined),
+      );
     });
   }
 
@@ -143,7 +212,11 @@ export class AdapterUnderTest implements AsyncDisposable {
     await this.#agents.destroy();
   }
 
-  private async serve({ says, get, capabilities = { tools: {} }, hasSessions = true }: ServerScript, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async serve(
+    { says, get, capabilities = { tools: {} }, hasSessions = true }: ServerScript,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     response.on('error', () => undefined);
     if (request.method === 'GET') {
       this.gets.add(request.headers['last-event-id'] as string | undefined);
@@ -157,28 +230,56 @@ export class AdapterUnderTest implements AsyncDisposable {
       response.writeHead(204).end();
       return;
     }
-    const message = JSON.parse(Buffer.concat(chunks).toString()) as { readonly id?: JsonRpcId; readonly method: string; readonly params?: JsonObject };
-    const heard: HeardByServer = { ...message, session: request.headers['mcp-session-id'] as string | undefined, revision: request.headers['mcp-protocol-version'] as string | undefined, authorization: request.headers.authorization };
+    const message = JSON.parse(Buffer.concat(chunks).toString()) as {
+      readonly id?: JsonRpcId;
+      readonly method: string;
+      readonly params?: JsonObject;
+    };
+    const heard: HeardByServer = {
+      ...message,
+      session: request.headers['mcp-session-id'] as string | undefined,
+      revision: request.headers['mcp-protocol-version'] as string | undefined,
+      authorization: request.headers.authorization,
+    };
     this.heard.add(heard);
     const said = (await says?.(heard, response, request)) ?? this.usual(message.method, capabilities);
     if (said === 'silence' || response.writableEnded) return;
     if (message.id === undefined) response.writeHead(202).end();
     else {
-      const session = message.method === 'initialize' && hasSessions ? { 'mcp-session-id': `session-${this.count('initialize')}` } : {};
-      response.writeHead(200, { 'content-type': 'application/json', ...session }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }));
+      const session =
+        message.method === 'initialize' && hasSessions
+          ? { 'mcp-session-id': `session-${this.count('initialize')}` }
+          : {};
+      response
+        .writeHead(200, { 'content-type': 'application/json', ...session })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...said }));
     }
   }
 
   private usual(method: string, capabilities: JsonObject): Said {
     switch (method) {
-      case 'initialize': return { result: { protocolVersion: latestLegacyRevision, capabilities, serverInfo: { name: 'scripted', version: '1' } } };
-      case 'server/discover': return unknownMethod;
-      case 'tools/list': return { result: { tools: [toolNamed('act')] } };
-      case 'tools/call': return { result: { content: [{ type: 'text', text: 'done' }] } };
-      case 'prompts/list': return { result: { prompts: [] } };
-      case 'resources/list': return { result: { resources: [] } };
-      case 'resources/templates/list': return { result: { resourceTemplates: [] } };
-      default: return { result: {} };
+      case 'initialize':
+        return {
+          result: {
+            protocolVersion: latestLegacyRevision,
+            capabilities,
+            serverInfo: { name: 'scripted', version: '1' },
+          },
+        };
+      case 'server/discover':
+        return unknownMethod;
+      case 'tools/list':
+        return { result: { tools: [toolNamed('act')] } };
+      case 'tools/call':
+        return { result: { content: [{ type: 'text', text: 'done' }] } };
+      case 'prompts/list':
+        return { result: { prompts: [] } };
+      case 'resources/list':
+        return { result: { resources: [] } };
+      case 'resources/templates/list':
+        return { result: { resourceTemplates: [] } };
+      default:
+        return { result: {} };
     }
   }
 }

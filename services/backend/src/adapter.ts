@@ -1,6 +1,17 @@
 /** Everything one configured server needs: its connections, its calls, and its entry in the catalogue. Calls come by its `Inlet`. */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import type { CallCommand, CatalogRecord, ControlCommand, ExchangeContext, ExchangeEvent, ExchangeId, JsonObject, Principal, ServerIntroduction, SessionKey } from '@omnibus/protocol';
+import type {
+  CallCommand,
+  CatalogRecord,
+  ControlCommand,
+  ExchangeContext,
+  ExchangeEvent,
+  ExchangeId,
+  JsonObject,
+  Principal,
+  ServerIntroduction,
+  SessionKey,
+} from '@omnibus/protocol';
 import type { Tap, Tracing, UpstreamLoad } from '@omnibus/telemetry';
 import { Calls } from './call/calls.ts';
 import { QuestionRelay } from './call/question-relay.ts';
@@ -59,60 +70,130 @@ export class Adapter {
   constructor(options: AdapterOptions) {
     this.#options = options;
     const { server, config, wheel, log, metrics, bus } = options;
-    this.#subscriptions = new ResourceSubscriptions({ bus, server, wheel, dropped: () => metrics.dropped('update_storm'), tell: (method, params, connection) => this.#tell(method, params, connection) });
-    this.#schemas = new SchemaChecks({ mode: config.validation, server, log, metrics: metrics.upstream, tool: (name, principal) => this.#catalog.tool(name, principal), prompt: (name) => this.#catalog.prompt(name) });
-    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
-    const [shownHeaders, owned] = [headersOf(server, config), options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined];
-    this.#catalog = new CatalogPublisher({
-      server, worker: options.worker, wheel, limits: options.limits, log, metrics, rereadMs: config.rereadLists, definitions: options.definitions,
-      connection: () => this.#connection, connections: () => this.#pool, wantsSignIn: () => options.credentials?.users?.wantsSignIn === true, isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
-      isToldCallers: shownHeaders !== undefined, ownerWantsSignIn: owned === undefined && shownHeaders === undefined ? undefined : (principal) => owned?.of(principal).wanted !== undefined,
+    this.#subscriptions = new ResourceSubscriptions({
+      bus,
+      server,
+      wheel,
+      dropped: () => metrics.dropped('update_storm'),
+      tell: (method, params, connection) => this.#tell(method, params, connection),
     });
-    this.#words = new ServerWords({ bus, server, log, metrics, catalog: this.#catalog, questions: this.#questions, tasks: this.#tasks, subscriptions: this.#subscriptions, base: () => this.#connection });
+    this.#schemas = new SchemaChecks({
+      mode: config.validation,
+      server,
+      log,
+      metrics: metrics.upstream,
+      tool: (name, principal) => this.#catalog.tool(name, principal),
+      prompt: (name) => this.#catalog.prompt(name),
+    });
+    this.#questions = new QuestionRelay({ bus, server, wheel, schemas: this.#schemas, tasks: this.#tasks });
+    const [shownHeaders, owned] = [
+      headersOf(server, config),
+      options.credentials?.users?.areSeveral === true ? options.credentials.users : undefined,
+    ];
+    this.#catalog = new CatalogPublisher({
+      server,
+      worker: options.worker,
+      wheel,
+      limits: options.limits,
+      log,
+      metrics,
+      rereadMs: config.rereadLists,
+      definitions: options.definitions,
+      connection: () => this.#connection,
+      connections: () => this.#pool,
+      wantsSignIn: () => options.credentials?.users?.wantsSignIn === true,
+      isMadeFromCallers: config.credentials?.kind === 'exchange' || config.credentials?.kind === 'enterprise',
+      isToldCallers: shownHeaders !== undefined,
+      ownerWantsSignIn:
+        owned === undefined && shownHeaders === undefined
+          ? undefined
+          : (principal) => owned?.of(principal).wanted !== undefined,
+    });
+    this.#words = new ServerWords({
+      bus,
+      server,
+      log,
+      metrics,
+      catalog: this.#catalog,
+      questions: this.#questions,
+      tasks: this.#tasks,
+      subscriptions: this.#subscriptions,
+      base: () => this.#connection,
+    });
     this.#levels = new LogLevels({
       connections: () => [this.#connection, ...this.#pool.all()],
       hasLogging: () => 'logging' in this.record.capabilities,
       tell: (method, params, connection) => this.#tell(method, params, connection),
     });
     this.calls = new Calls({
-      server, config, wheel, log,
+      server,
+      config,
+      wheel,
+      log,
       meter: metrics.upstream.callMeter(server),
-      tracing: options.tracing, tap: options.tap, catalog: this.#catalog,
+      tracing: options.tracing,
+      tap: options.tap,
+      catalog: this.#catalog,
       questions: this.#questions,
       tasks: this.#tasks,
       subscriptions: this.#subscriptions,
       levels: this.#levels,
       schemas: this.#schemas,
       connections: () => this.#pool,
-      dropped: () => metrics.dropped('log_storm'), announceTask: (connection, task) => this.#words.announceTask(connection, task),
-      signIn: signInWith({ ...options, isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal), asked: (principal) => this.#catalog.owners?.refused(principal) }),
+      dropped: () => metrics.dropped('log_storm'),
+      announceTask: (connection, task) => this.#words.announceTask(connection, task),
+      signIn: signInWith({
+        ...options,
+        isStandIn: (name, principal) => this.#catalog.isStandIn(name, principal),
+        asked: (principal) => this.#catalog.owners?.refused(principal),
+      }),
     });
     this.firstAttempt = new Promise((resolve) => {
       this.#settled = resolve;
     });
-    const factory = new ConnectionFactory(options, (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined);
-    this.#connection = factory.base({
-      ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
-      lost: (problem, trouble) => this.#guard(this.#catalog.lost(problem, trouble).then(this.#settled)),
-      notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
-      askedUnnamed: () => undefined,
-      strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
-      missed: () => {
-        this.#catalog.missed();
-        this.#subscriptions.missed(this.#connection);
+    const factory = new ConnectionFactory(
+      options,
+      (tool, principal) => this.#catalog.tool(tool, principal)?.inputSchema as JsonObject | undefined,
+    );
+    this.#connection = factory.base(
+      {
+        ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
+        lost: (problem, trouble) => this.#guard(this.#catalog.lost(problem, trouble).then(this.#settled)),
+        notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
+        askedUnnamed: () => undefined,
+        strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
+        missed: () => {
+          this.#catalog.missed();
+          this.#subscriptions.missed(this.#connection);
+        },
       },
-    }, options.before?.gone);
+      options.before?.gone,
+    );
     this.#pool = new ConnectionPool({
-      isolation: config.isolation, isOwned: owned !== undefined || shownHeaders !== undefined, met: owned?.met === undefined ? undefined : (context) => owned.met?.(context), isProgram: config.url === undefined, base: this.#connection,
-      wheel, idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs), maxConnections: config.maxConnections, budget: options.budget, headersFor: shownHeaders,
+      isolation: config.isolation,
+      isOwned: owned !== undefined || shownHeaders !== undefined,
+      met: owned?.met === undefined ? undefined : (context) => owned.met?.(context),
+      isProgram: config.url === undefined,
+      base: this.#connection,
+      wheel,
+      idleMs: Math.min(callerIdleMs, config.sleepAfter || callerIdleMs),
+      maxConnections: config.maxConnections,
+      budget: options.budget,
+      headersFor: shownHeaders,
       isNeeded: (connection) => this.#tasks.areRunningOn(connection) || this.#subscriptions.isNeeded(connection),
       hasOlderLeg: factory.hasOlderLeg,
       namesRequests: () => factory.namesRequests,
       create: (made) => this.#connectAnother(factory, made),
     });
     this.#slumber = new Slumber({
-      wheel, afterMs: config.sleepAfter, base: this.#connection, changed: options.slept,
-      isBusy: () => this.calls.running + this.calls.waiting + this.#pool.size > 0 || this.#tasks.areRunningOn(this.#connection) || this.#subscriptions.isNeeded(this.#connection),
+      wheel,
+      afterMs: config.sleepAfter,
+      base: this.#connection,
+      changed: options.slept,
+      isBusy: () =>
+        this.calls.running + this.calls.waiting + this.#pool.size > 0 ||
+        this.#tasks.areRunningOn(this.#connection) ||
+        this.#subscriptions.isNeeded(this.#connection),
     });
   }
 
@@ -128,7 +209,10 @@ export class Adapter {
         changed(true);
       },
       lost: (problem, _trouble, isResting) => {
-        this.#options.log.warn({ problem, session, isOlder }, `a connection besides the first was ${isResting ? 'taken out of use' : 'lost'}`);
+        this.#options.log.warn(
+          { problem, session, isOlder },
+          `a connection besides the first was ${isResting ? 'taken out of use' : 'lost'}`,
+        );
         if (!isResting) changed(false);
       },
       notification: (method, params, only) => this.#words.hear(connection, method, params, only),
@@ -188,7 +272,8 @@ export class Adapter {
     const { bus, worker } = this.#options;
     this.#slumber.used();
     // From now on the session's calls come here, where the server keeps state for it.
-    if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context)) reply({ kind: 'bound', worker });
+    if (bus.isShared && command.isBound !== true && !command.context.standsAlone && this.#keepsState(command.context))
+      reply({ kind: 'bound', worker });
     this.calls.begin(command, reply);
   }
 
@@ -222,7 +307,12 @@ export class Adapter {
   }
 
   get load(): UpstreamLoad {
-    return { running: this.calls.running, waiting: this.calls.waiting, signIns: this.calls.signIns.waiting, connections: this.#pool.size };
+    return {
+      running: this.calls.running,
+      waiting: this.calls.waiting,
+      signIns: this.calls.signIns.waiting,
+      connections: this.#pool.size,
+    };
   }
 
   /** Whether the server keeps state for a caller: in a program behind this adapter, or in a connection of the caller's own. */
@@ -234,7 +324,8 @@ export class Adapter {
     switch (command.kind) {
       case 'cancel':
         // A command with a worker's name says that the exchange was given up at that worker only, and may run here.
-        if (command.worker === undefined || command.worker === this.#options.worker) this.calls.cancel(command.exchange, command.reason, command.isTimeout === true);
+        if (command.worker === undefined || command.worker === this.#options.worker)
+          this.calls.cancel(command.exchange, command.reason, command.isTimeout === true);
         return;
       case 'answer':
         this.#questions.answer(command.asker, command.input, command.answer);
@@ -275,9 +366,12 @@ export class Adapter {
   /** Sends a request whose answer does not matter. */
   #tell(method: string, params: JsonObject, connection = this.#connection): void {
     if (!connection.isReady) return;
-    this.#guard(connection.ask(method, params).then((outcome) => {
-      if (outcome.kind !== 'result') this.#options.log.debug({ method, outcome }, 'the server did not take a setting');
-    }));
+    this.#guard(
+      connection.ask(method, params).then((outcome) => {
+        if (outcome.kind !== 'result')
+          this.#options.log.debug({ method, outcome }, 'the server did not take a setting');
+      }),
+    );
   }
 
   async #becomeReady(introduction: ServerIntroduction): Promise<void> {

@@ -18,13 +18,29 @@ function configOf(mcpServers: object): Config {
   return loaded.config;
 }
 
-async function backendOf(config: Config, users: Partial<UserOptions>, bus: Bus = new MemoryBus(({ what }) => expect.fail(what))): Promise<{ readonly backend: Backend; readonly problem: (server: string) => string | undefined }> {
+async function backendOf(
+  config: Config,
+  users: Partial<UserOptions>,
+  bus: Bus = new MemoryBus(({ what }) => expect.fail(what)),
+): Promise<{ readonly backend: Backend; readonly problem: (server: string) => string | undefined }> {
   const baseFolder = mkdtempSync(join(tmpdir(), 'omnibus-backend-'));
   onTestFinished(() => rmSync(baseFolder, { recursive: true }));
   const backend = new Backend({
-    config, baseFolder, bus, wheel: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
-    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined,
-    users: { base: () => 'http://127.0.0.1:7300', clientDocument: () => undefined, isForOne: true, areKnown: false, openVaults: () => Promise.reject(new Error('the vault is broken')), ...users },
+    config,
+    baseFolder,
+    bus,
+    wheel: new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) }),
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    tracing: undefined,
+    users: {
+      base: () => 'http://127.0.0.1:7300',
+      clientDocument: () => undefined,
+      isForOne: true,
+      areKnown: false,
+      openVaults: () => Promise.reject(new Error('the vault is broken')),
+      ...users,
+    },
   });
   await backend.start();
   await backend.settled();
@@ -33,9 +49,12 @@ async function backendOf(config: Config, users: Partial<UserOptions>, bus: Bus =
 
 it('a vault that cannot be opened takes nobody down but the servers that need it, is tried again, and the backend stops all the same', async () => {
   let attempts = 0;
-  const { backend, problem } = await backendOf(configOf({ plain: { url, restart }, wanting: { url, restart, credentials: { kind: 'oauth' } } }), {
-    openVaults: () => Promise.reject(new Error(`the vault is broken, attempt ${attempts += 1}`)),
-  });
+  const { backend, problem } = await backendOf(
+    configOf({ plain: { url, restart }, wanting: { url, restart, credentials: { kind: 'oauth' } } }),
+    {
+      openVaults: () => Promise.reject(new Error(`the vault is broken, attempt ${(attempts += 1)}`)),
+    },
+  );
   expect(problem('plain')).toMatch(/ECONNREFUSED|cannot be reached/);
   expect(problem('wanting')).toContain('what it takes to call the server could not be opened: the vault is broken');
   await expect.poll(() => problem('wanting')).toMatch(/attempt [2-9]/);
@@ -56,8 +75,15 @@ class LateBus extends MemoryBus {
 
 it('where it cannot be known what was approved of a server, it alone is not called until that can be known', async () => {
   const bus = new LateBus(({ what }) => expect.fail(what));
-  const { backend, problem } = await backendOf(configOf({ plain: { url, restart }, pinned: { url, restart, definitions: 'pin' } }), {}, bus);
-  expect([problem('pinned'), backend.definitions]).toEqual(['what it takes to call the server could not be opened: the bucket is not there', []]);
+  const { backend, problem } = await backendOf(
+    configOf({ plain: { url, restart }, pinned: { url, restart, definitions: 'pin' } }),
+    {},
+    bus,
+  );
+  expect([problem('pinned'), backend.definitions]).toEqual([
+    'what it takes to call the server could not be opened: the bucket is not there',
+    [],
+  ]);
   expect(problem('plain')).toMatch(/ECONNREFUSED|cannot be reached/);
   await expect.poll(() => backend.definitions).toMatchObject([{ server: 'pinned', mode: 'pin' }]);
   await expect.poll(() => problem('pinned')).toMatch(/ECONNREFUSED|cannot be reached/);
@@ -65,7 +91,10 @@ it('where it cannot be known what was approved of a server, it alone is not call
 });
 
 it('a server where users sign in is not called by a process that was started for others than one user', async () => {
-  const { backend, problem } = await backendOf(configOf({ wanting: { url, restart, credentials: { kind: 'oauth' } } }), { isForOne: false });
+  const { backend, problem } = await backendOf(
+    configOf({ wanting: { url, restart, credentials: { kind: 'oauth' } } }),
+    { isForOne: false },
+  );
   expect(problem('wanting')).toContain('this process was started for callers that nothing tells apart');
   await backend.stop();
 });

@@ -3,10 +3,22 @@ import { resolve } from 'node:path';
 import { Heartbeat, subjects, type Bus } from '@omnibus/bus';
 import { diffServers, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, parseServerName, type BackendPresence, type CatalogRecord, type Limits, type ServerName, type WorkerId } from '@omnibus/protocol';
+import {
+  newWorkerId,
+  parseServerName,
+  type BackendPresence,
+  type CatalogRecord,
+  type Limits,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { Adapter, type AdapterOptions } from './adapter.ts';
-import { AllDefinitions, type AllDefinitionsOptions, type ServerDefinitions } from './catalog/definitions/all-definitions.ts';
+import {
+  AllDefinitions,
+  type AllDefinitionsOptions,
+  type ServerDefinitions,
+} from './catalog/definitions/all-definitions.ts';
 import { SharedMeans } from './connection/shared-means.ts';
 import { Accounts, type UserOptions } from './connection/accounts.ts';
 import { Inlet } from './call/inlet.ts';
@@ -75,19 +87,33 @@ export class Backend {
     this.#config = options.config;
     this.#limits = options.config.limits;
     this.#means = new SharedMeans(this.#limits, options.metrics);
-    this.#accounts = new Accounts({ ...options, agents: this.#means.agents, adapterOf: (server) => this.#served.get(server)?.adapter });
-    this.#definitions = new AllDefinitions({ ...options, file: resolve(options.baseFolder, options.config.security.definitionsFile) });
+    this.#accounts = new Accounts({
+      ...options,
+      agents: this.#means.agents,
+      adapterOf: (server) => this.#served.get(server)?.adapter,
+    });
+    this.#definitions = new AllDefinitions({
+      ...options,
+      file: resolve(options.baseFolder, options.config.security.definitionsFile),
+    });
     this.#heart = new Heartbeat<BackendPresence>({
       bus: options.bus,
       clock: options.wheel,
       subject: subjects.backendPresence,
-      sign: (isLeaving) => ({ worker: this.#worker, servers: isLeaving ? this.#leaving : [...this.#served.keys()].map(parseServerName), isLeaving, reconnects: options.bus.reconnects }),
+      sign: (isLeaving) => ({
+        worker: this.#worker,
+        servers: isLeaving ? this.#leaving : [...this.#served.keys()].map(parseServerName),
+        isLeaving,
+        reconnects: options.bus.reconnects,
+      }),
       returned: () => {
         for (const { adapter } of this.#served.values()) void adapter.sayAgain();
       },
     });
     this.#leases = new SessionLeases({
-      bus: options.bus, wheel: options.wheel, log: options.log,
+      bus: options.bus,
+      wheel: options.wheel,
+      log: options.log,
       idleSessionMs: () => this.#config.timeouts.idleSession,
       kept: () => new Set([...this.#served.values()].flatMap(({ adapter }) => [...adapter.sessions])),
       forget: (session) => {
@@ -95,7 +121,8 @@ export class Backend {
       },
     });
     options.metrics.beforeScrape(() => {
-      for (const { adapter } of this.#served.values()) options.metrics.upstream.load(adapter.record.server, adapter.load);
+      for (const { adapter } of this.#served.values())
+        options.metrics.upstream.load(adapter.record.server, adapter.load);
     });
   }
 
@@ -166,9 +193,11 @@ export class Backend {
 
   /** Applies a changed configuration; servers that did not change are not touched. Resolves when it is in force; calls that previous adapters have begun go on. */
   apply(config: Config): Promise<void> {
-    this.#applying = this.#applying.then(() => this.#apply(config)).catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
-    });
+    this.#applying = this.#applying
+      .then(() => this.#apply(config))
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, 'a changed configuration could not be applied');
+      });
     return this.#applying;
   }
 
@@ -179,7 +208,11 @@ export class Backend {
       await this.#add(name);
       return true;
     });
-    this.#applying = restarting.then(() => undefined, (error: unknown) => this.#options.log.error({ err: error, server: name }, 'a server could not be connected to anew'));
+    this.#applying = restarting.then(
+      () => undefined,
+      (error: unknown) =>
+        this.#options.log.error({ err: error, server: name }, 'a server could not be connected to anew'),
+    );
     return restarting;
   }
 
@@ -196,12 +229,16 @@ export class Backend {
     await this.#applying;
     for (const retry of this.#retries.values()) retry.cancel();
     const served = [...this.#served];
-    await Promise.all(served.map(([, { adapter, inlet }]) => this.#stopping(async () => {
-      await adapter.leave();
-      await inlet.drain();
-      await adapter.stop(this.#config.timeouts.drain);
-      inlet.leave(adapter);
-    })));
+    await Promise.all(
+      served.map(([, { adapter, inlet }]) =>
+        this.#stopping(async () => {
+          await adapter.leave();
+          await inlet.drain();
+          await adapter.stop(this.#config.timeouts.drain);
+          inlet.leave(adapter);
+        }),
+      ),
+    );
     await this.#stopping(() => this.#accounts.stop());
     await Promise.all(this.#leavers);
     this.#leaving = served.map(([name]) => parseServerName(name));
@@ -231,9 +268,24 @@ export class Backend {
     const before = this.#served.get(name);
     const { config, credentials, signIns, definitions } = await this.#prepare(server, configured);
     const adapter = new Adapter({
-      server, worker: this.#worker, config, baseFolder, limits: this.#limits,
-      budget: this.#means.budget, reading: this.#means.reading, dispatcher: this.#means.dispatcherOf(server, config, baseFolder), bus, wheel, metrics, tracing, tap, log: log.child({ server }),
-      definitions, credentials, signIns, diary: this.#means.diaryOf(name),
+      server,
+      worker: this.#worker,
+      config,
+      baseFolder,
+      limits: this.#limits,
+      budget: this.#means.budget,
+      reading: this.#means.reading,
+      dispatcher: this.#means.dispatcherOf(server, config, baseFolder),
+      bus,
+      wheel,
+      metrics,
+      tracing,
+      tap,
+      log: log.child({ server }),
+      definitions,
+      credentials,
+      signIns,
+      diary: this.#means.diaryOf(name),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
@@ -254,16 +306,26 @@ export class Backend {
   }
 
   /** Opens the credentials and approved definitions that a server needs. While they cannot be opened, this server is not connected to, and the others are not affected. */
-  async #prepare(server: ServerName, config: ServerConfig): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'signIns' | 'definitions'>> {
+  async #prepare(
+    server: ServerName,
+    config: ServerConfig,
+  ): Promise<Pick<AdapterOptions, 'config' | 'credentials' | 'signIns' | 'definitions'>> {
     const { log, wheel } = this.#options;
     try {
-      return { config, ...await this.#accounts.of(server, config), definitions: await this.#definitions.of(server, config) };
+      return {
+        config,
+        ...(await this.#accounts.of(server, config)),
+        definitions: await this.#definitions.of(server, config),
+      };
     } catch (error) {
       const problem = `what it takes to call the server could not be opened: ${error instanceof Error ? error.message : String(error)}`;
       log.error({ err: error, server }, 'a server is not connected to, because what it takes could not be opened');
-      this.#retries.set(server, wheel.schedule(config.restart.maxDelay, () => {
-        if (!this.#isStopping) void this.restart(server).catch(() => undefined); // The failure was logged.
-      }));
+      this.#retries.set(
+        server,
+        wheel.schedule(config.restart.maxDelay, () => {
+          if (!this.#isStopping) void this.restart(server).catch(() => undefined); // The failure was logged.
+        }),
+      );
       return { config: { ...config, problem }, credentials: undefined, signIns: undefined, definitions: undefined };
     }
   }
@@ -279,10 +341,12 @@ export class Backend {
     this.#means.forget(name);
     await served.inlet.drain();
     await served.adapter.forget();
-    this.#letLeave(served.adapter.stop(this.#config.timeouts.drain).then(() => {
-      served.inlet.leave(served.adapter);
-      if (!this.#served.has(name)) this.#options.metrics.upstream.forget(parseServerName(name));
-    }));
+    this.#letLeave(
+      served.adapter.stop(this.#config.timeouts.drain).then(() => {
+        served.inlet.leave(served.adapter);
+        if (!this.#served.has(name)) this.#options.metrics.upstream.forget(parseServerName(name));
+      }),
+    );
   }
 
   #noteSleep(name: string, adapter: Adapter, isAsleep: boolean): void {
@@ -292,9 +356,11 @@ export class Backend {
   }
 
   #letLeave(work: Promise<void>): void {
-    const left = work.catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'the adapter of a server could not be stopped');
-    }).finally(() => this.#leavers.delete(left));
+    const left = work
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, 'the adapter of a server could not be stopped');
+      })
+      .finally(() => this.#leavers.delete(left));
     this.#leavers.add(left);
   }
 }

@@ -1,7 +1,14 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus, sessionsBucket, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, presenceMs, type SessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
+import {
+  newRequestKey,
+  newWorkerId,
+  presenceMs,
+  type SessionKey,
+  type SessionRecord,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { lookMs, SessionLeases } from './session-leases.ts';
 
@@ -23,8 +30,12 @@ class SessionWorker {
 
   async start(): Promise<this> {
     this.#subscriptions = [
-      await bus.subscribe(subjects.sessionFindAt(this.worker), ({ key }, reply) => this.#answer(() => reply({ isHeld: this.holds.has(key) }))),
-      await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) => this.#answer(() => reply({ keys: keys.filter((key) => this.listens.has(key)) }))),
+      await bus.subscribe(subjects.sessionFindAt(this.worker), ({ key }, reply) =>
+        this.#answer(() => reply({ isHeld: this.holds.has(key) })),
+      ),
+      await bus.subscribe(subjects.modernHolds(this.worker), ({ keys }, reply) =>
+        this.#answer(() => reply({ keys: keys.filter((key) => this.listens.has(key)) })),
+      ),
     ];
     workers.push(this);
     return this;
@@ -79,10 +90,17 @@ beforeEach(async () => {
   workers = [];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  leases = new SessionLeases({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), idleSessionMs: () => 0, kept: () => kept, forget: (session) => {
-    forgotten.push(session);
-    kept.delete(session);
-  } });
+  leases = new SessionLeases({
+    bus,
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    idleSessionMs: () => 0,
+    kept: () => kept,
+    forget: (session) => {
+      forgotten.push(session);
+      kept.delete(session);
+    },
+  });
   await leases.start();
 });
 
@@ -133,7 +151,11 @@ it('a session without a record is kept while somebody says to hold it, and given
 });
 
 it('a session keeps everything while the worker that holds it says nothing, and is not proven gone', async () => {
-  const [slow, dead, other] = [await new SessionWorker().start(), await new SessionWorker().start(), await new SessionWorker().start()];
+  const [slow, dead, other] = [
+    await new SessionWorker().start(),
+    await new SessionWorker().start(),
+    await new SessionWorker().start(),
+  ];
   const [recorded, unrecorded] = [newRequestKey(), newRequestKey()];
   for (const key of [recorded, unrecorded]) kept.add(key);
   await recordAt(recorded, slow);

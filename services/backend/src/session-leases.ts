@@ -43,7 +43,9 @@ export class SessionLeases {
   constructor(options: SessionLeasesOptions) {
     this.#options = options;
     this.#workers = new PresenceWatch<Presence>({
-      bus: options.bus, clock: options.wheel, subject: subjects.presence,
+      bus: options.bus,
+      clock: options.wheel,
+      subject: subjects.presence,
       joined: () => undefined,
       gone: () => void this.#look(),
       disturbed: () => void this.#look(),
@@ -85,7 +87,8 @@ export class SessionLeases {
     }
     this.#isLooking = false;
     this.#next?.cancel();
-    if (!this.#isStopped && (isUnsure || this.#suspects.size > 0)) this.#next = wheel.schedule(lookMs, () => void this.#look());
+    if (!this.#isStopped && (isUnsure || this.#suspects.size > 0))
+      this.#next = wheel.schedule(lookMs, () => void this.#look());
   }
 
   async #check(session: SessionKey): Promise<Holding> {
@@ -99,7 +102,10 @@ export class SessionLeases {
       this.#suspects.set(session, performance.now());
     } else if (record === undefined || performance.now() - since >= this.#options.idleSessionMs()) {
       this.#suspects.delete(session);
-      this.#options.log.info({ session }, 'what was kept for a session is given up: its worker is gone, and nobody has taken it over');
+      this.#options.log.info(
+        { session },
+        'what was kept for a session is given up: its worker is gone, and nobody has taken it over',
+      );
       this.#options.forget(session);
     }
     return holding;
@@ -117,7 +123,13 @@ export class SessionLeases {
     const workers = this.#workers.expected;
     const found = await Promise.all([
       askWorkers(asking, workers, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld),
-      askWorkers(asking, workers, (worker) => subjects.modernHolds(worker), { keys: [key] }, ({ keys }) => keys.includes(key)),
+      askWorkers(
+        asking,
+        workers,
+        (worker) => subjects.modernHolds(worker),
+        { keys: [key] },
+        ({ keys }) => keys.includes(key),
+      ),
     ]);
     if (found.some((worker) => worker !== undefined && worker !== 'silence')) return 'held';
     return found.includes('silence') || !this.#workers.isSettled ? 'unknown' : 'nobody';

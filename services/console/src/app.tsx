@@ -51,13 +51,30 @@ export function App() {
   const View = shown[view];
   return (
     <>
-      <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>Skip to the content</button>
+      <button type="button" class="skip" onClick={() => document.querySelector<HTMLElement>('main h1')?.focus()}>
+        Skip to the content
+      </button>
       <Top overview={overview} />
       <nav aria-label="Views">
-        {views.map(({ name, title: words, key }) => <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>{words}</a>)}
-        <button type="button" class="plain" onClick={() => { isHelpShown.value = true; }}>Keys <kbd>?</kbd></button>
+        {views.map(({ name, title: words, key }) => (
+          <a key={name} href={hrefOf(name)} aria-current={name === view ? 'page' : undefined} title={`g ${key}`}>
+            {words}
+          </a>
+        ))}
+        <button
+          type="button"
+          class="plain"
+          onClick={() => {
+            isHelpShown.value = true;
+          }}
+        >
+          Keys <kbd>?</kbd>
+        </button>
       </nav>
-      <main><Returned overview={overview} />{needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}</main>
+      <main>
+        <Returned overview={overview} />
+        {needsSignIn.value ? <SignIn problem={overview.problem} /> : View === undefined ? <NotFound /> : <View />}
+      </main>
       {isHelpShown.value && <Help />}
     </>
   );
@@ -78,18 +95,39 @@ function Top({ overview: { value, problem } }: { readonly overview: Live<Overvie
   return (
     <header>
       <strong class="brand">Omnibus</strong>
-      {problem?.reason === 'forbidden' ? <State tone="off" shape="○" word="only a part of this is for you" />
-      : problem !== undefined ? <State tone="bad" shape="✗" word={needsSignIn.value ? 'who is asking?' : 'no answer'} />
-      : value === undefined ? <State tone="off" shape="?" word="asking" />
-      : needs === 0 ? <State tone="good" shape="●" word="all is well" />
-      : <a href={hrefOf('overview')}><State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} /></a>}
-      {value !== undefined && <span class="where">{count(value.counts.processes, 'process', 'processes')} · {value.version} · answered by <code>{value.process}</code>{value.console.mode === 'read' && ' · read only'}</span>}
+      {problem?.reason === 'forbidden' ? (
+        <State tone="off" shape="○" word="only a part of this is for you" />
+      ) : problem !== undefined ? (
+        <State tone="bad" shape="✗" word={needsSignIn.value ? 'who is asking?' : 'no answer'} />
+      ) : value === undefined ? (
+        <State tone="off" shape="?" word="asking" />
+      ) : needs === 0 ? (
+        <State tone="good" shape="●" word="all is well" />
+      ) : (
+        <a href={hrefOf('overview')}>
+          <State tone="warn" shape="!" word={`${count(needs, 'thing')} ${needs === 1 ? 'needs' : 'need'} you`} />
+        </a>
+      )}
+      {value !== undefined && (
+        <span class="where">
+          {count(value.counts.processes, 'process', 'processes')} · {value.version} · answered by{' '}
+          <code>{value.process}</code>
+          {value.console.mode === 'read' && ' · read only'}
+        </span>
+      )}
     </header>
   );
 }
 
 function NotFound() {
-  return <><Heading>Not here</Heading><p>This page has no such view. <a href={hrefOf('overview')}>Go to the overview</a></p></>;
+  return (
+    <>
+      <Heading>Not here</Heading>
+      <p>
+        This page has no such view. <a href={hrefOf('overview')}>Go to the overview</a>
+      </p>
+    </>
+  );
 }
 
 function Help() {
@@ -100,14 +138,47 @@ function Help() {
     <Dialog title="Keys" close={close}>
       <table class="keys">
         <tbody>
-          {views.map(({ name, title, key, asks }) => <tr key={name}><td><kbd>g</kbd> <kbd>{key}</kbd></td><td><strong>{title}</strong> {asks}</td></tr>)}
-          <tr><td><kbd>/</kbd></td><td>search, filter</td></tr>
-          <tr><td><kbd>Esc</kbd></td><td>back to the list</td></tr>
-          <tr><td><kbd>Ctrl</kbd> <kbd>Enter</kbd></td><td>call the tool (Try)</td></tr>
-          <tr><td><kbd>?</kbd></td><td>this</td></tr>
+          {views.map(({ name, title, key, asks }) => (
+            <tr key={name}>
+              <td>
+                <kbd>g</kbd> <kbd>{key}</kbd>
+              </td>
+              <td>
+                <strong>{title}</strong> {asks}
+              </td>
+            </tr>
+          ))}
+          <tr>
+            <td>
+              <kbd>/</kbd>
+            </td>
+            <td>search, filter</td>
+          </tr>
+          <tr>
+            <td>
+              <kbd>Esc</kbd>
+            </td>
+            <td>back to the list</td>
+          </tr>
+          <tr>
+            <td>
+              <kbd>Ctrl</kbd> <kbd>Enter</kbd>
+            </td>
+            <td>call the tool (Try)</td>
+          </tr>
+          <tr>
+            <td>
+              <kbd>?</kbd>
+            </td>
+            <td>this</td>
+          </tr>
         </tbody>
       </table>
-      <div class="buttons"><button type="button" onClick={close}>Close</button></div>
+      <div class="buttons">
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
     </Dialog>
   );
 }

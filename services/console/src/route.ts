@@ -13,7 +13,11 @@ const hash = signal(location.hash);
 export const place = computed<Place>(() => {
   const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2);
   const [view = '', ...item] = path.split('/');
-  return { view: view === '' ? 'overview' : view, item: item.length === 0 ? undefined : decoded(item.join('/')), query: new URLSearchParams(query) };
+  return {
+    view: view === '' ? 'overview' : view,
+    item: item.length === 0 ? undefined : decoded(item.join('/')),
+    query: new URLSearchParams(query),
+  };
 });
 
 /** Replaces an address that nobody is to see, such as one with a key in it, by that of the first view. */
@@ -33,7 +37,9 @@ export function followAddress(): () => void {
 }
 
 export function hrefOf(view: string, item?: string, query: Readonly<Record<string, string | undefined>> = {}): string {
-  const asked = new URLSearchParams(Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''));
+  const asked = new URLSearchParams(
+    Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
+  );
   return `#/${view}${item === undefined ? '' : `/${encodeURIComponent(item)}`}${asked.size === 0 ? '' : `?${asked.toString()}`}`;
 }
 

@@ -39,7 +39,12 @@ const deceptive = /(?![\n\t\u00AD\u200C\u200D])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** A text from elsewhere, with deceptive characters written as `⟨U+202E⟩`. */
 export function plain(text: string): string {
-  return text.replace(/\r\n/g, '\n').replaceAll(deceptive, (character) => `⟨U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0') ?? ''}⟩`);
+  return text
+    .replace(/\r\n/g, '\n')
+    .replaceAll(
+      deceptive,
+      (character) => `⟨U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0') ?? ''}⟩`,
+    );
 }
 
 /** A value as text: a string as it is, everything else as JSON. */

@@ -5,16 +5,33 @@ import { MemoryBus, subjects, type BusFault } from '@omnibus/bus';
 import { loadConfig, type Config } from '@omnibus/config';
 import type { Authenticator } from '@omnibus/identity';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { latestLegacyRevision, modernRevisions, newSessionId, newWorkerId, type Caller, type SessionCommand, type StreamFrame } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  modernRevisions,
+  newSessionId,
+  newWorkerId,
+  type Caller,
+  type SessionCommand,
+  type StreamFrame,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Edge } from './edge.ts';
 import type { TlsFiles } from '@omnibus/identity';
 import { RequestMeter } from './requests/request-meter.ts';
 
-export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } };
+export const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
 
 const [modernRevision] = modernRevisions as readonly [string];
-const _meta = { 'io.modelcontextprotocol/protocolVersion': modernRevision, 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} };
+const _meta = {
+  'io.modelcontextprotocol/protocolVersion': modernRevision,
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 export function configOf(text: string): Config {
   const loaded = loadConfig({ file: 'omnibus.yaml', text, env: {}, readFile: () => '' });
@@ -44,7 +61,17 @@ export class EdgeUnderTest implements AsyncDisposable {
     const log = createLogger({ level: 'silent', format: 'json' });
     const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
     this.#authenticator = authenticator;
-    this.edge = new Edge({ config, bus: this.bus, wheel, log, metrics, meter: new RequestMeter(metrics, undefined), authenticator, tls, audit });
+    this.edge = new Edge({
+      config,
+      bus: this.bus,
+      wheel,
+      log,
+      metrics,
+      meter: new RequestMeter(metrics, undefined),
+      authenticator,
+      tls,
+      audit,
+    });
   }
 
   /** @param text of the configuration, besides the address. */
@@ -64,7 +91,9 @@ export class EdgeUnderTest implements AsyncDisposable {
   /** From now on there is a session worker. @param receive what it does with the commands of sessions. */
   async serve(receive: (command: SessionCommand, reply: (frame: StreamFrame) => void) => void): Promise<void> {
     const worker = newWorkerId('session');
-    await this.bus.subscribe(subjects.sessionOpen(undefined), (_command, reply) => reply({ kind: 'opened', session: newSessionId(), worker, text: '{"jsonrpc":"2.0","id":1,"result":{}}' }));
+    await this.bus.subscribe(subjects.sessionOpen(undefined), (_command, reply) =>
+      reply({ kind: 'opened', session: newSessionId(), worker, text: '{"jsonrpc":"2.0","id":1,"result":{}}' }),
+    );
     await this.bus.subscribe(subjects.session(worker), ({ command }, reply) => receive(command, reply));
   }
 
@@ -73,8 +102,22 @@ export class EdgeUnderTest implements AsyncDisposable {
     const callers: Caller[] = [];
     await this.bus.subscribe(subjects.modern(undefined), ({ caller, request }, reply) => {
       callers.push(caller);
-      if (request.method !== 'subscriptions/listen') reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
-      else reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }), isAnswer: false, sequence: undefined, last: false });
+      if (request.method !== 'subscriptions/listen')
+        reply({
+          kind: 'message',
+          text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }),
+          isAnswer: true,
+          sequence: undefined,
+          last: true,
+        });
+      else
+        reply({
+          kind: 'message',
+          text: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: {} }),
+          isAnswer: false,
+          sequence: undefined,
+          last: false,
+        });
     });
     return callers;
   }
@@ -85,15 +128,33 @@ export class EdgeUnderTest implements AsyncDisposable {
   }
 
   /** The headers and the body of a request that needs no session. */
-  stateless(headers: Readonly<Record<string, string>>, method: string): { readonly headers: Readonly<Record<string, string>>; readonly body: string } {
+  stateless(
+    headers: Readonly<Record<string, string>>,
+    method: string,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly body: string } {
     return {
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta } }),
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': modernRevision, 'mcp-method': method, ...headers },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method,
+        params: { ...(method === 'subscriptions/listen' ? { notifications: {} } : {}), _meta },
+      }),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': modernRevision,
+        'mcp-method': method,
+        ...headers,
+      },
     };
   }
 
   post(message: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-    return fetch(this.url, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }, body: JSON.stringify(message) });
+    return fetch(this.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify(message),
+    });
   }
 
   /** Begins a session. @returns the headers of its requests. */

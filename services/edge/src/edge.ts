@@ -8,7 +8,14 @@ import { openStreamJournal, type Blocks, type Bus, type Journal } from '@omnibus
 import { isLoopback, isOfThisMachine, type Config } from '@omnibus/config';
 import { followTls, readTls, type Authenticator, type Facts, type Proofs, type TlsFiles } from '@omnibus/identity';
 import { listenProblem, type DeadlineWheel } from '@omnibus/lifecycle';
-import { idSequence, newWorkerId, type GatewayFault, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  idSequence,
+  newWorkerId,
+  type GatewayFault,
+  type StreamEntry,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { Faults, type Logger, type Metrics } from '@omnibus/telemetry';
 import { connectGuest, type Guest, type GuestOptions } from './http/guest.ts';
 import { Boundary } from './requests/boundary.ts';
@@ -84,13 +91,35 @@ export class Edge {
     this.#host = hostname;
     this.#port = Number(port || 80);
     const isLocal = isLoopback(hostname);
-    const { allowedHosts = isLocal ? [...loopbackNames, hostname, ...(config.publicUrl === undefined ? [] : [new URL(config.publicUrl).hostname])] : undefined, allowedOrigins } = config.security;
+    const {
+      allowedHosts = isLocal
+        ? [...loopbackNames, hostname, ...(config.publicUrl === undefined ? [] : [new URL(config.publicUrl).hostname])]
+        : undefined,
+      allowedOrigins,
+    } = config.security;
     const scopes = new ScopesOfEndpoints(() => this.#config);
-    const gate = gateOf(options, scopes, (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"');
+    const gate = gateOf(
+      options,
+      scopes,
+      (gatewayFault, path) => this.#gatekeeper?.challenge(gatewayFault, path) ?? 'Bearer realm="omnibus"',
+    );
     this.#gate = gate;
-    const records = options.audit === undefined ? undefined : new EdgeRecords(options.audit, (request) => gate.addresses.of(request), gate.proofs);
+    const records =
+      options.audit === undefined
+        ? undefined
+        : new EdgeRecords(options.audit, (request) => gate.addresses.of(request), gate.proofs);
     this.#delivery = new Delivery({ bus, wheel, log, interrupted: records?.lost });
-    const gatekeeper = authenticator === undefined ? undefined : new Gatekeeper({ authenticator, addresses: gate.addresses, blocks: options.blocks, scopes, metadata: metadataOf(config, scopes), refused: records?.strange });
+    const gatekeeper =
+      authenticator === undefined
+        ? undefined
+        : new Gatekeeper({
+            authenticator,
+            addresses: gate.addresses,
+            blocks: options.blocks,
+            scopes,
+            metadata: metadataOf(config, scopes),
+            refused: records?.strange,
+          });
     this.#gatekeeper = gatekeeper;
     authenticator?.onRevoked(() => gate.credentialLifetimes.review());
     options.blocks?.onChanged(() => gate.credentialLifetimes.review());
@@ -98,16 +127,38 @@ export class Edge {
     this.#endpoints = endpoints;
     this.#router = new Router({
       delivery: this.#delivery,
-      bus, wheel, log, metrics, meter, gate, gatekeeper, endpoints, site, turnedAway: records?.turnedAway,
-      allowedHosts: allowedHosts === undefined || allowedHosts.includes('*') ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase())),
+      bus,
+      wheel,
+      log,
+      metrics,
+      meter,
+      gate,
+      gatekeeper,
+      endpoints,
+      site,
+      turnedAway: records?.turnedAway,
+      allowedHosts:
+        allowedHosts === undefined || allowedHosts.includes('*')
+          ? undefined
+          : new Set(allowedHosts.map((host) => host.toLowerCase())),
       origins: { allowed: new Set(allowedOrigins), allowsLoopback: isLocal },
       writers: new Set(),
       streams: () => this.#streams,
       nextStreamId: idSequence<StreamId>(newWorkerId('edge')),
     });
-    this.#webSockets = new WebSocketIngress({ bus, delivery: this.#delivery, gate, gatekeeper, meter, endpoints, requestMs: config.timeouts.request, targetOf: (request) => this.#router.targetOf(request) });
+    this.#webSockets = new WebSocketIngress({
+      bus,
+      delivery: this.#delivery,
+      gate,
+      gatekeeper,
+      meter,
+      endpoints,
+      requestMs: config.timeouts.request,
+      targetOf: (request) => this.#router.targetOf(request),
+    });
     this.#server = createClientServer({
-      limits: config.limits, metrics,
+      limits: config.limits,
+      metrics,
       requestMs: config.timeouts.request,
       addresses: gate.addresses,
       maxFiles: maxOpenFiles(),
@@ -152,7 +203,8 @@ export class Edge {
   async #followTls(): Promise<void> {
     const { tls, log, metrics } = this.#options;
     if (tls === undefined) return;
-    const clients = tls.clients === undefined ? undefined : new TlsClients(this.#server as SecureServer, String(readTls(tls).ca));
+    const clients =
+      tls.clients === undefined ? undefined : new TlsClients(this.#server as SecureServer, String(readTls(tls).ca));
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -173,7 +225,17 @@ export class Edge {
   /** Connects a client within this process, such as the operator's console. @returns the fault if it is refused. */
   connectGuest(options: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
     const { bus, meter } = this.#options;
-    return connectGuest({ bus, meter, delivery: this.#delivery, gate: this.#gate, gatekeeper: this.#gatekeeper, endpoints: this.#endpoints }, options);
+    return connectGuest(
+      {
+        bus,
+        meter,
+        delivery: this.#delivery,
+        gate: this.#gate,
+        gatekeeper: this.#gatekeeper,
+        endpoints: this.#endpoints,
+      },
+      options,
+    );
   }
 
   /** Applies a changed configuration. At an edge, only endpoints and rules change without a restart. */
@@ -190,7 +252,10 @@ export class Edge {
    */
   async leave(limitMs: number): Promise<void> {
     this.#isLeaving = true;
-    const { wheel, config: { timeouts } } = this.#options;
+    const {
+      wheel,
+      config: { timeouts },
+    } = this.#options;
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void wheel.schedule(ms, resolve));
     await pause(timeouts.leave);
     const endsAt = performance.now() + limitMs;
@@ -225,9 +290,14 @@ function metadataOf({ auth, publicUrl }: Config, scopes: EndpointScopes): Resour
   return issuers.length === 0 ? undefined : new ResourceMetadata({ publicUrl, issuers, scopes });
 }
 
-const askForNetworks = ({ access }: Config): boolean => access?.rules.some(({ network }) => network !== undefined) === true;
+const askForNetworks = ({ access }: Config): boolean =>
+  access?.rules.some(({ network }) => network !== undefined) === true;
 
-function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions, scopes: ScopesOfEndpoints, challenge: NonNullable<Gate['challenge']>): Gate {
+function gateOf(
+  { config, wheel, log, metrics, authenticator, blocks, proofs }: EdgeOptions,
+  scopes: ScopesOfEndpoints,
+  challenge: NonNullable<Gate['challenge']>,
+): Gate {
   const { listen, limits, security } = config;
   const ask = async (known: Authenticator, last: Facts, { request, endpoint }: Proven): Promise<Facts | undefined> => {
     const now = await known.ask(last, request, endpoint);
@@ -245,7 +315,8 @@ function gateOf({ config, wheel, log, metrics, authenticator, blocks, proofs }: 
         const current = authenticator === undefined ? facts : authenticator.current(facts);
         return current === undefined || blocks?.callerProblem(current) !== undefined ? undefined : current;
       },
-      askAbout: (proven) => (authenticator?.mustAsk(proven.facts) === true ? (last) => ask(authenticator, last, proven) : undefined),
+      askAbout: (proven) =>
+        authenticator?.mustAsk(proven.facts) === true ? (last) => ask(authenticator, last, proven) : undefined,
     }),
     proofs: authenticator === undefined ? undefined : proofs,
     rules: { askForNetworks: askForNetworks(config) },

@@ -13,7 +13,14 @@ beforeEach(async () => {
   test = await EdgeUnderTest.start('timeouts: { drain: 10m }');
   const asked = Promise.withResolvers<void>();
   await test.bus.subscribe(subjects.modern(undefined), (_command, reply) => {
-    answer = () => reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }), isAnswer: true, sequence: undefined, last: true });
+    answer = () =>
+      reply({
+        kind: 'message',
+        text: JSON.stringify({ jsonrpc: '2.0', id: 1, result: {} }),
+        isAnswer: true,
+        sequence: undefined,
+        last: true,
+      });
     asked.resolve();
   });
   answered = test.postStateless({});

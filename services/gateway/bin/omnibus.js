@@ -9,6 +9,8 @@ const [ownMajor, ownMinor] = process.versions.node.split('.').map(Number);
 if (ownMajor > major || (ownMajor === major && ownMinor >= minor)) {
   await import('../dist/main.js');
 } else {
-  process.stderr.write(`omnibus: Node ${oldest} or later is needed; this is Node ${process.versions.node}, ${process.execPath}\n`);
+  process.stderr.write(
+    `omnibus: Node ${oldest} or later is needed; this is Node ${process.versions.node}, ${process.execPath}\n`,
+  );
   process.exitCode = 78;
 }

@@ -16,15 +16,23 @@ export async function compileAccess({ access }: Config): Promise<Policy | undefi
 /** Errors in the rules under `access` and in guardrails, each with its place in the configuration file. */
 export async function accessProblems(config: Config, problemAt: ProblemAt): Promise<readonly string[]> {
   const { access } = config;
-  const others = [...stepUpProblems(config).map(({ path, message }) => formatProblem(problemAt(path, message))), ...await guardrailProblems(config, problemAt)];
+  const others = [
+    ...stepUpProblems(config).map(({ path, message }) => formatProblem(problemAt(path, message))),
+    ...(await guardrailProblems(config, problemAt)),
+  ];
   if (access === undefined) return others;
   const compiled = await compile(access);
   const problems = 'problems' in compiled ? [...compiled.problems] : [];
   for (const [index, rule] of access.rules.entries()) {
     if (rule.allow === undefined || rule.only === undefined) continue;
-    const about = enabledServerNames(config).filter((server) => selectorsOf(rule).some(({ mayCover }) => mayCover(server)));
+    const about = enabledServerNames(config).filter((server) =>
+      selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
+    );
     if (about.length > 0 && about.every((server) => config.mcpServers[server]?.hints !== 'believe')) {
-      problems.push({ path: ['rules', index, 'only'], message: `nobody vouches for what tools of ${about.join(', ')} say of themselves, so this allows nothing; set \`hints: believe\` at the server if you do` });
+      problems.push({
+        path: ['rules', index, 'only'],
+        message: `nobody vouches for what tools of ${about.join(', ')} say of themselves, so this allows nothing; set \`hints: believe\` at the server if you do`,
+      });
     }
   }
   return [...problems.map(({ path, message }) => formatProblem(problemAt(['access', ...path], message))), ...others];
@@ -32,10 +40,16 @@ export async function accessProblems(config: Config, problemAt: ProblemAt): Prom
 
 /** Errors in the patterns of `auth.stepUp`, which are written like those of rules. */
 function stepUpProblems({ auth }: Config): readonly RuleProblem[] {
-  return auth === undefined || auth === 'none' ? [] : auth.stepUp.flatMap(({ for: what }, index) => what.flatMap((text, at) => {
-    const message = selectorProblem(text);
-    return message === undefined ? [] : [{ path: ['auth', 'stepUp', index, 'for', at], message: `${JSON.stringify(text)}: ${message}` }];
-  }));
+  return auth === undefined || auth === 'none'
+    ? []
+    : auth.stepUp.flatMap(({ for: what }, index) =>
+        what.flatMap((text, at) => {
+          const message = selectorProblem(text);
+          return message === undefined
+            ? []
+            : [{ path: ['auth', 'stepUp', index, 'for', at], message: `${JSON.stringify(text)}: ${message}` }];
+        }),
+      );
 }
 
 /** Warnings about rules and guardrails that are valid, but probably not what was meant. */
@@ -49,19 +63,51 @@ export function accessWarnings(config: Config): readonly string[] {
   const isDiscovering = config.discovery.kubernetes.enabled;
   const ofRules = access.rules.flatMap((rule, index) => {
     const name = `rule ${JSON.stringify(rule.id ?? `#${index + 1}`)}`;
-    const unmatched = isDiscovering ? [] : selectorsOf(rule).filter(({ mayCover }) => !servers.some((server) => mayCover(server))).map(({ text }) => JSON.stringify(text));
-    const unbelieved = rule.only === undefined ? [] : servers.filter((server) => config.mcpServers[server]?.hints !== 'believe' && selectorsOf(rule).some(({ mayCover }) => mayCover(server)));
-    const isGroupAlone = [rule.who].flat().some((who) => (typeof who === 'string' ? who.startsWith('group:') : who.group !== undefined && who.tenant === undefined));
+    const unmatched = isDiscovering
+      ? []
+      : selectorsOf(rule)
+          .filter(({ mayCover }) => !servers.some((server) => mayCover(server)))
+          .map(({ text }) => JSON.stringify(text));
+    const unbelieved =
+      rule.only === undefined
+        ? []
+        : servers.filter(
+            (server) =>
+              config.mcpServers[server]?.hints !== 'believe' &&
+              selectorsOf(rule).some(({ mayCover }) => mayCover(server)),
+          );
+    const isGroupAlone = [rule.who]
+      .flat()
+      .some((who) =>
+        typeof who === 'string' ? who.startsWith('group:') : who.group !== undefined && who.tenant === undefined,
+      );
     return [
       ...ruleWarnings(name, rule),
       ...(unmatched.length === 0 ? [] : [`${name} can never match ${unmatched.join(', ')}: there is no such server`]),
-      ...(unbelieved.length === 0 ? [] : [`${name} goes by what tools say of themselves, which counts ${rule.allow === undefined ? 'against' : 'for nothing at'} ${unbelieved.join(', ')} without \`hints: believe\``]),
-      ...(haveTenants && isGroupAlone ? [`${name} names a group without its tenant, and so nobody who has one; write { tenant: ..., group: ... }`] : []),
-      ...(auth === undefined || auth === 'none' ? namesSomebody(rule.who) ? [`${name} names callers, and nothing says how they are known (auth)`] : [] : []),
+      ...(unbelieved.length === 0
+        ? []
+        : [
+            `${name} goes by what tools say of themselves, which counts ${rule.allow === undefined ? 'against' : 'for nothing at'} ${unbelieved.join(', ')} without \`hints: believe\``,
+          ]),
+      ...(haveTenants && isGroupAlone
+        ? [`${name} names a group without its tenant, and so nobody who has one; write { tenant: ..., group: ... }`]
+        : []),
+      ...(auth === undefined || auth === 'none'
+        ? namesSomebody(rule.who)
+          ? [`${name} names callers, and nothing says how they are known (auth)`]
+          : []
+        : []),
     ];
   });
-  const hasRoles = auth !== undefined && auth !== 'none' && auth.admin !== undefined && [auth.admin.roles.approver, auth.admin.roles.operator, auth.admin.roles.admin].some((list) => list.length > 0);
-  const unasked = access.approvals.clients && !hasRoles ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)'] : [];
+  const hasRoles =
+    auth !== undefined &&
+    auth !== 'none' &&
+    auth.admin !== undefined &&
+    [auth.admin.roles.approver, auth.admin.roles.operator, auth.admin.roles.admin].some((list) => list.length > 0);
+  const unasked =
+    access.approvals.clients && !hasRoles
+      ? ['access.approvals.clients asks nobody: nobody has the role approver, operator or admin (auth.admin.roles)']
+      : [];
   return [...ofRules, ...unasked, ...others];
 }
 
@@ -71,7 +117,11 @@ function limitWarnings(config: Config): readonly string[] {
   const servers = enabledServerNames(config);
   return config.limits.rules.flatMap(({ id, what }, index) => {
     const unmatched = what.filter((text) => !servers.some((server) => compileSelector(text).mayCover(server)));
-    return unmatched.length === 0 ? [] : [`limit ${JSON.stringify(id ?? `#${index + 1}`)} can never match ${unmatched.map((text) => JSON.stringify(text)).join(', ')}: there is no such server`];
+    return unmatched.length === 0
+      ? []
+      : [
+          `limit ${JSON.stringify(id ?? `#${index + 1}`)} can never match ${unmatched.map((text) => JSON.stringify(text)).join(', ')}: there is no such server`,
+        ];
   });
 }
 

@@ -33,24 +33,54 @@ const keepDefaults = { file: 10 * 1024 ** 3, jetstream: 1024 ** 3 } as const;
  * @throws {Error} in words for the operator.
  */
 export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail | undefined> {
-  const { config: { audit }, baseFolder, role, metrics, log } = options;
+  const {
+    config: { audit },
+    baseFolder,
+    role,
+    metrics,
+    log,
+  } = options;
   if (audit === undefined) return undefined;
   const library = await import('@omnibus/audit');
   const writer = newWorkerId(role);
-  const named = audit.sinks.map((sink, index) => ({ sink, name: audit.sinks.filter(({ kind }) => kind === sink.kind).length > 1 ? `${sink.kind}-${index + 1}` : sink.kind }));
+  const named = audit.sinks.map((sink, index) => ({
+    sink,
+    name: audit.sinks.filter(({ kind }) => kind === sink.kind).length > 1 ? `${sink.kind}-${index + 1}` : sink.kind,
+  }));
   let trail: AuditTrail | undefined;
-  const retired: FileSinkOptions['retired'] = (head, file) => trail?.record({ name: 'audit.retired', weight: 'always', more: { writer: head.writer, seq: head.seq, hash: head.hash, file } });
+  const retired: FileSinkOptions['retired'] = (head, file) =>
+    trail?.record({
+      name: 'audit.retired',
+      weight: 'always',
+      more: { writer: head.writer, seq: head.seq, hash: head.hash, file },
+    });
   const open = async (sink: SinkConfig, name: string): Promise<Sink> => {
     const made = await openSink(library, sink, { ...options, name, writer, retired });
     return sink.format === 'ocsf' ? library.asOcsf(made) : made;
   };
-  const sinks = await Promise.all(named.map(async ({ sink, name }) => ({ sink: await open(sink, name), isOptional: sink.optional })));
-  const key = audit.checkpoints === undefined ? undefined : await readKey(library.readCheckpointKey, resolve(baseFolder, audit.checkpoints.keyFile));
+  const sinks = await Promise.all(
+    named.map(async ({ sink, name }) => ({ sink: await open(sink, name), isOptional: sink.optional })),
+  );
+  const key =
+    audit.checkpoints === undefined
+      ? undefined
+      : await readKey(library.readCheckpointKey, resolve(baseFolder, audit.checkpoints.keyFile));
   metrics.audit.describe(named.map(({ name }) => name));
   metrics.audit.ring.set(audit.ring);
   trail = new library.AuditTrail({
-    writer, sinks, calls: audit.calls, isStrict: audit.strict, confirmMs: audit.strictWait, ring: audit.ring, who: audit.who, rules: audit.record, key: key?.secret,
-    checkpoints: key === undefined || audit.checkpoints === undefined ? undefined : { key, everyMs: audit.checkpoints.every, write: secondPlace(audit.checkpoints, baseFolder) },
+    writer,
+    sinks,
+    calls: audit.calls,
+    isStrict: audit.strict,
+    confirmMs: audit.strictWait,
+    ring: audit.ring,
+    who: audit.who,
+    rules: audit.record,
+    key: key?.secret,
+    checkpoints:
+      key === undefined || audit.checkpoints === undefined
+        ? undefined
+        : { key, everyMs: audit.checkpoints.every, write: secondPlace(audit.checkpoints, baseFolder) },
     software: { software: 'omnibus', version, role, pid: process.pid, host: hostname() },
     observer: {
       recorded: (records) => metrics.audit.records.inc(records),
@@ -70,7 +100,8 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
         metrics.audit.failed('checkpoint');
         log.error({ problem: String(error) }, 'a checkpoint of the audit could not be written');
       },
-      left: (sink, records) => log.error({ sink, records }, 'the process ends, and a sink of the audit has not stored all records'),
+      left: (sink, records) =>
+        log.error({ sink, records }, 'the process ends, and a sink of the audit has not stored all records'),
     },
   });
   const made = trail;
@@ -86,24 +117,57 @@ interface SinkContext extends OpenAuditOptions {
   readonly retired: FileSinkOptions['retired'];
 }
 
-async function openSink(library: Library, sink: SinkConfig, { name, writer, retired, baseFolder, bus, role }: SinkContext): Promise<Sink> {
+async function openSink(
+  library: Library,
+  sink: SinkConfig,
+  { name, writer, retired, baseFolder, bus, role }: SinkContext,
+): Promise<Sink> {
   const { kind, folder = '', url = '', address = '', headers, maxBytes, maxAge, keep, keepBytes, caFile } = sink;
   switch (kind) {
     case 'file':
-      return new library.FileSink({ name, writer, folder: resolve(baseFolder, folder), maxBytes, maxAgeMs: maxAge, keepMs: keep, keepBytes: keepBytes ?? keepDefaults.file, retired });
+      return new library.FileSink({
+        name,
+        writer,
+        folder: resolve(baseFolder, folder),
+        maxBytes,
+        maxAgeMs: maxAge,
+        keepMs: keep,
+        keepBytes: keepBytes ?? keepDefaults.file,
+        retired,
+      });
     case 'jetstream': {
       if (!bus.isShared) throw new Error('audit: a sink of kind "jetstream" needs a NATS: "bus: nats://host:port"');
-      const ledger = await bus.ledger({ ...auditLedger, maxAgeMs: keep, maxBytes: keepBytes ?? keepDefaults.jetstream });
+      const ledger = await bus.ledger({
+        ...auditLedger,
+        maxAgeMs: keep,
+        maxBytes: keepBytes ?? keepDefaults.jetstream,
+      });
       return new library.LedgerSink({ name, append: (id, text) => ledger.append(writer, id, text) });
     }
     case 'webhook':
       return new library.WebhookSink({ name, url, headers });
     case 'otlp':
-      return new library.OtlpSink({ name, endpoint: url, headers, resource: { 'service.name': `omnibus-${role}`, 'service.namespace': 'omnibus', 'service.version': version, 'service.instance.id': writer } });
+      return new library.OtlpSink({
+        name,
+        endpoint: url,
+        headers,
+        resource: {
+          'service.name': `omnibus-${role}`,
+          'service.namespace': 'omnibus',
+          'service.version': version,
+          'service.instance.id': writer,
+        },
+      });
     case 'syslog': {
       const [, scheme, host = '', port] = /^(tcp|tls):\/\/\[?([^\]]+)\]?:(\d+)$/.exec(address) ?? [];
       const ca = caFile === undefined ? {} : { ca: await readFile(resolve(baseFolder, caFile), 'utf8') };
-      return new library.SyslogSink({ name, host, port: Number(port), tls: scheme === 'tls' ? ca : undefined, hostname: hostname() });
+      return new library.SyslogSink({
+        name,
+        host,
+        port: Number(port),
+        tls: scheme === 'tls' ? ca : undefined,
+        hostname: hostname(),
+      });
     }
   }
 }
@@ -116,12 +180,20 @@ async function readKey(read: (text: string) => CheckpointKey, file: string): Pro
   }
 }
 
-function secondPlace({ file, url, headers }: NonNullable<AuditConfig['checkpoints']>, baseFolder: string): (checkpoint: Checkpoint) => Promise<void> {
+function secondPlace(
+  { file, url, headers }: NonNullable<AuditConfig['checkpoints']>,
+  baseFolder: string,
+): (checkpoint: Checkpoint) => Promise<void> {
   return async (checkpoint) => {
     const line = `${JSON.stringify(checkpoint)}\n`;
     if (file !== undefined) await appendFile(resolve(baseFolder, file), line, { mode: 0o600, flush: true });
     if (url === undefined) return;
-    const answer = await fetch(url, { method: 'POST', body: line, headers: { 'content-type': 'application/x-ndjson', ...headers }, signal: AbortSignal.timeout(postMs) });
+    const answer = await fetch(url, {
+      method: 'POST',
+      body: line,
+      headers: { 'content-type': 'application/x-ndjson', ...headers },
+      signal: AbortSignal.timeout(postMs),
+    });
     if (!answer.ok) throw new Error(`${new URL(url).origin} answers ${answer.status}`);
   };
 }

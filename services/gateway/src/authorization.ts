@@ -30,20 +30,47 @@ const fronts = /^\/(?:mcp|sse|ws)(?:\/([^/]+))?\/?$/;
  * @returns undefined where none is configured.
  * @throws {Error} in words for the operator.
  */
-export async function openAuthorization({ config, baseFolder, bus, log, metrics, sealingKeys, audit, removed }: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
+export async function openAuthorization({
+  config,
+  baseFolder,
+  bus,
+  log,
+  metrics,
+  sealingKeys,
+  audit,
+  removed,
+}: AuthorizationOptions): Promise<AuthorizationServer | undefined> {
   const { auth, publicUrl } = config();
   if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return undefined;
   const { server, scopes } = auth;
   const library = await import('@omnibus/authorization');
   return library.AuthorizationServer.open({
-    publicUrl, bus, log, metrics, sealingKeys, audit, removed,
+    publicUrl,
+    bus,
+    log,
+    metrics,
+    sealingKeys,
+    audit,
+    removed,
     scopes: scopes.length === 0 ? [useScope] : scopes,
     moreScopes: furtherScopes(config()),
-    accessTokenMs: server.accessTokenLife, signInMs: server.signInLife, refreshGraceMs: server.refreshGrace,
-    registration: server.registration, registrationToken: server.registrationToken, clients: server.clients,
-    clientDocuments: server.clientDocuments, documentHosts: server.documentHosts,
+    accessTokenMs: server.accessTokenLife,
+    signInMs: server.signInLife,
+    refreshGraceMs: server.refreshGrace,
+    registration: server.registration,
+    registrationToken: server.registrationToken,
+    clients: server.clients,
+    clientDocuments: server.clientDocuments,
+    documentHosts: server.documentHosts,
     usersFile: server.users === undefined ? undefined : resolve(baseFolder, server.users.file),
-    signIn: server.signIn === undefined ? undefined : { ...server.signIn, keepsIdTokens: () => [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'enterprise') },
+    signIn:
+      server.signIn === undefined
+        ? undefined
+        : {
+            ...server.signIn,
+            keepsIdTokens: () =>
+              [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'enterprise'),
+          },
     serversAt: (resource, tenant) => serversAt(resource, publicUrl, config(), tenant),
   });
 }
@@ -53,15 +80,34 @@ function furtherScopes(config: Config): readonly FurtherScope[] {
   const { auth } = config;
   if (auth === undefined || auth === 'none') return [];
   const everybodys = serversFor(config, undefined);
-  const isForEverybody = ({ for: what, endpoints }: (typeof auth.stepUp)[number]): boolean => !hasTenants(config)
-    || endpoints.some((name) => hasEndpoint(config, name, undefined)) || what.some((text) => everybodys.some((server) => compileSelector(text).mayCover(server)));
-  const known = new Map(auth.stepUp.filter(({ scope }) => !auth.scopes.includes(scope)).map((each) => [each.scope, { name: each.scope, isAnnounced: isForEverybody(each), administers: false, description: each.description }]));
+  const isForEverybody = ({ for: what, endpoints }: (typeof auth.stepUp)[number]): boolean =>
+    !hasTenants(config) ||
+    endpoints.some((name) => hasEndpoint(config, name, undefined)) ||
+    what.some((text) => everybodys.some((server) => compileSelector(text).mayCover(server)));
+  const known = new Map(
+    auth.stepUp
+      .filter(({ scope }) => !auth.scopes.includes(scope))
+      .map((each) => [
+        each.scope,
+        { name: each.scope, isAnnounced: isForEverybody(each), administers: false, description: each.description },
+      ]),
+  );
   const { admin } = auth;
-  return [...known.values(), ...(admin === undefined || admin.scope === false ? [] : [{ name: admin.scope, isAnnounced: false, administers: true }])];
+  return [
+    ...known.values(),
+    ...(admin === undefined || admin.scope === false
+      ? []
+      : [{ name: admin.scope, isAnnounced: false, administers: true }]),
+  ];
 }
 
 /** The servers that users of a tenant have at an address of the gateway. @returns undefined where `resource` is not an address of the gateway. */
-function serversAt(resource: string, publicUrl: string, config: Config, tenant: string | undefined): readonly string[] | undefined {
+function serversAt(
+  resource: string,
+  publicUrl: string,
+  config: Config,
+  tenant: string | undefined,
+): readonly string[] | undefined {
   if (!URL.canParse(resource)) return undefined;
   const { origin, pathname, search, hash } = new URL(resource);
   if (origin !== new URL(publicUrl).origin || search !== '' || hash !== '') return undefined;

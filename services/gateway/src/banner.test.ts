@@ -4,7 +4,8 @@ import { banner, type Shown } from './banner.ts';
 
 const local = 'http://127.0.0.1:7300/mcp';
 
-const linesOf = (config: object): string => banner({ endpoint: local, config: config as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
+const linesOf = (config: object): string =>
+  banner({ endpoint: local, config: config as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
 
 it('clients are given the public address, which tokens are for', () => {
   const text = linesOf({ publicUrl: 'https://mcp.example.com', auth: { server: {}, issuers: [] } });
@@ -23,13 +24,23 @@ it('where clients need an API key, the lines have a place for it, and say how on
 });
 
 it.each(['0.0.0.0', '[::]'])('%s, which nobody can connect to, is in no line for clients', (host) => {
-  const text = banner({ endpoint: `http://${host}:7300/mcp`, config: { auth: 'none' } as Shown['config'], consoleUrl: undefined, records: [], warnings: [] });
+  const text = banner({
+    endpoint: `http://${host}:7300/mcp`,
+    config: { auth: 'none' } as Shown['config'],
+    consoleUrl: undefined,
+    records: [],
+    warnings: [],
+  });
   expect(text).toContain('the name or address of this machine in the place of HOST');
   expect(text.match(/http:\/\/HOST:7300\/mcp/g)).toHaveLength(3);
   expect(text.split(host)).toHaveLength(2);
 });
 
-it.each([[{}], [{ auth: 'none' }], [{ auth: { keys: { file: 'keys.yaml' }, issuers: [{ issuer: 'https://login.example.com' }] } }]])('%j needs no more than the address', (config) => {
+it.each([
+  [{}],
+  [{ auth: 'none' }],
+  [{ auth: { keys: { file: 'keys.yaml' }, issuers: [{ issuer: 'https://login.example.com' }] } }],
+])('%j needs no more than the address', (config) => {
   const text = linesOf(config);
   expect(text).toContain(`claude mcp add --transport http omnibus ${local}\n`);
   expect(text).not.toMatch(/KEY|clients {3}/);

@@ -49,7 +49,13 @@ export function banner({ endpoint, config, consoleUrl, records, warnings }: Show
 
 /** Whether clients come with a key that their user gives them: those of issuers sign in by themselves. */
 function needsKey({ auth }: Shown['config']): boolean {
-  return auth !== undefined && auth !== 'none' && auth.keys !== undefined && auth.server === undefined && auth.issuers.length === 0;
+  return (
+    auth !== undefined &&
+    auth !== 'none' &&
+    auth.keys !== undefined &&
+    auth.server === undefined &&
+    auth.issuers.length === 0
+  );
 }
 
 /** Lines with the present state of the servers that were still connecting when the banner was printed. */
@@ -77,7 +83,11 @@ export function isConnecting({ status, problem }: CatalogRecord): boolean {
 function describe({ status, problem, lists }: CatalogRecord): string {
   if (isConnecting({ status, problem } as CatalogRecord)) return 'is still connecting';
   if (status === 'down') return `down: ${printable(problem ?? 'not connected')}`;
-  return [count(lists.tools.length, 'tool'), count(lists.prompts.length, 'prompt'), count(lists.resources.length + lists.resourceTemplates.length, 'resource')].join(', ');
+  return [
+    count(lists.tools.length, 'tool'),
+    count(lists.prompts.length, 'prompt'),
+    count(lists.resources.length + lists.resourceTemplates.length, 'resource'),
+  ].join(', ');
 }
 
 function count(number: number, noun: string): string {

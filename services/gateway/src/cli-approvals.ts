@@ -4,11 +4,21 @@ import type { ApprovalsOptions, DecideOptions } from './commands/approvals.ts';
 
 export function addApprovals(program: Command): void {
   const approvals = program.command('approvals').description('calls that wait for approvers (docs/policy.md)');
-  const command = (words: string, description: string): Command => approvals.command(words).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
-    .option('--signed-in <url>', 'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN')
-    .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON');
+  const command = (words: string, description: string): Command =>
+    approvals
+      .command(words)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'as whoever is signed in to the gateway at this address (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN',
+      )
+      .option('--tokens <file>', 'where tokens are kept (default: tokens.json in the folder of your settings)')
+      .option('--json', 'print JSON');
 
   command('list', 'show calls that wait')
     .option('--all', 'and those of the last day that do not wait any more')

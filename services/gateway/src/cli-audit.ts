@@ -4,15 +4,27 @@ import type { SearchOptions, VerifyOptions } from './commands/audit.ts';
 
 export function addAudit(program: Command): void {
   const audit = program.command('audit').description('verify and search audit records (docs/audit.md)');
-  const command = (name: string, description: string): Command => audit.command(name).description(description)
-    .argument('[place...]', 'files and folders of records (default: those of the configuration)')
-    .option('-c, --config <file>', 'configuration that says where records are (default: omnibus.yaml in this folder)')
-    .option('--bus [role]', 'read the records in NATS instead of files; with the role whose NATS user the configuration names')
-    .option('--json', 'print JSON');
+  const command = (name: string, description: string): Command =>
+    audit
+      .command(name)
+      .description(description)
+      .argument('[place...]', 'files and folders of records (default: those of the configuration)')
+      .option('-c, --config <file>', 'configuration that says where records are (default: omnibus.yaml in this folder)')
+      .option(
+        '--bus [role]',
+        'read the records in NATS instead of files; with the role whose NATS user the configuration names',
+      )
+      .option('--json', 'print JSON');
 
   command('verify', 'check whether records were changed, and whether any are missing')
-    .option('--checkpoints <file...>', 'files of checkpoints from the second place (default: the file that --config names)')
-    .option('--key <file>', 'file with the key that signed the checkpoints; for an Ed25519 key the public part is enough')
+    .option(
+      '--checkpoints <file...>',
+      'files of checkpoints from the second place (default: the file that --config names)',
+    )
+    .option(
+      '--key <file>',
+      'file with the key that signed the checkpoints; for an Ed25519 key the public part is enough',
+    )
     .action(async (places: string[], options: VerifyOptions) => {
       const { verify } = await import('./commands/audit.ts');
       await verify(places, options);

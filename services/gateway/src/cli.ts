@@ -29,44 +29,73 @@ export function createProgram(): Command {
     .showSuggestionAfterError()
     .exitOverride();
 
-  program.command('serve', { isDefault: true })
+  program
+    .command('serve', { isDefault: true })
     .description('run the gateway')
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-l, --listen <host:port>', 'address that clients connect to (default: 127.0.0.1:7300)')
     .option('-a, --admin <host:port>', 'address of the admin port, with metrics and health (default: 127.0.0.1:7301)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
-    .addOption(new Option('-r, --role <role>', 'which part of the gateway this process is').choices(['all', 'edge', 'session', 'backend']).default('all'))
+    .addOption(
+      new Option('-r, --role <role>', 'which part of the gateway this process is')
+        .choices(['all', 'edge', 'session', 'backend'])
+        .default('all'),
+    )
     .option('-y, --yes', 'start what servers start without asking, and agree to it')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
     .option('--no-input', 'never ask, even on a terminal')
     .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
-    .option('--no-browser', 'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed')
+    .option(
+      '--no-browser',
+      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+    )
     .action(async (options: ServeOptions) => {
       const { serve } = await import('./commands/serve.ts');
       await serve(options);
     });
 
-  program.command('stdio')
+  program
+    .command('stdio')
     .description('serve one client on stdin and stdout, for desktop clients that start their servers')
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
     .option('--consent <digest>', 'start nothing but what this digest stands for, which "omnibus check" prints')
-    .option('--connect <url>', 'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp')
-    .option('-H, --header <line...>', 'with --connect: an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)')
-    .option('--tokens <file>', 'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--device', 'with --connect: sign in by a code that you type on another device, if the authorization server supports that')
+    .option(
+      '--connect <url>',
+      'connect to a running gateway instead of starting the servers: http://127.0.0.1:7300/mcp',
+    )
+    .option(
+      '-H, --header <line...>',
+      'with --connect: an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+    )
+    .option(
+      '--tokens <file>',
+      'with --connect: file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+    )
+    .option(
+      '--device',
+      'with --connect: sign in by a code that you type on another device, if the authorization server supports that',
+    )
     .option('--browser', 'open the page of a sign-in in a browser, also where none is expected to be seen')
-    .option('--no-browser', 'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed')
+    .option(
+      '--no-browser',
+      'never open the page of a sign-in by itself (default: where there is a display, and not in a container or in CI); its address is printed',
+    )
     .action(async (options: StdioOptions) => {
       const { serveStdio } = await import('./commands/stdio.ts');
       await serveStdio(options);
     });
 
-  program.command('doctor')
+  program
+    .command('doctor')
     .description('check everything that a gateway needs, and say what is wrong and how to mend it')
     .option('-c, --config <file>', 'configuration file, YAML or JSON (default: omnibus.yaml in this folder)')
     .option('-b, --bus <address>', '"memory" for one process, or nats://host:port (default: memory)')
-    .addOption(new Option('-r, --role <role>', 'the role of the process; checks that only other roles need are left out').choices(['all', 'edge', 'session', 'backend']).default('all'))
+    .addOption(
+      new Option('-r, --role <role>', 'the role of the process; checks that only other roles need are left out')
+        .choices(['all', 'edge', 'session', 'backend'])
+        .default('all'),
+    )
     .option('--json', 'print JSON')
     .action(async (options: DoctorOptions) => {
       const { doctor } = await import('./commands/doctor.ts');
@@ -75,7 +104,8 @@ export function createProgram(): Command {
 
   addAdmin(program);
 
-  program.command('check')
+  program
+    .command('check')
     .description('check a configuration and say everything that is wrong with it')
     .argument('[file]', 'the configuration, or the file of an MCP client (default: omnibus.yaml in this folder)')
     .option('-c, --config <file>', 'the same, as other commands take it')
@@ -85,7 +115,8 @@ export function createProgram(): Command {
       await check(file, options);
     });
 
-  program.command('migrate')
+  program
+    .command('migrate')
     .description('rename options in a configuration that an earlier version or another program calls differently')
     .argument('<file>', 'the configuration')
     .option('--write', 'change the file, instead of printing the changed text')
@@ -95,8 +126,11 @@ export function createProgram(): Command {
       await migrate(file, options);
     });
 
-  program.command('nats-permissions')
-    .description('print the configuration of NATS users, one for each role, each with only the permissions that it needs (docs/nats.md)')
+  program
+    .command('nats-permissions')
+    .description(
+      'print the configuration of NATS users, one for each role, each with only the permissions that it needs (docs/nats.md)',
+    )
     .option('-c, --config <file>', 'configuration that names prefix and domain (default: omnibus.yaml in this folder)')
     .action(async (options: { readonly config?: string }) => {
       const { printPermissions } = await import('./commands/permissions.ts');
@@ -122,8 +156,11 @@ export function createProgram(): Command {
 
 /** Commands that run inside the pods which the gateway makes for servers. */
 function addPod(program: Command): void {
-  program.command('expose')
-    .description('serve a program that speaks MCP on stdin and stdout over WebSockets, one program for each connection: omnibus expose --listen 0.0.0.0:7300 -- npx SERVER')
+  program
+    .command('expose')
+    .description(
+      'serve a program that speaks MCP on stdin and stdout over WebSockets, one program for each connection: omnibus expose --listen 0.0.0.0:7300 -- npx SERVER',
+    )
     .requiredOption('-l, --listen <host:port>', 'address to listen on; whoever reaches it can use the program')
     .option('--max-programs <number>', 'how many programs run at the same time', '64')
     .argument('<command...>', 'the program and its arguments, after "--"')
@@ -132,8 +169,11 @@ function addPod(program: Command): void {
       await exposeProgram(command, options);
     });
 
-  program.command('copy')
-    .description('copy this program, Node and the libraries that Node needs into a folder, from which it runs in any Linux image of the same architecture')
+  program
+    .command('copy')
+    .description(
+      'copy this program, Node and the libraries that Node needs into a folder, from which it runs in any Linux image of the same architecture',
+    )
     .argument('<folder>', 'the folder; loader, lib, node and app are created in it')
     .action(async (folder: string) => {
       const { copyProgram } = await import('./commands/copy.ts');
@@ -142,24 +182,49 @@ function addPod(program: Command): void {
 }
 
 function addAdmin(program: Command): void {
-  const command = (name: string, description: string): Command => program.command(name).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
-    .option('--json', 'print JSON');
+  const command = (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option('--json', 'print JSON');
 
   command('reload', 'make a running gateway read its configuration again')
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
+    .option(
+      '--signed-in <url>',
+      'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+    )
+    .option(
+      '--tokens <file>',
+      'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+    )
     .action(async (options: ActOptions) => {
       const { reload } = await import('./commands/administer.ts');
       await reload(options);
     });
 
-  const ask = (program: Command): Command => program
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)');
+  const ask = (program: Command): Command =>
+    program
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      );
   const kinds = 'user (ISSUER|SUBJECT, or key:SUBJECT), key (its id), client, tool (server/tool) or server';
 
-  ask(command('block', 'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end'))
+  ask(
+    command(
+      'block',
+      'block a caller, key, client, tool or server in every process at once: its running calls are cancelled, and sessions and streams of a blocked caller end',
+    ),
+  )
     .argument('<kind>', kinds)
     .argument('<name>', 'which one')
     .option('--for <time>', 'how long, such as 30m, 1h or 168h (default: until it is unblocked)')
@@ -177,22 +242,31 @@ function addAdmin(program: Command): void {
       await unblock(kind, name, options);
     });
 
-  ask(command('blocks', 'show who and what is blocked'))
-    .action(async (options: ActOptions) => {
-      const { showBlocks } = await import('./commands/metering.ts');
-      await showBlocks(options);
-    });
+  ask(command('blocks', 'show who and what is blocked')).action(async (options: ActOptions) => {
+    const { showBlocks } = await import('./commands/metering.ts');
+    await showBlocks(options);
+  });
 
   ask(command('usage', 'show what known callers have used'))
     .option('--days <number>', 'how many days of UTC, today included; 62 at most', '1')
-    .addOption(new Option('--by <what>', 'what each row sums up').choices(['caller', 'team', 'tool', 'tenant', 'server']).default('caller'))
+    .addOption(
+      new Option('--by <what>', 'what each row sums up')
+        .choices(['caller', 'team', 'tool', 'tenant', 'server'])
+        .default('caller'),
+    )
     .action(async (options: UsageOptions) => {
       const { showUsage } = await import('./commands/metering.ts');
       await showUsage(options);
     });
 
-  command('recover', 'print a token for the admin port when nobody who may use it is left; run it where the sealing key is')
-    .option('-c, --config <file>', 'configuration that names the sealing key (default: omnibus.yaml in this folder, or the environment)')
+  command(
+    'recover',
+    'print a token for the admin port when nobody who may use it is left; run it where the sealing key is',
+  )
+    .option(
+      '-c, --config <file>',
+      'configuration that names the sealing key (default: omnibus.yaml in this folder, or the environment)',
+    )
     .action(async (options: RecoverOptions) => {
       const { recover } = await import('./commands/administer.ts');
       await recover(options);
@@ -201,17 +275,29 @@ function addAdmin(program: Command): void {
 
 function addKeys(program: Command): void {
   const keys = program.command('keys').description('make, list and revoke API keys of callers (docs/identity.md)');
-  const command = (words: string, description: string): Command => keys.command(words).description(description)
-    .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml in this folder)')
-    .option('-f, --file <file>', 'the file of keys itself')
-    .option('--json', 'print JSON');
+  const command = (words: string, description: string): Command =>
+    keys
+      .command(words)
+      .description(description)
+      .option('-c, --config <file>', 'configuration that names the file of keys (default: omnibus.yaml in this folder)')
+      .option('-f, --file <file>', 'the file of keys itself')
+      .option('--json', 'print JSON');
 
   command('create', 'make an API key and print it; it is never shown again')
-    .requiredOption('-s, --subject <name>', 'the caller that the key belongs to; all keys of one subject are one caller')
+    .requiredOption(
+      '-s, --subject <name>',
+      'the caller that the key belongs to; all keys of one subject are one caller',
+    )
     .option('-t, --tenant <name>', 'tenant of the caller; the same subject in another tenant is another caller')
     .option('-g, --group <name...>', 'groups of the caller')
-    .option('-e, --endpoint <name...>', 'servers and profiles that the key is good for, "/mcp" for the endpoint of all servers (default: every endpoint)')
-    .option('-T, --tool <pattern...>', 'tools that the key is good for, as in rules: "github/get_*", a server for all it has, "prompt:server/name", "resource:server/uri" (default: all that the rules allow)')
+    .option(
+      '-e, --endpoint <name...>',
+      'servers and profiles that the key is good for, "/mcp" for the endpoint of all servers (default: every endpoint)',
+    )
+    .option(
+      '-T, --tool <pattern...>',
+      'tools that the key is good for, as in rules: "github/get_*", a server for all it has, "prompt:server/name", "resource:server/uri" (default: all that the rules allow)',
+    )
     .option('-x, --expires <when>', 'when the key expires: days such as 90d, or a date (default: never)')
     .option('-n, --note <text>', 'a note for people')
     .action(async (options: CreateOptions) => {
@@ -219,11 +305,12 @@ function addKeys(program: Command): void {
       await createKey(options);
     });
 
-  command('list', 'list the API keys: whose they are, and whether they are valid, expired or revoked')
-    .action(async (options: KeysOptions) => {
+  command('list', 'list the API keys: whose they are, and whether they are valid, expired or revoked').action(
+    async (options: KeysOptions) => {
       const { listKeys } = await import('./commands/keys.ts');
       await listKeys(options);
-    });
+    },
+  );
 
   command('revoke', 'revoke an API key')
     .argument('<id>', 'the part between the two "_" of the key, or the whole key')
@@ -234,37 +321,47 @@ function addKeys(program: Command): void {
 }
 
 function addLogin(program: Command): void {
-  const command = (name: string, description: string): Command => program.command(name).description(description)
-    .argument('<url>', 'address of the gateway, such as https://mcp.example.com/mcp')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON');
+  const command = (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .argument('<url>', 'address of the gateway, such as https://mcp.example.com/mcp')
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
 
   command('login', 'sign in to a gateway with your browser')
     .option('--client-id <id>', 'client id, where a client was registered by hand')
     .option('--client-secret <secret>', 'secret of that client, if it has one')
     .option('--scope <scope...>', 'scopes to ask for in addition to those that the gateway names, such as mcp:admin')
-    .option('--device', 'sign in by a code that you type on another device, if the authorization server supports that (default: where this machine has no display)')
+    .option(
+      '--device',
+      'sign in by a code that you type on another device, if the authorization server supports that (default: where this machine has no display)',
+    )
     .option('--no-browser', 'print the address instead of opening a browser')
     .action(async (url: string, options: LoginOptions) => {
       const { login } = await import('./commands/login.ts');
       await login(url, options);
     });
 
-  command('logout', 'forget the tokens for a gateway, and revoke them where its issuer allows that')
-    .action(async (url: string, options: TokenOptions) => {
+  command('logout', 'forget the tokens for a gateway, and revoke them where its issuer allows that').action(
+    async (url: string, options: TokenOptions) => {
       const { logout } = await import('./commands/login.ts');
       await logout(url, options);
-    });
+    },
+  );
 
-  command('whoami', 'show who you are at a gateway')
-    .action(async (url: string, options: TokenOptions) => {
-      const { whoAmI } = await import('./commands/login.ts');
-      await whoAmI(url, options);
-    });
+  command('whoami', 'show who you are at a gateway').action(async (url: string, options: TokenOptions) => {
+    const { whoAmI } = await import('./commands/login.ts');
+    await whoAmI(url, options);
+  });
 
-  command('token', 'print a valid access token for a gateway; it is refreshed first if it has expired')
-    .action(async (url: string, options: TokenOptions) => {
+  command('token', 'print a valid access token for a gateway; it is refreshed first if it has expired').action(
+    async (url: string, options: TokenOptions) => {
       const { printToken } = await import('./commands/login.ts');
       await printToken(url, options);
-    });
+    },
+  );
 }

@@ -10,7 +10,12 @@ export interface CommandRow {
   readonly options: readonly OptionRow[];
   /** Whether it is what the words before its last mean alone: `calls` is `calls list`. */
   readonly isDefault: boolean;
-  readonly args: readonly { readonly name: string; readonly description: string; readonly isRequired: boolean; readonly isMany: boolean }[];
+  readonly args: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly isRequired: boolean;
+    readonly isMany: boolean;
+  }[];
 }
 
 interface OptionRow {
@@ -34,15 +39,44 @@ interface WithDefault {
 }
 
 function rowsOf(command: Command, words: readonly string[], isDefault: boolean): CommandRow[] {
-  const inner = command.commands.flatMap((each) => rowsOf(each, [...words, each.name()], (command as Command & WithDefault)._defaultCommandName === each.name()));
+  const inner = command.commands.flatMap((each) =>
+    rowsOf(each, [...words, each.name()], (command as Command & WithDefault)._defaultCommandName === each.name()),
+  );
   if (words.length === 0 || command.commands.length > 0) return inner;
-  return [{
-    words, isDefault, description: command.description(), usage: ['omnibus', ...words, command.usage()].join(' ').replace('[options] ', '').replace(' [options]', ''),
-    options: command.options.filter((option) => !option.hidden).map((option) => optionRow(option)),
-    args: command.registeredArguments.map((argument: Argument) => ({ name: argument.name(), description: argument.description, isRequired: argument.required, isMany: argument.variadic })),
-  }];
+  return [
+    {
+      words,
+      isDefault,
+      description: command.description(),
+      usage: ['omnibus', ...words, command.usage()].join(' ').replace('[options] ', '').replace(' [options]', ''),
+      options: command.options.filter((option) => !option.hidden).map((option) => optionRow(option)),
+      args: command.registeredArguments.map((argument: Argument) => ({
+        name: argument.name(),
+        description: argument.description,
+        isRequired: argument.required,
+        isMany: argument.variadic,
+      })),
+    },
+  ];
 }
 
-function optionRow({ flags, short, long, required, optional, argChoices, description, defaultValue }: Option): OptionRow {
-  return { flags, short, long, takesValue: required || optional, choices: argChoices ?? [], description, fallback: defaultValue as unknown };
+function optionRow({
+  flags,
+  short,
+  long,
+  required,
+  optional,
+  argChoices,
+  description,
+  defaultValue,
+}: Option): OptionRow {
+  return {
+    flags,
+    short,
+    long,
+    takesValue: required || optional,
+    choices: argChoices ?? [],
+    description,
+    fallback: defaultValue as unknown,
+  };
 }

@@ -83,7 +83,17 @@ export interface Gateway {
 const flushMs = 5_000;
 
 /** Starts all parts of the role. The admin port opens first, and its readiness says what the start waits for. @throws {Error} in words for the operator, after stopping what was started. */
-export async function startGateway({ config, baseFolder, role, isServing, log, sealingKeys, showPage, history = new ConfigHistory('', undefined), reload = () => Promise.resolve({ problems: ['nothing is followed here'], later: [] }) }: GatewayOptions): Promise<Gateway> {
+export async function startGateway({
+  config,
+  baseFolder,
+  role,
+  isServing,
+  log,
+  sealingKeys,
+  showPage,
+  history = new ConfigHistory('', undefined),
+  reload = () => Promise.resolve({ problems: ['nothing is followed here'], later: [] }),
+}: GatewayOptions): Promise<Gateway> {
   const metrics = new Metrics({ processMetrics: true });
   metrics.describe(role);
   const faults = new Faults({ log, metrics });
@@ -102,7 +112,13 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   let current = config;
   const self = newWorkerId(role);
   const failures = new Failures();
-  const tap = new Tap({ process: self, clock: wheel, say: (to, report) => tapDesk.say(to, report), mayPayloads: () => current.console.payloads, metrics: { watches: metrics.callers.tapWatches, dropped: metrics.callers.tapDropped } });
+  const tap = new Tap({
+    process: self,
+    clock: wheel,
+    say: (to, report) => tapDesk.say(to, report),
+    mayPayloads: () => current.console.payloads,
+    metrics: { watches: metrics.callers.tapWatches, dropped: metrics.callers.tapDropped },
+  });
   const tapDesk: TapDesk = new TapDesk({ process: self, wheel, log, tap });
   let bus: Bus | undefined;
   let busProblem = 'the bus is not connected';
@@ -119,17 +135,40 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   ];
   const startedAt = Date.now();
   const status = (): ProcessStatus => ({
-    role, version, pid: process.pid, uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000), endpoint, problems: notReady(),
-    bus: { kind: config.bus === 'memory' ? 'memory' : 'nats', isConnected: bus?.connected ?? false, reconnects: bus?.reconnects ?? 0 },
-    ...(sessions === undefined ? {} : { sessions: sessions.desk.counts(), leftOut: sessions.desk.leftOut, adapters: sessions.desk.adapters }),
-    ...(backend === undefined ? {} : {
-      servers: backend.records.map(({ server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn }) => (
-        {
-          server, status: is, ...unreadableAt(vaults, server), ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}), problem, leftOut, revision,
-          ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
-          tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length, held: held.length,
-        })),
-    }),
+    role,
+    version,
+    pid: process.pid,
+    uptimeSeconds: Math.round((Date.now() - startedAt) / 1_000),
+    endpoint,
+    problems: notReady(),
+    bus: {
+      kind: config.bus === 'memory' ? 'memory' : 'nats',
+      isConnected: bus?.connected ?? false,
+      reconnects: bus?.reconnects ?? 0,
+    },
+    ...(sessions === undefined
+      ? {}
+      : { sessions: sessions.desk.counts(), leftOut: sessions.desk.leftOut, adapters: sessions.desk.adapters }),
+    ...(backend === undefined
+      ? {}
+      : {
+          servers: backend.records.map(
+            ({ server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn }) => ({
+              server,
+              status: is,
+              ...unreadableAt(vaults, server),
+              ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}),
+              problem,
+              leftOut,
+              revision,
+              ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
+              tools: lists.tools.length,
+              prompts: lists.prompts.length,
+              resources: lists.resources.length,
+              held: held.length,
+            }),
+          ),
+        }),
   });
   let authenticator: Authenticator | undefined;
   let closeRevocations = (): void => undefined;
@@ -139,13 +178,41 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   /** Opened when the first server is used at which users sign in themselves. */
   let vaults: Vaults | undefined;
   let audit: AuditTrail | undefined;
-  const admin = isServing ? await openAdmin({
-    config: () => current, authenticator: () => authenticator, kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }), baseFolder, sealingKeys, reload, definitions: () => backend, edgeBus: () => (has('edge') ? bus : undefined), metrics, notReady, status,
-    running: { sessions: () => sessions?.desk.list(), restart: (server) => backend?.restart(server) ?? Promise.resolve(false) },
-    api: { process: self, wheel, history, failures, tapDesk, sessions: () => sessions?.desk, backend: () => backend, edge: () => edge, vaults: () => vaults },
-    edge: () => edge,
-    audit: () => audit, log: log.child({ part: 'admin' }), faults, onFault: (what, error) => faults.bug('request', what, error),
-  }) : undefined;
+  const admin = isServing
+    ? await openAdmin({
+        config: () => current,
+        authenticator: () => authenticator,
+        kept: () => (bus === undefined || blocks === undefined ? undefined : { bus, blocks }),
+        baseFolder,
+        sealingKeys,
+        reload,
+        definitions: () => backend,
+        edgeBus: () => (has('edge') ? bus : undefined),
+        metrics,
+        notReady,
+        status,
+        running: {
+          sessions: () => sessions?.desk.list(),
+          restart: (server) => backend?.restart(server) ?? Promise.resolve(false),
+        },
+        api: {
+          process: self,
+          wheel,
+          history,
+          failures,
+          tapDesk,
+          sessions: () => sessions?.desk,
+          backend: () => backend,
+          edge: () => edge,
+          vaults: () => vaults,
+        },
+        edge: () => edge,
+        audit: () => audit,
+        log: log.child({ part: 'admin' }),
+        faults,
+        onFault: (what, error) => faults.bug('request', what, error),
+      })
+    : undefined;
 
   const waiting = (problem: string): void => {
     busProblem = problem;
@@ -161,7 +228,8 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
   const parts = { bus, wheel, metrics, config, tracing, audit, tap, failures };
   const proofs = sealingKeys === undefined || !bus.isShared ? undefined : new Proofs(sealingKeys);
   // Of the configuration at the start: a change of these options needs a restart.
-  const base = (): string => config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
+  const base = (): string =>
+    config.publicUrl ?? (endpoint === undefined ? `http://${config.listen}` : new URL(endpoint).origin);
   const isForOne = !isServing || isForOneUser(config);
   const pages = openPages({ config, bus, log, served: isServing ? base : undefined });
   let authorization: AuthorizationServer | undefined;
@@ -171,27 +239,79 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     if (has('backend')) {
       const { Backend: Part } = await import('@omnibus/backend');
       const users: UserOptions = {
-        base: pages.base, clientDocument: pages.clientDocument, ready: pages.ready, show: isForOne ? showPage : undefined, isForOne, areKnown: config.auth !== undefined && config.auth !== 'none',
-        openVaults: async () => (vaults ??= await (await import('./vault.ts')).openVaults({ config: current, baseFolder, bus: opened, log, metrics, usesKeychain: isForOne })),
+        base: pages.base,
+        clientDocument: pages.clientDocument,
+        ready: pages.ready,
+        show: isForOne ? showPage : undefined,
+        isForOne,
+        areKnown: config.auth !== undefined && config.auth !== 'none',
+        openVaults: async () =>
+          (vaults ??= await (
+            await import('./vault.ts')
+          ).openVaults({ config: current, baseFolder, bus: opened, log, metrics, usesKeychain: isForOne })),
       };
-      backend = new Part({ ...parts, baseFolder, users, log: log.child({ role: 'backend' }), definitionChanged: changesOnRecord(audit) });
+      backend = new Part({
+        ...parts,
+        baseFolder,
+        users,
+        log: log.child({ role: 'backend' }),
+        definitionChanged: changesOnRecord(audit),
+      });
     }
     if (has('session')) {
       const { Sealer, SessionWorker: Part } = await import('@omnibus/session');
-      sessions = await Part.create({ ...parts, sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys), proofs, policy: await compileAccess(config), guardrails: await compileGuards(config), log: log.child({ role: 'session' }) });
+      sessions = await Part.create({
+        ...parts,
+        sealer: sealingKeys === undefined ? undefined : new Sealer(sealingKeys),
+        proofs,
+        policy: await compileAccess(config),
+        guardrails: await compileGuards(config),
+        log: log.child({ role: 'session' }),
+      });
     }
     if (has('edge') && isServing) {
-      const [{ Edge: Part, RequestMeter }, { openAuthenticator }, { openAuthorization }, { openGoneUsers, openSites }, { openExchange }] = await Promise.all([import('@omnibus/edge'), import('./identity.ts'), import('./authorization.ts'), import('./connect/open-sites.ts'), import('./exchange/open-exchange.ts')]);
+      const [
+        { Edge: Part, RequestMeter },
+        { openAuthenticator },
+        { openAuthorization },
+        { openGoneUsers, openSites },
+        { openExchange },
+      ] = await Promise.all([
+        import('@omnibus/edge'),
+        import('./identity.ts'),
+        import('./authorization.ts'),
+        import('./connect/open-sites.ts'),
+        import('./exchange/open-exchange.ts'),
+      ]);
       const edgeLog = log.child({ role: 'edge' });
-      authorization = await openAuthorization({ config: () => current, baseFolder, bus, sealingKeys, metrics, audit, log: edgeLog, removed: (subject) => void goneUsers?.removed(subject) });
+      authorization = await openAuthorization({
+        config: () => current,
+        baseFolder,
+        bus,
+        sealingKeys,
+        metrics,
+        audit,
+        log: edgeLog,
+        removed: (subject) => void goneUsers?.removed(subject),
+      });
       goneUsers = openGoneUsers({ authorization, bus: opened, log: edgeLog, config: () => current });
       exchange = openExchange({ config: current, bus, log: edgeLog, metrics, authorization });
       authenticator = await openAuthenticator({ config, baseFolder, log, own: authorization, held: exchange.hold });
       const site = openSites({ authorization, authenticator, bus, log: edgeLog, base, isForOne });
-      edge = new Part({ ...parts, meter: new RequestMeter(metrics, tracing, tap), tls: tlsFilesOf(config, baseFolder), authenticator, blocks, proofs, log: edgeLog, site });
+      edge = new Part({
+        ...parts,
+        meter: new RequestMeter(metrics, tracing, tap),
+        tls: tlsFilesOf(config, baseFolder),
+        authenticator,
+        blocks,
+        proofs,
+        log: edgeLog,
+        site,
+      });
     }
     // Without an edge, only callers of the admin port are authenticated.
-    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined) ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
+    if (isServing && edge === undefined && config.auth !== 'none' && config.auth?.admin !== undefined)
+      ({ authenticator, close: closeRevocations } = await openForAdmin({ config, baseFolder, log, bus }));
     const { tally } = authenticator ?? {};
     metrics.beforeScrape(() => tally?.flush((way, outcome, count) => metrics.callers.asked(way, outcome, count)));
     await sessions?.start();
@@ -222,14 +342,21 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
     audit,
     endpoint,
     adminAddress: admin?.address,
-    consoleUrl: admin === undefined || consoleMode(config) === 'off' ? undefined : `${config.tls?.admin === true ? 'https' : 'http'}://${admin.address}/`,
+    consoleUrl:
+      admin === undefined || consoleMode(config) === 'off'
+        ? undefined
+        : `${config.tls?.admin === true ? 'https' : 'http'}://${admin.address}/`,
     records: () => backend?.records ?? [],
     servers: backend,
     settled: () => settled,
-    invite: () => pages.invite((backend?.records ?? []).filter(({ wantsSignIn }) => wantsSignIn === true).map(({ server }) => server)),
+    invite: () =>
+      pages.invite(
+        (backend?.records ?? []).filter(({ wantsSignIn }) => wantsSignIn === true).map(({ server }) => server),
+      ),
     async apply(changed) {
       // Compiled before anything changes, so that a configuration with wrong rules is not applied in part.
-      const [policy, guardrails] = sessions === undefined ? [] : [await compileAccess(changed), await compileGuards(changed)];
+      const [policy, guardrails] =
+        sessions === undefined ? [] : [await compileAccess(changed), await compileGuards(changed)];
       current = changed;
       sessions?.apply(changed, policy, guardrails);
       edge?.apply(changed);
@@ -265,15 +392,23 @@ export async function startGateway({ config, baseFolder, role, isServing, log, s
 
 /** The connections of users to a server that need a key that the vault does not have. */
 function unreadableAt(vaults: Vaults | undefined, server: string): { readonly unreadable?: number } {
-  const count = vaults?.lost.filter(({ place }) => place.purpose === 'connection' && place.server === server).length ?? 0;
+  const count =
+    vaults?.lost.filter(({ place }) => place.purpose === 'connection' && place.server === server).length ?? 0;
   return count === 0 ? {} : { unreadable: count };
 }
 
 /** Records that a server says something else of itself than was approved. */
 function changesOnRecord(audit: Audit | undefined): BackendOptions['definitionChanged'] {
-  return audit === undefined ? undefined : ({ server, kind, name, why, effect, facets, risks, digest }) => audit.record({
-    name: 'definition.changed', weight: 'always', server, ...(kind === 'tools' || kind === 'prompts' ? { target: name } : {}), more: { definition: digest, definition_of: `${kind} ${name}`, why, effect, facets, risks },
-  });
+  return audit === undefined
+    ? undefined
+    : ({ server, kind, name, why, effect, facets, risks, digest }) =>
+        audit.record({
+          name: 'definition.changed',
+          weight: 'always',
+          server,
+          ...(kind === 'tools' || kind === 'prompts' ? { target: name } : {}),
+          more: { definition: digest, definition_of: `${kind} ${name}`, why, effect, facets, risks },
+        });
 }
 
 /** @returns undefined where NATS refuses it, as with the permissions of an older version. */
@@ -287,7 +422,9 @@ async function openBlocks(bus: Bus, log: Logger): Promise<Blocks | undefined> {
 }
 
 /** Opens authentication for the admin port. If that fails, the process serves all the same, and nobody is authenticated at its admin port. */
-async function openForAdmin(options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'> & { readonly bus: Bus }): ReturnType<typeof openAdminAuthenticator> {
+async function openForAdmin(
+  options: Pick<GatewayOptions, 'config' | 'baseFolder' | 'log'> & { readonly bus: Bus },
+): ReturnType<typeof openAdminAuthenticator> {
   try {
     const { openAdminAuthenticator: open } = await import('./identity.ts');
     return await open(options);

@@ -5,13 +5,24 @@ export const exits = {
   toolError: { code: 2, meaning: 'the tool answered that it failed (`isError`)' },
   unreachable: { code: 3, meaning: 'the gateway or the server cannot be reached' },
   forbidden: { code: 4, meaning: 'credentials are missing or wrong, or the caller may not do this' },
-  unknown: { code: 5, meaning: 'there is no such thing: tool, prompt, resource, server, session, call, key, file or client; or nothing fits what was looked for' },
+  unknown: {
+    code: 5,
+    meaning:
+      'there is no such thing: tool, prompt, resource, server, session, call, key, file or client; or nothing fits what was looked for',
+  },
   timeout: { code: 6, meaning: 'a time limit has passed' },
   incomplete: { code: 7, meaning: 'records are missing (`audit verify`)' },
   changed: { code: 8, meaning: 'records were changed (`audit verify`)' },
   usage: { code: 64, meaning: 'wrong usage of the command' },
-  busy: { code: 75, meaning: 'the server or gateway is busy, or it is unknown whether the request was executed; `retry` in the output of `--json` says which' },
-  unanswered: { code: 77, meaning: 'an answer is needed, and there is no terminal to ask on, or `--no-input` was given' },
+  busy: {
+    code: 75,
+    meaning:
+      'the server or gateway is busy, or it is unknown whether the request was executed; `retry` in the output of `--json` says which',
+  },
+  unanswered: {
+    code: 77,
+    meaning: 'an answer is needed, and there is no terminal to ask on, or `--no-input` was given',
+  },
   config: { code: 78, meaning: 'the configuration is wrong' },
   interrupted: { code: 130, meaning: 'interrupted; a running call was cancelled at the server' },
 } as const;

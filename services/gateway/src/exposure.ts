@@ -14,5 +14,7 @@ export function exposureProblem(config: Config): string | undefined {
 
 /** The warning that is logged now and then when everybody may use the gateway. */
 export function exposureWarning(config: Config): string | undefined {
-  return config.auth === 'none' && !listensHere(config) ? `everybody who reaches ${config.listen} may use every server, because of "auth: none"` : undefined;
+  return config.auth === 'none' && !listensHere(config)
+    ? `everybody who reaches ${config.listen} may use every server, because of "auth: none"`
+    : undefined;
 }

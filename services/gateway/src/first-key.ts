@@ -11,7 +11,13 @@ import { formatKeys, newKey } from '@omnibus/identity';
 export function makeFirstKey(file: string): string | undefined {
   // Checked first, since an existing file may be in a folder that cannot be written.
   if (existsSync(file)) return undefined;
-  const { key, record } = newKey({ subject: 'first', groups: [], endpoints: undefined, expires: undefined, note: 'made at the first start' });
+  const { key, record } = newKey({
+    subject: 'first',
+    groups: [],
+    endpoints: undefined,
+    expires: undefined,
+    note: 'made at the first start',
+  });
   const written = `${file}.${record.id}`;
   try {
     mkdirSync(dirname(file), { recursive: true });
@@ -20,7 +26,9 @@ export function makeFirstKey(file: string): string | undefined {
     return key;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined;
-    throw new Error(`the file of API keys ${file} does not exist, and cannot be created: ${(error as Error).message}`, { cause: error });
+    throw new Error(`the file of API keys ${file} does not exist, and cannot be created: ${(error as Error).message}`, {
+      cause: error,
+    });
   } finally {
     rmSync(written, { force: true });
   }

@@ -8,15 +8,27 @@ const auth = { publicUrl: 'https://mcp.example.com', auth: { issuers: [{ issuer 
 
 /** The warnings of a gateway whose one guardrail asks a server with these credentials. */
 function warningsFor(credentials: object, more: object = {}): readonly string[] {
-  const text = JSON.stringify({ ...more, mcpServers: { judge: { url, credentials } }, guardrails: [{ id: 'judged', who: 'everyone', what: 'judge/*', on: 'requests', tool: 'judge/look' }] });
+  const text = JSON.stringify({
+    ...more,
+    mcpServers: { judge: { url, credentials } },
+    guardrails: [{ id: 'judged', who: 'everyone', what: 'judge/*', on: 'requests', tool: 'judge/look' }],
+  });
   const loaded = loadConfig({ file: 'f.json', text, env: {}, readFile: () => '' });
   if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.problems));
   return guardrailWarnings(loaded.config);
 }
 
-it.each([['oauth', { kind: 'oauth' }], ['exchange', { kind: 'exchange', issuer, clientId: 'gateway', clientSecret: 's' }]])('a guardrail that asks a server with credentials of kind %s is warned of, since the gateway asks in no user\'s name', (_kind, credentials) => {
-  expect(warningsFor(credentials, auth)).toEqual([expect.stringContaining('asks a server that is called in the name of its users')]);
-});
+it.each([
+  ['oauth', { kind: 'oauth' }],
+  ['exchange', { kind: 'exchange', issuer, clientId: 'gateway', clientSecret: 's' }],
+])(
+  "a guardrail that asks a server with credentials of kind %s is warned of, since the gateway asks in no user's name",
+  (_kind, credentials) => {
+    expect(warningsFor(credentials, auth)).toEqual([
+      expect.stringContaining('asks a server that is called in the name of its users'),
+    ]);
+  },
+);
 
 it('a guardrail may ask a server that is called in the name of the gateway, or of the one user of a machine', () => {
   expect(warningsFor({ kind: 'client', issuer, clientId: 'gateway', clientSecret: 's' }, auth)).toEqual([]);

@@ -32,7 +32,11 @@ export async function guardrailProblems(config: Config, problemAt: ProblemAt): P
   const servers = enabledServers(config);
   for (const [index, { tool }] of guardrails.entries()) {
     const server = tool?.split('/', 1)[0] ?? '';
-    if (tool !== undefined && !servers.has(server) && !config.discovery.kubernetes.enabled) problems.push({ path: [index, 'tool'], message: `there is no server ${JSON.stringify(server)} under mcpServers that could be asked` });
+    if (tool !== undefined && !servers.has(server) && !config.discovery.kubernetes.enabled)
+      problems.push({
+        path: [index, 'tool'],
+        message: `there is no server ${JSON.stringify(server)} under mcpServers that could be asked`,
+      });
   }
   return problems.map(({ path, message }) => formatProblem(problemAt(['guardrails', ...path], message)));
 }
@@ -45,19 +49,32 @@ export function guardrailWarnings(config: Config): readonly string[] {
   return guardrails.flatMap(({ id, ...settings }): readonly string[] => {
     const name = `guardrail ${JSON.stringify(id)}`;
     const { who, except, what, webhook, tool } = settings;
-    const unmatched = config.discovery.kubernetes.enabled ? [] : selectorsOf({ guard: what }).filter(({ mayCover }) => ![...servers.keys()].some((server) => mayCover(server))).map(({ text }) => JSON.stringify(text));
+    const unmatched = config.discovery.kubernetes.enabled
+      ? []
+      : selectorsOf({ guard: what })
+          .filter(({ mayCover }) => ![...servers.keys()].some((server) => mayCover(server)))
+          .map(({ text }) => JSON.stringify(text));
     const written = JSON.stringify(settings);
     const same = seen.get(written);
     seen.set(written, same ?? id);
-    const isInTheClear = webhook !== undefined && webhook.url.startsWith('http:') && !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(webhook.url).hostname);
+    const isInTheClear =
+      webhook !== undefined &&
+      webhook.url.startsWith('http:') &&
+      !/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(new URL(webhook.url).hostname);
     const asked = servers.get(tool?.split('/', 1)[0] ?? '');
     return [
       ...ruleWarnings(name, { ...settings, who: who ?? 'everyone', guard: what }),
       ...(unmatched.length === 0 ? [] : [`${name} can never look at ${unmatched.join(', ')}: there is no such server`]),
       ...(same === undefined ? [] : [`${name} says the same as ${JSON.stringify(same)} before it`]),
-      ...((auth === undefined || auth === 'none') && [who, except ?? []].flat().some((each) => each !== 'everyone') ? [`${name} names callers, and nothing says how they are known (auth)`] : []),
+      ...((auth === undefined || auth === 'none') && [who, except ?? []].flat().some((each) => each !== 'everyone')
+        ? [`${name} names callers, and nothing says how they are known (auth)`]
+        : []),
       ...(isInTheClear ? [`${name} sends messages to ${new URL(webhook.url).origin} in the clear`] : []),
-      ...(asked === undefined || !isOwned(asked, config) ? [] : [`${name} asks a server that is called in the name of its users (credentials), and the gateway asks in nobody's`]),
+      ...(asked === undefined || !isOwned(asked, config)
+        ? []
+        : [
+            `${name} asks a server that is called in the name of its users (credentials), and the gateway asks in nobody's`,
+          ]),
     ];
   });
 }

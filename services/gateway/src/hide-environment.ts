@@ -10,7 +10,20 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /** Variables that are not overwritten: programs get them anyway, and they hold no secrets. */
-const harmless = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'PWD', 'HOSTNAME']);
+const harmless = new Set([
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'PWD',
+  'HOSTNAME',
+]);
 /** Fields of `/proc/self/stat` after the name of the program (proc_pid_stat(5): 50 and 51). */
 const [startField, endField] = [47, 48];
 

@@ -21,15 +21,32 @@ interface IdentityOptions {
  * @returns undefined where callers are not authenticated.
  * @throws {Error} in words for the operator when a configured way of authentication cannot be used.
  */
-export async function openAuthenticator({ config: { auth, publicUrl }, baseFolder, log, own, held }: IdentityOptions): Promise<Authenticator | undefined> {
+export async function openAuthenticator({
+  config: { auth, publicUrl },
+  baseFolder,
+  log,
+  own,
+  held,
+}: IdentityOptions): Promise<Authenticator | undefined> {
   if (auth === undefined || auth === 'none') return undefined;
   return Authenticator.open({
     issuers: auth.issuers,
-    resource: publicUrl === undefined && auth.audience.length === 0 ? undefined : { publicUrl, audience: auth.audience, scopes: auth.scopes },
+    resource:
+      publicUrl === undefined && auth.audience.length === 0
+        ? undefined
+        : { publicUrl, audience: auth.audience, scopes: auth.scopes },
     proxy: auth.proxy,
-    own, held,
+    own,
+    held,
     certificates: auth.clientCertificates,
-    kubernetes: auth.kubernetes === undefined ? undefined : { ...auth.kubernetes, caFile: resolve(baseFolder, auth.kubernetes.caFile), tokenFile: resolve(baseFolder, auth.kubernetes.tokenFile) },
+    kubernetes:
+      auth.kubernetes === undefined
+        ? undefined
+        : {
+            ...auth.kubernetes,
+            caFile: resolve(baseFolder, auth.kubernetes.caFile),
+            tokenFile: resolve(baseFolder, auth.kubernetes.tokenFile),
+          },
     toolProblem: selectorProblem,
     keysFile: auth.keys === undefined ? undefined : resolve(baseFolder, auth.keys.file),
     warn: (details, text) => log.warn(details, text),
@@ -42,11 +59,22 @@ export async function openAuthenticator({ config: { auth, publicUrl }, baseFolde
  * @returns the authenticator, and `close` for the watch that was opened with it.
  * @throws {Error} in words for the operator when a configured way of authentication cannot be used.
  */
-export async function openAdminAuthenticator({ bus, ...options }: Omit<IdentityOptions, 'own'> & { readonly bus: Bus }): Promise<{ readonly authenticator: Authenticator | undefined; readonly close: () => void }> {
+export async function openAdminAuthenticator({
+  bus,
+  ...options
+}: Omit<IdentityOptions, 'own'> & { readonly bus: Bus }): Promise<{
+  readonly authenticator: Authenticator | undefined;
+  readonly close: () => void;
+}> {
   const { auth, publicUrl } = options.config;
-  if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined) return { authenticator: await openAuthenticator({ ...options, own: undefined }), close: () => undefined };
+  if (auth === undefined || auth === 'none' || auth.server === undefined || publicUrl === undefined)
+    return { authenticator: await openAuthenticator({ ...options, own: undefined }), close: () => undefined };
   const { openRevocations } = await import('@omnibus/authorization');
   const revocations = await openRevocations(bus, auth.server.accessTokenLife);
-  const own = { issuer: publicUrl, isRevoked: (grant: string) => revocations.has(grant), onChanged: (listener: () => void) => revocations.onRevoked(listener) };
+  const own = {
+    issuer: publicUrl,
+    isRevoked: (grant: string) => revocations.has(grant),
+    onChanged: (listener: () => void) => revocations.onRevoked(listener),
+  };
   return { authenticator: await openAuthenticator({ ...options, own }), close: () => revocations.close() };
 }

@@ -5,7 +5,28 @@
 import type { Readable, Writable } from 'node:stream';
 import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
-import { claimedRevision, defaultLimits, errorText, fault, featuresOf, idKey, isJsonRpcId, isLegacyRevision, isObject, isSameId, modernHeaders, printable, resultText, toErrorObject, type GatewayFault, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type LegacyRevision } from '@omnibus/protocol';
+import {
+  claimedRevision,
+  defaultLimits,
+  errorText,
+  fault,
+  featuresOf,
+  idKey,
+  isJsonRpcId,
+  isLegacyRevision,
+  isObject,
+  isSameId,
+  modernHeaders,
+  printable,
+  resultText,
+  toErrorObject,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type JsonRpcId,
+  type JsonRpcMessage,
+  type LegacyRevision,
+} from '@omnibus/protocol';
 import { Agent, EnvHttpProxyAgent } from 'undici';
 
 export interface JoinOptions {
@@ -27,19 +48,37 @@ export interface JoinOptions {
 const openTimeoutMs = 10_000;
 
 /** Serves until the input ends, or the gateway cannot be reached any more. */
-export async function serveJoinedClient({ url, headers, authorization, refused, lacking, input, output, onProblem }: JoinOptions): Promise<void> {
+export async function serveJoinedClient({
+  url,
+  headers,
+  authorization,
+  refused,
+  lacking,
+  input,
+  output,
+  onProblem,
+}: JoinOptions): Promise<void> {
   const ways = { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } };
   // Whoever has told Node to use the proxy of his network (HTTPS_PROXY) means this program too.
   const agent = process.env['NODE_USE_ENV_PROXY'] === '1' ? new EnvHttpProxyAgent(ways) : new Agent(ways);
   // The token changes from time to time, so it is asked for with each request.
-  const dispatcher = authorization === undefined ? agent
-    : agent.compose((dispatch) => (options, handler) => {
-      const said = authorization();
-      const send = (value: string): boolean => dispatch({ ...options, headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: value } }, handler);
-      if (typeof said === 'string') return send(said);
-      void said.then(send);
-      return true;
-    });
+  const dispatcher =
+    authorization === undefined
+      ? agent
+      : agent.compose((dispatch) => (options, handler) => {
+          const said = authorization();
+          const send = (value: string): boolean =>
+            dispatch(
+              {
+                ...options,
+                headers: { ...(options.headers as Readonly<Record<string, string>>), authorization: value },
+              },
+              handler,
+            );
+          if (typeof said === 'string') return send(said);
+          void said.then(send);
+          return true;
+        });
   const writeText = (text: string): void => {
     if (output.destroyed) return;
     // A client that has stopped reading is treated as gone.
@@ -47,7 +86,19 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
     else output.write(`${text}\n`);
   };
   const write = (message: unknown): void => writeText(JSON.stringify(message));
-  const refuse = (id: JsonRpcId, problem: string, failure: RequestFailure): void => writeText(errorText(id, toErrorObject(fault('gateway.unavailable', problem, failure.kind === 'refused' ? { httpStatus: failure.httpStatus } : { isSent: failure.kind !== 'not-sent' }))));
+  const refuse = (id: JsonRpcId, problem: string, failure: RequestFailure): void =>
+    writeText(
+      errorText(
+        id,
+        toErrorObject(
+          fault(
+            'gateway.unavailable',
+            problem,
+            failure.kind === 'refused' ? { httpStatus: failure.httpStatus } : { isSent: failure.kind !== 'not-sent' },
+          ),
+        ),
+      ),
+    );
   let initializeId: JsonRpcId | undefined;
   /** Revision of the session, once there is one. */
   let revision: LegacyRevision | undefined;
@@ -59,8 +110,15 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
   const schemas = new Map<string, JsonObject>();
   const listIds = new Set<string | number>();
   const learn = (value: JsonObject): void => {
-    if (!isJsonRpcId(value['id']) || !listIds.delete(idKey(value['id'])) || !isObject(value['result']) || !Array.isArray(value['result']['tools'])) return;
-    for (const tool of value['result']['tools'].filter(isObject)) if (isObject(tool['inputSchema'])) schemas.set(String(tool['name']), tool['inputSchema']);
+    if (
+      !isJsonRpcId(value['id']) ||
+      !listIds.delete(idKey(value['id'])) ||
+      !isObject(value['result']) ||
+      !Array.isArray(value['result']['tools'])
+    )
+      return;
+    for (const tool of value['result']['tools'].filter(isObject))
+      if (isObject(tool['inputSchema'])) schemas.set(String(tool['name']), tool['inputSchema']);
   };
   const lost = (problem: string): void => {
     onProblem(problem, true);
@@ -69,44 +127,59 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
   /** Whether the client was told the words of the last refusal, which then need no line of their own. */
   let isTold = false;
   const reading = new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share();
-  const transport = new StreamableHttpTransport({ url, headers, dispatcher, limits: defaultLimits, reading, openTimeoutMs, child: undefined }, {
-    message: (value) => {
-      if (isObject(value) && initializeId !== undefined && isSameId(value['id'], initializeId) && isObject(value['result'])) {
-        const { protocolVersion } = value['result'];
-        if (isLegacyRevision(protocolVersion)) {
-          revision = protocolVersion;
-          transport.agreed(protocolVersion);
-          transport.listen();
+  const transport = new StreamableHttpTransport(
+    { url, headers, dispatcher, limits: defaultLimits, reading, openTimeoutMs, child: undefined },
+    {
+      message: (value) => {
+        if (
+          isObject(value) &&
+          initializeId !== undefined &&
+          isSameId(value['id'], initializeId) &&
+          isObject(value['result'])
+        ) {
+          const { protocolVersion } = value['result'];
+          if (isLegacyRevision(protocolVersion)) {
+            revision = protocolVersion;
+            transport.agreed(protocolVersion);
+            transport.listen();
+          }
         }
-      }
-      if (isObject(value)) learn(value);
-      write(value);
+        if (isObject(value)) learn(value);
+        write(value);
+      },
+      requestFailed(id, failure) {
+        isTold = failure.kind === 'refused' && failure.error !== undefined;
+        if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
+        const scopes = failure.kind === 'refused' ? lackingScopes(failure.error) : undefined;
+        if (scopes !== undefined) {
+          lacking?.();
+          // Clients that start a program have no OAuth; the user of this program can ask for the scopes.
+          writeText(
+            errorText(id, {
+              ...scopes.error,
+              message: `${printable(scopes.error.message)}; sign in again with: omnibus login ${url} --scope ${scopes.words}`,
+            }),
+          );
+        } else refuse(id, describe(failure, url), failure);
+      },
+      sessionGone: () => lost(`the gateway at ${url} has ended the session`),
+      // The gateway itself tells its session what was missed.
+      missed: () => undefined,
+      lost,
+      dropped(kind, problem) {
+        if (kind !== 'refusal' || !isTold) onProblem(printable(problem), false);
+      },
     },
-    requestFailed(id, failure) {
-      isTold = failure.kind === 'refused' && failure.error !== undefined;
-      if (failure.kind === 'refused' && failure.httpStatus === 401) refused?.();
-      const scopes = failure.kind === 'refused' ? lackingScopes(failure.error) : undefined;
-      if (scopes !== undefined) {
-        lacking?.();
-        // Clients that start a program have no OAuth; the user of this program can ask for the scopes.
-        writeText(errorText(id, { ...scopes.error, message: `${printable(scopes.error.message)}; sign in again with: omnibus login ${url} --scope ${scopes.words}` }));
-      } else refuse(id, describe(failure, url), failure);
-    },
-    sessionGone: () => lost(`the gateway at ${url} has ended the session`),
-    // The gateway itself tells its session what was missed.
-    missed: () => undefined,
-    lost,
-    dropped(kind, problem) {
-      if (kind !== 'refusal' || !isTold) onProblem(printable(problem), false);
-    },
-  });
+  );
   output.on('error', () => input.destroy());
   const forward = (message: JsonRpcMessage): void => {
     if (!('method' in message) || !('id' in message)) {
-      const cancelled = 'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
+      const cancelled =
+        'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
       if (initializeId !== undefined) transport.send(message);
       // Without a session, closing the response is what cancels; with one, no response to a cancelled request is awaited any more.
-      if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId))) transport.abandon(cancelled);
+      if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId)))
+        transport.abandon(cancelled);
       return;
     }
     if (message.method === 'initialize') initializeId = message.id;
@@ -121,12 +194,17 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
       return;
     }
     if (message.method === 'tools/list') listIds.add(idKey(message.id));
-    transport.request(message, modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))));
+    transport.request(
+      message,
+      modernHeaders(message.method, message.params ?? {}, schemas.get(String(message.params?.['name']))),
+    );
   };
   /** Forwards the entries of a batch one by one, if the revision has batches; each answer is written when it arrives. */
   const forwardBatch = (batch: Extract<ParsedBody, { kind: 'batch' }>): void => {
     const messages = batch.messages.map(({ message }) => message);
-    const isTaken = (revision === undefined || featuresOf(revision).batching) && messages.every((message) => !('params' in message) || claimedRevision(message.params) === undefined);
+    const isTaken =
+      (revision === undefined || featuresOf(revision).batching) &&
+      messages.every((message) => !('params' in message) || claimedRevision(message.params) === undefined);
     if (!isTaken) {
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) refuseMessage(fault('batch.unsupported'), id);
@@ -138,7 +216,10 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
   const { maxBodyBytes } = defaultLimits;
   await readLines(input, {
     maxBytes: maxBodyBytes,
-    tooLong: () => refuseMessage(fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes })),
+    tooLong: () =>
+      refuseMessage(
+        fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes }),
+      ),
     line: (bytes) => {
       const parsed = parseMessage(bytes, defaultLimits);
       switch (parsed.kind) {
@@ -161,17 +242,25 @@ export async function serveJoinedClient({ url, headers, authorization, refused, 
 function describe(failure: RequestFailure, url: string): string {
   const said = failure.kind === 'refused' && failure.error !== undefined ? printable(failure.error.message) : undefined;
   // The user of this program can correct that, so the message says how.
-  if (failure.kind === 'refused' && failure.httpStatus === 401) return `the gateway at ${url} wants to know who asks: ${said ?? failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
-  return failure.kind === 'session-gone' ? `the gateway at ${url} has ended the session; start again` : `the gateway at ${url}: ${said ?? failure.problem}`;
+  if (failure.kind === 'refused' && failure.httpStatus === 401)
+    return `the gateway at ${url} wants to know who asks: ${said ?? failure.problem}; sign in with: omnibus login ${url}, or give a key or token with --header "Authorization: Bearer ..."`;
+  return failure.kind === 'session-gone'
+    ? `the gateway at ${url} has ended the session; start again`
+    : `the gateway at ${url}: ${said ?? failure.problem}`;
 }
 
 /** A scope that a shell takes as it is, so that a command with it can be copied. */
 const plainScope = /^[\w:./-]+$/;
 
 /** The refusal of a request whose token lacks a scope, with the scopes to ask for. */
-function lackingScopes(error: JsonRpcErrorObject | undefined): { readonly error: JsonRpcErrorObject; readonly words: string } | undefined {
+function lackingScopes(
+  error: JsonRpcErrorObject | undefined,
+): { readonly error: JsonRpcErrorObject; readonly words: string } | undefined {
   if (!isObject(error?.data) || error.data['reason'] !== 'auth.scope') return undefined;
   const { requiredScopes } = error.data;
-  const isPlain = Array.isArray(requiredScopes) && requiredScopes.length > 0 && requiredScopes.every((scope) => typeof scope === 'string' && plainScope.test(scope));
+  const isPlain =
+    Array.isArray(requiredScopes) &&
+    requiredScopes.length > 0 &&
+    requiredScopes.every((scope) => typeof scope === 'string' && plainScope.test(scope));
   return { error, words: isPlain ? requiredScopes.join(' ') : 'SCOPE' };
 }

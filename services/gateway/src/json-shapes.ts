@@ -1,6 +1,17 @@
 /** The output of each command with `--json`; `docs/commands.md` is generated from it, and tests check each command against it. */
 import {
-  callPage, calls, logs, missing, paused, processRow, restarted, serverRow, sessions, summary, call, line,
+  callPage,
+  calls,
+  logs,
+  missing,
+  paused,
+  processRow,
+  restarted,
+  serverRow,
+  sessions,
+  summary,
+  call,
+  line,
 } from '@omnibus/admin-api';
 import { z } from 'zod';
 import { vaultReport } from './admin/api/vault-desk.ts';
@@ -14,9 +25,31 @@ const ms = count.describe('milliseconds since 1970');
 const placed = z.object({ file: text, line: count, column: count, path: text, message: text });
 const change = { file: text, isChanged: z.boolean().optional(), text: text.optional().describe('with --print') };
 const taken = z.array(z.object({ server: text, from: text, client: text }));
-const starts = z.array(z.object({ server: text, line: text, digest: text, risks: z.array(text), unpinned: text.optional() })).describe('what it starts on this machine');
-const approval = z.looseObject({ id: text, state: text, server: text, kind: z.enum(['prompt', 'resource']).optional(), tool: text, arguments: text, digest: text, rule: text, principal: text, who: z.array(text), at: ms, until: ms });
-const deviation = z.looseObject({ kind: text, name: text, why: text, risks: z.array(text), isHeld: z.boolean(), digest: text });
+const starts = z
+  .array(z.object({ server: text, line: text, digest: text, risks: z.array(text), unpinned: text.optional() }))
+  .describe('what it starts on this machine');
+const approval = z.looseObject({
+  id: text,
+  state: text,
+  server: text,
+  kind: z.enum(['prompt', 'resource']).optional(),
+  tool: text,
+  arguments: text,
+  digest: text,
+  rule: text,
+  principal: text,
+  who: z.array(text),
+  at: ms,
+  until: ms,
+});
+const deviation = z.looseObject({
+  kind: text,
+  name: text,
+  why: text,
+  risks: z.array(text),
+  isHeld: z.boolean(),
+  digest: text,
+});
 const sum = z.object({ name: text, calls: count, failed: count, bytes: count });
 const outcome = z.enum(['allow', 'ask', 'deny', 'hidden']);
 const client = z.object({ client: text, copy: text.optional(), ...change });
@@ -25,53 +58,156 @@ const results = z.looseObject({}).describe('as the server answered');
 
 /** Shapes by the words of the command. Commands that are missing here have no `--json`: {@link withoutJson}. */
 export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
-  'doctor': z.array(z.object({ about: text, state: z.enum(['good', 'warning', 'unchecked', 'bad']), text, advice: text.optional() })),
-  'reload': z.object({ isReloaded: z.literal(true) }),
-  'block': z.object({ kind: text, name: text, isBlocked: z.literal(true) }),
-  'unblock': z.object({ kind: text, name: text, isBlocked: z.literal(false) }),
-  'blocks': z.array(z.object({ kind: text, name: text, by: text, at: ms, until: ms.optional(), because: text.optional(), isPause: z.boolean().optional() })),
-  'usage': z.object({ by: text, sums: z.array(sum), rows: z.array(z.object({ caller: text, tenant: text.optional(), groups: z.array(text), server: text, tool: text, calls: count, failed: count, bytes: count })) }),
-  'recover': z.object({ token: text, until: text }),
-  'check': z.object({ file: text, isGood: z.boolean(), client: text.optional(), problems: z.array(placed.partial()), warnings: z.array(placed.partial()), notes: z.array(placed), servers: z.array(text), profiles: z.array(text), accounts: z.array(z.object({ server: text, account: text })), starts, consent: text.optional().describe('of all of starts') }),
-  'migrate': z.object({ file: text, outdated: z.array(z.object({ line: count, path: text, instead: text })), text, isWritten: z.boolean() }),
-  'definitions status': z.array(z.object({ server: text, mode: text, problem: text.optional(), deviations: z.array(deviation) })),
+  doctor: z.array(
+    z.object({ about: text, state: z.enum(['good', 'warning', 'unchecked', 'bad']), text, advice: text.optional() }),
+  ),
+  reload: z.object({ isReloaded: z.literal(true) }),
+  block: z.object({ kind: text, name: text, isBlocked: z.literal(true) }),
+  unblock: z.object({ kind: text, name: text, isBlocked: z.literal(false) }),
+  blocks: z.array(
+    z.object({
+      kind: text,
+      name: text,
+      by: text,
+      at: ms,
+      until: ms.optional(),
+      because: text.optional(),
+      isPause: z.boolean().optional(),
+    }),
+  ),
+  usage: z.object({
+    by: text,
+    sums: z.array(sum),
+    rows: z.array(
+      z.object({
+        caller: text,
+        tenant: text.optional(),
+        groups: z.array(text),
+        server: text,
+        tool: text,
+        calls: count,
+        failed: count,
+        bytes: count,
+      }),
+    ),
+  }),
+  recover: z.object({ token: text, until: text }),
+  check: z.object({
+    file: text,
+    isGood: z.boolean(),
+    client: text.optional(),
+    problems: z.array(placed.partial()),
+    warnings: z.array(placed.partial()),
+    notes: z.array(placed),
+    servers: z.array(text),
+    profiles: z.array(text),
+    accounts: z.array(z.object({ server: text, account: text })),
+    starts,
+    consent: text.optional().describe('of all of starts'),
+  }),
+  migrate: z.object({
+    file: text,
+    outdated: z.array(z.object({ line: count, path: text, instead: text })),
+    text,
+    isWritten: z.boolean(),
+  }),
+  'definitions status': z.array(
+    z.object({ server: text, mode: text, problem: text.optional(), deviations: z.array(deviation) }),
+  ),
   'definitions diff': z.array(deviation),
   'definitions approve': z.object({ server: text, approved: count }),
-  'policy test': z.object({ cases: z.array(z.object({ as: text, call: text, outcome, rule: text.optional(), redacted: text.optional(), guardrails: z.array(text), becomes: text.optional(), expected: text, isAsExpected: z.boolean() })), failed: count }),
-  'policy explain': z.object({ who: text, what: text, outcome, rule: text.optional(), because: text.optional(), redacted: text.optional(), rules: z.array(z.object({ effect: text, id: text, why: text })), guardrails: z.array(z.object({ id: text, on: z.array(text), action: text, isRecorded: z.boolean() })) }),
-  'policy diff': z.array(z.object({ who: text, changes: z.array(z.object({ what: text, was: text, is: text, rule: text.optional(), gains: z.boolean().optional() })) })),
+  'policy test': z.object({
+    cases: z.array(
+      z.object({
+        as: text,
+        call: text,
+        outcome,
+        rule: text.optional(),
+        redacted: text.optional(),
+        guardrails: z.array(text),
+        becomes: text.optional(),
+        expected: text,
+        isAsExpected: z.boolean(),
+      }),
+    ),
+    failed: count,
+  }),
+  'policy explain': z.object({
+    who: text,
+    what: text,
+    outcome,
+    rule: text.optional(),
+    because: text.optional(),
+    redacted: text.optional(),
+    rules: z.array(z.object({ effect: text, id: text, why: text })),
+    guardrails: z.array(z.object({ id: text, on: z.array(text), action: text, isRecorded: z.boolean() })),
+  }),
+  'policy diff': z.array(
+    z.object({
+      who: text,
+      changes: z.array(
+        z.object({ what: text, was: text, is: text, rule: text.optional(), gains: z.boolean().optional() }),
+      ),
+    }),
+  ),
   'approvals list': z.array(approval),
   'approvals show': approval,
   'approvals approve': z.object({ id: text, state: z.literal('approved') }),
   'approvals deny': z.object({ id: text, state: z.literal('refused') }),
-  'tools': z.array(z.looseObject({ name: text, inputSchema: whole })),
-  'call': results,
-  'prompts': z.array(z.looseObject({ name: text })),
-  'get': results,
-  'resources': z.object({ resources: z.array(z.looseObject({ uri: text })), resourceTemplates: z.array(z.looseObject({ uriTemplate: text })) }),
-  'read': results,
-  'complete': results,
-  'add': z.object({ server: text, ...change }),
-  'remove': z.object({ server: text, ...change }),
-  'import': z.object({ taken, same: taken, remarks: z.array(z.object({ from: text, line: count, path: text, text })), starts, ...change }),
-  'clients': z.array(z.object({ id: text, name: text, files: z.array(text), found: z.array(text) })),
-  'connect': client,
-  'disconnect': client,
-  'status': z.object({ processes: z.array(processRow), servers: z.array(serverRow), missing }),
-  'sessions': sessions.omit({ next: true }),
-  'restart': restarted,
-  'pause': paused,
-  'resume': paused,
+  tools: z.array(z.looseObject({ name: text, inputSchema: whole })),
+  call: results,
+  prompts: z.array(z.looseObject({ name: text })),
+  get: results,
+  resources: z.object({
+    resources: z.array(z.looseObject({ uri: text })),
+    resourceTemplates: z.array(z.looseObject({ uriTemplate: text })),
+  }),
+  read: results,
+  complete: results,
+  add: z.object({ server: text, ...change }),
+  remove: z.object({ server: text, ...change }),
+  import: z.object({
+    taken,
+    same: taken,
+    remarks: z.array(z.object({ from: text, line: count, path: text, text })),
+    starts,
+    ...change,
+  }),
+  clients: z.array(z.object({ id: text, name: text, files: z.array(text), found: z.array(text) })),
+  connect: client,
+  disconnect: client,
+  status: z.object({ processes: z.array(processRow), servers: z.array(serverRow), missing }),
+  sessions: sessions.omit({ next: true }),
+  restart: restarted,
+  pause: paused,
+  resume: paused,
   'calls list': calls.describe('with --follow a call a line'),
   'calls show': callPage,
   'calls replay': results,
-  'logs': logs.describe('with --follow a line of the log a line'),
-  'top': z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
+  logs: logs.describe('with --follow a line of the log a line'),
+  top: z.object({ servers: z.array(serverRow), tools: summary.shape.tools, all: summary.shape.all, missing }),
   'sign-in': z.object({ server: text, isSignedIn: z.boolean(), wasSignedIn: z.boolean() }),
-  'connections list': z.object({ connections: z.array(z.object({ server: text, host: text, principal: text, owner: text.optional(), issuer: text, scope: text.optional(), since: ms, state: text })), total: count }),
+  'connections list': z.object({
+    connections: z.array(
+      z.object({
+        server: text,
+        host: text,
+        principal: text,
+        owner: text.optional(),
+        issuer: text,
+        scope: text.optional(),
+        since: ms,
+        state: text,
+      }),
+    ),
+    total: count,
+  }),
   'connections revoke': z.object({ server: text, isRevokedAtIssuer: z.boolean().nullable() }),
   'connections remove': z.object({ user: text, count, notRevoked: count }),
-  'vault status': vaultReport.extend({ processes: z.array(z.object({ process: text, keys: z.array(text) })), missing: z.array(text) }),
+  'vault status': vaultReport.extend({
+    processes: z.array(z.object({ process: text, keys: z.array(text) })),
+    missing: z.array(text),
+  }),
   'vault rotate': z.object({ key: text, renewed: count, lost: count, isGoingOn: z.boolean() }),
   'vault backup': z.object({ file: text, entries: count }),
   'vault restore': z.object({ file: text, restored: count, kept: count }),
@@ -81,20 +217,39 @@ export const jsonShapes: Readonly<Record<string, z.ZodType>> = {
   'users add': z.object({ name: text, file: text, isNew: z.boolean() }),
   'users list': z.array(z.object({ name: text, groups: z.array(text), created: text.optional() })),
   'users remove': z.object({ name: text, file: text, isRemoved: z.literal(true) }),
-  'audit verify': z.object({ records: count, writers: count, checkpoints: count, findings: z.array(z.looseObject({ weight: text, text })) }),
+  'audit verify': z.object({
+    records: count,
+    writers: count,
+    checkpoints: count,
+    findings: z.array(z.looseObject({ weight: text, text })),
+  }),
   'audit search': whole.describe('a record a line'),
-  'login': z.object({ ...gateway, isSignedIn: z.boolean(), subject: text.optional(), file: text.optional() }),
-  'logout': z.object({ ...gateway, isSignedIn: z.literal(false), isRevoked: z.boolean(), file: text }),
-  'whoami': z.object({ ...gateway, issuer: text, subject: text.optional(), groups: z.unknown(), scope: text.optional(), client: text, tokenUntil: text.optional(), isRefreshed: z.boolean() }),
-  'token': z.object({ ...gateway, token: text, tokenUntil: text.optional() }),
+  login: z.object({ ...gateway, isSignedIn: z.boolean(), subject: text.optional(), file: text.optional() }),
+  logout: z.object({ ...gateway, isSignedIn: z.literal(false), isRevoked: z.boolean(), file: text }),
+  whoami: z.object({
+    ...gateway,
+    issuer: text,
+    subject: text.optional(),
+    groups: z.unknown(),
+    scope: text.optional(),
+    client: text,
+    tokenUntil: text.optional(),
+    isRefreshed: z.boolean(),
+  }),
+  token: z.object({ ...gateway, token: text, tokenUntil: text.optional() }),
 };
 
 /** Shapes of the lines that a command prints while it follows events. */
-export const followShapes: Readonly<Record<string, z.ZodType>> = { 'calls list': call, 'logs': line };
+export const followShapes: Readonly<Record<string, z.ZodType>> = { 'calls list': call, logs: line };
 
 /** Commands whose output has no use as JSON, with the reason. */
 export const withoutJson: Readonly<Record<string, string>> = {
-  'serve': 'it runs until it is ended', 'stdio': 'it speaks MCP on stdout', 'expose': 'it runs until it is ended', 'copy': 'it answers nothing', 'completion': 'it prints a script', 'nats-permissions': 'it prints a file of NATS',
+  serve: 'it runs until it is ended',
+  stdio: 'it speaks MCP on stdout',
+  expose: 'it runs until it is ended',
+  copy: 'it answers nothing',
+  completion: 'it prints a script',
+  'nats-permissions': 'it prints a file of NATS',
 };
 
 /** A shape in one line: `{ name, groups: [...], created? }`. */

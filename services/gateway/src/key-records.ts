@@ -27,17 +27,37 @@ export function readKeys(file: string): readonly KeyRecord[] {
     return parseKeys(readFileSync(file, 'utf8'), selectorProblem);
   } catch (error) {
     const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    throw new Error(isMissing ? `there is no ${file}; make a key with: omnibus keys create --subject NAME` : `${file}: ${(error as Error).message}`, { cause: error });
+    throw new Error(
+      isMissing
+        ? `there is no ${file}; make a key with: omnibus keys create --subject NAME`
+        : `${file}: ${(error as Error).message}`,
+      { cause: error },
+    );
   }
 }
 
 /** Makes a key and adds its digest to the file. @returns the key itself, which is stored nowhere. @throws {Error} where `expires` is neither, or the file cannot be written. */
-export async function addKey(file: string, { subject, tenant, groups, endpoints, tools, expires, note }: NewKey): Promise<{ readonly id: string; readonly key: string }> {
+export async function addKey(
+  file: string,
+  { subject, tenant, groups, endpoints, tools, expires, note }: NewKey,
+): Promise<{ readonly id: string; readonly key: string }> {
   const until = expires === undefined ? undefined : dateOf(expires);
-  if (expires !== undefined && until === undefined) throw new Error(`expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`);
-  if (until !== undefined && Date.parse(until) <= Date.now()) throw new Error(`expires: ${JSON.stringify(expires)} is not in the future`);
+  if (expires !== undefined && until === undefined)
+    throw new Error(
+      `expires: expected a number of days such as "90d", or a date such as "2027-01-31", not ${JSON.stringify(expires)}`,
+    );
+  if (until !== undefined && Date.parse(until) <= Date.now())
+    throw new Error(`expires: ${JSON.stringify(expires)} is not in the future`);
   // Clients have the path of an endpoint; that of all servers has the empty name.
-  const { key, record } = newKey({ subject, tenant, groups: [...groups], endpoints: endpoints?.map((name) => name.replace(/^\/mcp(\/|$)/, '')), tools: tools === undefined ? undefined : [...tools], expires: until, note });
+  const { key, record } = newKey({
+    subject,
+    tenant,
+    groups: [...groups],
+    endpoints: endpoints?.map((name) => name.replace(/^\/mcp(\/|$)/, '')),
+    tools: tools === undefined ? undefined : [...tools],
+    expires: until,
+    note,
+  });
   await change(file, (keys) => [...keys, record]);
   return { id: record.id, key };
 }
@@ -58,7 +78,8 @@ export async function revokeKeyIn(file: string, given: string): Promise<string> 
   let id = '';
   await change(file, (keys) => {
     const found = keys.find((key) => (isWhole ? key.hash === digest : key.id === given));
-    if (found === undefined) throw new UnknownKey(`${file} has ${isWhole ? 'no such key' : `no key ${JSON.stringify(given)}`}`);
+    if (found === undefined)
+      throw new UnknownKey(`${file} has ${isWhole ? 'no such key' : `no key ${JSON.stringify(given)}`}`);
     ({ id } = found);
     return keys.map((key) => (key === found ? { ...key, revoked: key.revoked ?? now } : key));
   });

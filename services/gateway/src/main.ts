@@ -9,13 +9,21 @@ try {
   const unknown = unknownCommand(program, args);
   if (unknown !== undefined) {
     const { nearestOf } = await import('@omnibus/config');
-    const meant = nearestOf(unknown.word, unknown.within.commands.map((each) => each.name()));
-    unknown.within.error(`error: unknown command '${unknown.word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`);
+    const meant = nearestOf(
+      unknown.word,
+      unknown.within.commands.map((each) => each.name()),
+    );
+    unknown.within.error(
+      `error: unknown command '${unknown.word}'${meant === undefined ? '' : `\n(Did you mean ${meant}?)`}`,
+    );
   }
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   // Commander throws for help and version too, with exit code 0. It has written the message to stderr.
   process.exitCode = error.exitCode === 0 ? exits.done.code : exits.usage.code;
-  if (error.exitCode !== 0 && args.includes('--json')) process.stdout.write(`${JSON.stringify({ reason: 'usage', problem: error.message.replace(/^error: /, ''), advice: 'omnibus --help lists the commands' }, null, 2)}\n`);
+  if (error.exitCode !== 0 && args.includes('--json'))
+    process.stdout.write(
+      `${JSON.stringify({ reason: 'usage', problem: error.message.replace(/^error: /, ''), advice: 'omnibus --help lists the commands' }, null, 2)}\n`,
+    );
 }

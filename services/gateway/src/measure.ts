@@ -14,9 +14,15 @@ export function measureBus(bus: Bus, wheel: DeadlineWheel, metrics: Metrics): ()
     metrics.busConnected.set(bus.connected ? 1 : 0);
     metrics.busReconnects.set(bus.reconnects);
   });
-  return bus.isShared ? repeat(wheel, measureMs, () => {
-    if (bus.connected) bus.roundTrip().then((ms) => metrics.busRoundTrip.observe(ms / 1_000), () => undefined);
-  }) : () => undefined;
+  return bus.isShared
+    ? repeat(wheel, measureMs, () => {
+        if (bus.connected)
+          bus.roundTrip().then(
+            (ms) => metrics.busRoundTrip.observe(ms / 1_000),
+            () => undefined,
+          );
+      })
+    : () => undefined;
 }
 
 /** Keeps up to date whether the configuration that was read last is in use. */
@@ -30,7 +36,12 @@ export function measureConfig(history: Pick<ConfigHistory, 'state'>, metrics: Me
 
 /** Keeps up to date which servers are paused. */
 export function measurePauses(blocks: Blocks, config: () => Config, metrics: Metrics): void {
-  metrics.beforeScrape(() => metrics.upstream.paused(enabledServers(config()).keys(), new Set(blocks.all.filter(({ isPause }) => isPause === true).map(({ name }) => name))));
+  metrics.beforeScrape(() =>
+    metrics.upstream.paused(
+      enabledServers(config()).keys(),
+      new Set(blocks.all.filter(({ isPause }) => isPause === true).map(({ name }) => name)),
+    ),
+  );
 }
 
 /** Calls `run` now and every `everyMs`. @returns a function that ends this. */

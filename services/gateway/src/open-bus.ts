@@ -1,6 +1,16 @@
 /** Opens the bus of the configuration, with the login of this process. */
 import { resolve } from 'node:path';
-import { examineNats, findLoginProblem, inboxOf, MemoryBus, openNatsBus, type Bus, type NatsExamination, type NatsLogin, type OnFault } from '@omnibus/bus';
+import {
+  examineNats,
+  findLoginProblem,
+  inboxOf,
+  MemoryBus,
+  openNatsBus,
+  type Bus,
+  type NatsExamination,
+  type NatsLogin,
+  type OnFault,
+} from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { Role } from './compose.ts';
 
@@ -17,16 +27,36 @@ interface BusOptions {
 }
 
 /** @throws {BusError} in words for the operator, without a secret. */
-export function openBus(config: Config, { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions): Promise<Bus> {
+export function openBus(
+  config: Config,
+  { role, baseFolder, onFault, waiting = () => undefined, connectTimeoutMs = Infinity }: BusOptions,
+): Promise<Bus> {
   if (config.bus === 'memory') return Promise.resolve(new MemoryBus(onFault));
   const { prefix, domain, region } = config.nats;
-  return openNatsBus({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: `omnibus-${role}`, inboxPrefix: inboxOf(role), connectTimeoutMs, waiting }, onFault);
+  return openNatsBus(
+    {
+      servers: config.bus,
+      place: { prefix, domain, region },
+      login: loginOf(config, baseFolder),
+      clientName: `omnibus-${role}`,
+      inboxPrefix: inboxOf(role),
+      connectTimeoutMs,
+      waiting,
+    },
+    onFault,
+  );
 }
 
 /** Examines NATS for `omnibus doctor` without changing anything there. @throws {BusError} as `openBus` does. */
 export function examineBus(config: Config, baseFolder: string, connectTimeoutMs: number): Promise<NatsExamination> {
   const { prefix, domain, region } = config.nats;
-  return examineNats({ servers: config.bus, place: { prefix, domain, region }, login: loginOf(config, baseFolder), clientName: 'omnibus-doctor', connectTimeoutMs });
+  return examineNats({
+    servers: config.bus,
+    place: { prefix, domain, region },
+    login: loginOf(config, baseFolder),
+    clientName: 'omnibus-doctor',
+    connectTimeoutMs,
+  });
 }
 
 /** What is wrong with the address or the login of the bus, as far as it can be checked without connecting; undefined where nothing is. */
@@ -39,10 +69,18 @@ export function busAddress({ bus }: Config): string {
   return bus.replaceAll(/\/\/[^/@,]*@/g, '//');
 }
 
-function loginOf({ nats: { prefix: _prefix, domain: _domain, region: _region, tls, nkeyFile, credentialsFile, ...login } }: Config, baseFolder: string): NatsLogin {
-  const path = (file: string | undefined): string | undefined => (file === undefined ? undefined : resolve(baseFolder, file));
+function loginOf(
+  { nats: { prefix: _prefix, domain: _domain, region: _region, tls, nkeyFile, credentialsFile, ...login } }: Config,
+  baseFolder: string,
+): NatsLogin {
+  const path = (file: string | undefined): string | undefined =>
+    file === undefined ? undefined : resolve(baseFolder, file);
   return {
-    ...login, nkeyFile: path(nkeyFile), credentialsFile: path(credentialsFile),
-    ...(tls === undefined ? {} : { tls: { ...tls, caFile: path(tls.caFile), certFile: path(tls.certFile), keyFile: path(tls.keyFile) } }),
+    ...login,
+    nkeyFile: path(nkeyFile),
+    credentialsFile: path(credentialsFile),
+    ...(tls === undefined
+      ? {}
+      : { tls: { ...tls, caFile: path(tls.caFile), certFile: path(tls.certFile), keyFile: path(tls.keyFile) } }),
   };
 }

@@ -3,9 +3,15 @@ import { problemOf } from './outcome.ts';
 
 it.each([
   [{ code: -32_600, message: 'x', data: { reason: 'auth.required' } }, 'forbidden'],
-  [{ code: -32_603, message: 'the gateway at …', data: { reason: 'gateway.unavailable', httpStatus: 401 } }, 'forbidden'],
+  [
+    { code: -32_603, message: 'the gateway at …', data: { reason: 'gateway.unavailable', httpStatus: 401 } },
+    'forbidden',
+  ],
   [{ code: -32_603, message: 'the gateway at …', data: { reason: 'gateway.unavailable', httpStatus: 404 } }, 'unknown'],
-  [{ code: -32_603, message: 'the gateway at …', data: { reason: 'gateway.unavailable', isSent: false } }, 'unreachable'],
+  [
+    { code: -32_603, message: 'the gateway at …', data: { reason: 'gateway.unavailable', isSent: false } },
+    'unreachable',
+  ],
   // The text of a tool's error must not decide about the exit status.
   [{ code: -32_000, message: 'room 401 wants to know who asks, and serves known callers only' }, 'other'],
   [{ code: -32_603, message: 'x', data: { reason: 'upstream.timeout' } }, 'timeout'],

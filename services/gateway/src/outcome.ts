@@ -12,7 +12,16 @@ export class CommandProblem extends Error {
   /** Member `data` of the JSON-RPC error, where it is one. */
   readonly data: unknown;
 
-  constructor(exit: Exit, message: string, more: { readonly data?: unknown; readonly advice?: string | undefined; readonly reason?: string | undefined; readonly retry?: string | undefined } = {}) {
+  constructor(
+    exit: Exit,
+    message: string,
+    more: {
+      readonly data?: unknown;
+      readonly advice?: string | undefined;
+      readonly reason?: string | undefined;
+      readonly retry?: string | undefined;
+    } = {},
+  ) {
     super(message);
     this.exit = exit;
     this.advice = more.advice;
@@ -36,12 +45,26 @@ export async function runCommand(json: boolean | undefined, work: () => Promise<
   try {
     process.exitCode = exits[(await work()) ?? 'done'].code;
   } catch (error) {
-    const problem = error instanceof CommandProblem ? error : new CommandProblem('other', error instanceof GatewayError || error instanceof Error ? error.message : String(error));
+    const problem =
+      error instanceof CommandProblem
+        ? error
+        : new CommandProblem(
+            'other',
+            error instanceof GatewayError || error instanceof Error ? error.message : String(error),
+          );
     process.exitCode = exits[problem.exit].code;
     // Cancellations are still sent, but their answers are not awaited.
     setTimeout(() => process.exit(), farewellMs).unref();
-    if (json === true) answer(`${JSON.stringify({ reason: problem.reason ?? problem.exit, problem: problem.message, advice: problem.advice, retry: problem.retry }, null, 2)}\n`);
-    else process.stderr.write(`${linesOf(problem.message).map((line) => `omnibus: ${line}\n`).join('')}${problem.advice === undefined ? '' : `    ${problem.advice}\n`}`);
+    if (json === true)
+      answer(
+        `${JSON.stringify({ reason: problem.reason ?? problem.exit, problem: problem.message, advice: problem.advice, retry: problem.retry }, null, 2)}\n`,
+      );
+    else
+      process.stderr.write(
+        `${linesOf(problem.message)
+          .map((line) => `omnibus: ${line}\n`)
+          .join('')}${problem.advice === undefined ? '' : `    ${problem.advice}\n`}`,
+      );
   }
 }
 
@@ -79,17 +102,39 @@ export function notice(text: string): void {
 }
 
 /** The problem, with its exit status, that a JSON-RPC error of a gateway or server means for a command. */
-export function problemOf(error: { readonly code: number; readonly message: string; readonly data?: unknown }): CommandProblem {
-  const { reason, retry, httpStatus } = isObject(error.data) ? (error.data as { readonly reason?: string; readonly retry?: string; readonly httpStatus?: number }) : {};
-  return new CommandProblem(exitOf(reason ?? '', error.code, httpStatus), error.message, { reason, retry, data: error.data });
+export function problemOf(error: {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}): CommandProblem {
+  const { reason, retry, httpStatus } = isObject(error.data)
+    ? (error.data as { readonly reason?: string; readonly retry?: string; readonly httpStatus?: number })
+    : {};
+  return new CommandProblem(exitOf(reason ?? '', error.code, httpStatus), error.message, {
+    reason,
+    retry,
+    data: error.data,
+  });
 }
 
 function exitOf(reason: string, code: number, httpStatus: number | undefined): Exit {
-  if (/^(tool|prompt|resource|task)\.(unknown|ambiguous)$/.test(reason) || reason === 'http.path_unknown' || (reason === '' && code === -32_002)) return 'unknown';
-  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || httpStatus === 401 || httpStatus === 403) return 'forbidden';
+  if (
+    /^(tool|prompt|resource|task)\.(unknown|ambiguous)$/.test(reason) ||
+    reason === 'http.path_unknown' ||
+    (reason === '' && code === -32_002)
+  )
+    return 'unknown';
+  if (reason.startsWith('auth.') || reason.endsWith('.forbidden') || httpStatus === 401 || httpStatus === 403)
+    return 'forbidden';
   if (httpStatus === 404) return 'unknown';
   if (reason.endsWith('.timeout')) return 'timeout';
-  if (/^(upstream\.(busy|connections|paused)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(reason)) return 'busy';
-  if (reason === 'upstream.unavailable' || reason === 'gateway.unavailable' || reason === 'upstream.refused') return 'unreachable';
+  if (
+    /^(upstream\.(busy|connections|paused)|session\.(limit|rate|busy)|gateway\.(busy|draining|interrupted)|request\.limit|upstream\.lost|state\.lost)$/.test(
+      reason,
+    )
+  )
+    return 'busy';
+  if (reason === 'upstream.unavailable' || reason === 'gateway.unavailable' || reason === 'upstream.refused')
+    return 'unreachable';
   return reason === 'params.invalid' || code === -32_602 ? 'usage' : 'other';
 }

@@ -1,6 +1,13 @@
 /** Decides what callers may do by the rules of a configuration, and says what each rule contributes; for the commands and for the API. */
 import { enabledServers, isForTenant, type Config } from '@omnibus/config';
-import { compile, type Circumstances, type Guardrail, type Guardrails, type Policy, type Target } from '@omnibus/policy';
+import {
+  compile,
+  type Circumstances,
+  type Guardrail,
+  type Guardrails,
+  type Policy,
+  type Target,
+} from '@omnibus/policy';
 import type { Facts, JsonObject } from '@omnibus/protocol';
 import { compileAccess } from './access.ts';
 import { compileGuards } from './guards.ts';
@@ -37,7 +44,7 @@ export interface Decided {
 export async function loadPolicy(config: Config): Promise<LoadedPolicy | undefined> {
   const [policy, guardrails] = await Promise.all([compileAccess(config), compileGuards(config)]);
   if (policy !== undefined) return { config, policy, guardrails };
-  return guardrails === undefined ? undefined : { ...await openPolicy(config), guardrails };
+  return guardrails === undefined ? undefined : { ...(await openPolicy(config)), guardrails };
 }
 
 /** What holds without rules: everybody may do everything. */
@@ -53,32 +60,87 @@ export function hintsOf(names: readonly string[]): Readonly<Record<string, boole
 }
 
 /** @param what `server/tool`, `prompt:server/name` or `resource:server/uri`. */
-export function decide({ config, policy, guardrails }: LoadedPolicy, as: Person, what: string | Target, { args, at, from, hints }: Around): Decided {
+export function decide(
+  { config, policy, guardrails }: LoadedPolicy,
+  as: Person,
+  what: string | Target,
+  { args, at, from, hints }: Around,
+): Decided {
   const facts = personOf(as);
   const named = typeof what === 'string' ? targetOf(what) : what;
   const settings = enabledServers(config).get(named.server);
-  const target: Target = settings?.hints === 'believe' && named.kind === 'tool' ? { ...named, annotations: hints ?? null } : named;
+  const target: Target =
+    settings?.hints === 'believe' && named.kind === 'tool' ? { ...named, annotations: hints ?? null } : named;
   const { kind, server, name } = target;
   const method = kind === 'prompt' ? 'prompts/get' : kind === 'resource' ? 'resources/read' : 'tools/call';
-  const around: Circumstances = { facts, kind, server, name, method, args, now: (at ?? new Date()).getTime(), address: from };
+  const around: Circumstances = {
+    facts,
+    kind,
+    server,
+    name,
+    method,
+    args,
+    now: (at ?? new Date()).getTime(),
+    address: from,
+  };
   const asked = { facts, target, around };
-  if (!isForTenant(settings?.tenants, facts?.tenant)) return { ...asked, outcome: 'hidden', rule: undefined, because: 'the server exists for callers of certain tenants only', redacted: undefined, guardrails: [] };
+  if (!isForTenant(settings?.tenants, facts?.tenant))
+    return {
+      ...asked,
+      outcome: 'hidden',
+      rule: undefined,
+      because: 'the server exists for callers of certain tenants only',
+      redacted: undefined,
+      guardrails: [],
+    };
   const { effect, isVisible, rule, because, redaction } = policy.rightsOf(facts).decide(target, around);
-  return { ...asked, outcome: effect === 'deny' && !isVisible ? 'hidden' : effect, rule, because, redacted: redaction?.rule, guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []) };
+  return {
+    ...asked,
+    outcome: effect === 'deny' && !isVisible ? 'hidden' : effect,
+    rule,
+    because,
+    redacted: redaction?.rule,
+    guardrails: effect === 'deny' ? [] : (guardrails?.about(facts, target, around) ?? []),
+  };
 }
 
 /** A decision, with what each rule and each guardrail has to do with it. */
 export function explain(loaded: LoadedPolicy, as: Person, what: string, circumstances: Around) {
-  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(loaded, as, what, circumstances);
+  const { outcome, rule, redacted, because, facts, guardrails, target, around } = decide(
+    loaded,
+    as,
+    what,
+    circumstances,
+  );
   const key = `${target.server}/${target.name}`;
   const isAgent = loaded.policy.isAgent(facts);
   const rules = loaded.policy.rules.map((each) => {
     const isAbout = (isAgent || !each.isForAgents) && each.isFor(facts);
     const covers = each.covers(target, key);
     const holds = each.condition?.(around);
-    const why = !isAbout ? 'is about other callers' : covers === 'no' ? 'is about something else' : covers === 'unknown' ? 'depends on a hint that is not believed' : holds === undefined ? 'matches' : holds === 'yes' ? 'matches, and its conditions are met' : holds === 'no' ? 'matches, and its conditions are not met' : 'matches, and its conditions cannot be decided';
+    const why = !isAbout
+      ? 'is about other callers'
+      : covers === 'no'
+        ? 'is about something else'
+        : covers === 'unknown'
+          ? 'depends on a hint that is not believed'
+          : holds === undefined
+            ? 'matches'
+            : holds === 'yes'
+              ? 'matches, and its conditions are met'
+              : holds === 'no'
+                ? 'matches, and its conditions are not met'
+                : 'matches, and its conditions cannot be decided';
     return { effect: each.effect, id: each.id, why, isMatch: isAbout && covers === 'yes' && holds !== 'no' };
   });
-  const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({ id, on: [...stages], action: check.kind === 'outside' ? `asks ${check.asked.kind === 'webhook' ? new URL(check.asked.webhook.url).origin : `${check.asked.server}/${check.asked.tool}`}` : action, isRecorded }));
+  const guards = guardrails.map(({ id, stages, action, check, isRecorded }) => ({
+    id,
+    on: [...stages],
+    action:
+      check.kind === 'outside'
+        ? `asks ${check.asked.kind === 'webhook' ? new URL(check.asked.webhook.url).origin : `${check.asked.server}/${check.asked.tool}`}`
+        : action,
+    isRecorded,
+  }));
   return { outcome, rule, because, redacted, rules, guardrails: guards };
 }

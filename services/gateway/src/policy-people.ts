@@ -14,12 +14,26 @@ const maxPeople = 500;
 
 export function peopleOf(configs: readonly Config[]): readonly Tried[] {
   const rules = configs.flatMap(({ access }) => access?.rules ?? []);
-  const named = (whos: readonly unknown[]): ReadonlyMap<string, Person> => new Map(whos.flat().filter((each) => each !== undefined && each !== 'everyone').map((each) => [whoText(each as Person), meantBy(each as Person)]));
-  const tenants = configs.filter((config) => hasTenants(config)).flatMap((config) => [...enabledServers(config).values()].flatMap((server) => server.tenants ?? [])).map((tenant) => `tenant:${tenant}`);
+  const named = (whos: readonly unknown[]): ReadonlyMap<string, Person> =>
+    new Map(
+      whos
+        .flat()
+        .filter((each) => each !== undefined && each !== 'everyone')
+        .map((each) => [whoText(each as Person), meantBy(each as Person)]),
+    );
+  const tenants = configs
+    .filter((config) => hasTenants(config))
+    .flatMap((config) => [...enabledServers(config).values()].flatMap((server) => server.tenants ?? []))
+    .map((tenant) => `tenant:${tenant}`);
   const singles = named([...rules.flatMap(({ who, except }) => [who, except]), ...tenants]);
   // Two at once make a difference where one of them is what a rule denies, asks, redacts or excepts.
   const narrowing = named(rules.flatMap(({ who, except, allow }) => [allow === undefined ? who : undefined, except]));
-  const people = new Map<string, Tried>([['nobody in particular', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [label as string, { label: label as string, person: person as Person, of: [] }]));
+  const people = new Map<string, Tried>(
+    [['nobody in particular', 'user:somebody'], ['nobody', 'nobody'], ...singles].map(([label, person]) => [
+      label as string,
+      { label: label as string, person: person as Person, of: [] },
+    ]),
+  );
   for (const [one, first] of narrowing) {
     for (const [other, second] of singles) {
       const both = one === other ? undefined : together(first, second);
@@ -40,11 +54,25 @@ function meantBy(person: Person): Person {
 /** @returns undefined where nobody can be both, such as a caller of two tenants. */
 function together(one: Person, other: Person): Person | undefined {
   const [first, second] = [partsOf(one), partsOf(other)];
-  const isOne = (part: 'user' | 'key' | 'tenant' | 'client'): boolean => first[part] === undefined || second[part] === undefined || first[part] === second[part];
-  if (!isOne('user') || !isOne('key') || !isOne('tenant') || !isOne('client') || [first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined)) return undefined;
+  const isOne = (part: 'user' | 'key' | 'tenant' | 'client'): boolean =>
+    first[part] === undefined || second[part] === undefined || first[part] === second[part];
+  if (
+    !isOne('user') ||
+    !isOne('key') ||
+    !isOne('tenant') ||
+    !isOne('client') ||
+    ([first, second].some(({ key }) => key !== undefined) && [first, second].some(({ user }) => user !== undefined))
+  )
+    return undefined;
   const all = (part: 'group' | 'scope' | 'via'): PersonParts['group'] => {
     const texts = [first[part] ?? [], second[part] ?? []].flat();
     return texts.length === 0 ? undefined : texts;
   };
-  return { ...first, ...Object.fromEntries(Object.entries(second).filter(([, value]) => value !== undefined)), group: all('group'), scope: all('scope'), via: all('via') };
+  return {
+    ...first,
+    ...Object.fromEntries(Object.entries(second).filter(([, value]) => value !== undefined)),
+    group: all('group'),
+    scope: all('scope'),
+    via: all('via'),
+  };
 }

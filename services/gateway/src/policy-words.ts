@@ -7,12 +7,29 @@ import { z } from 'zod';
 
 const texts = z.union([z.string(), z.array(z.string())]).optional();
 /** A caller in a test case, or in a question to the API. */
-export const person = z.union([z.string(), z.strictObject({ user: z.string().optional(), key: z.string().optional(), group: texts, tenant: z.string().optional(), client: z.string().optional(), scope: texts, via: texts })]);
+export const person = z.union([
+  z.string(),
+  z.strictObject({
+    user: z.string().optional(),
+    key: z.string().optional(),
+    group: texts,
+    tenant: z.string().optional(),
+    client: z.string().optional(),
+    scope: texts,
+    via: texts,
+  }),
+]);
 
 type Texts = string | readonly string[] | undefined;
 
 export interface PersonParts {
-  readonly user?: string | undefined; readonly key?: string | undefined; readonly group?: Texts; readonly tenant?: string | undefined; readonly client?: string | undefined; readonly scope?: Texts; readonly via?: Texts;
+  readonly user?: string | undefined;
+  readonly key?: string | undefined;
+  readonly group?: Texts;
+  readonly tenant?: string | undefined;
+  readonly client?: string | undefined;
+  readonly scope?: Texts;
+  readonly via?: Texts;
 }
 
 /** A caller, by what is known of it. */
@@ -25,12 +42,21 @@ export function personOf(person: Person): Facts | undefined {
   const [issuer, subject] = key === undefined ? split(user ?? 'somebody') : ['omnibus:keys', key];
   const agents = listOf(via);
   return {
-    principal: 'p_test' as Principal, issuer, subject, tenant, groups: listOf(group), scopes: listOf(scope), expiresAt: undefined, key: undefined,
+    principal: 'p_test' as Principal,
+    issuer,
+    subject,
+    tenant,
+    groups: listOf(group),
+    scopes: listOf(scope),
+    expiresAt: undefined,
+    key: undefined,
     client: client ?? agents.find((each) => each.startsWith('client:'))?.slice('client:'.length),
-    actors: agents.filter((each) => !each.startsWith('client:')).map((each) => {
-      const [of, name] = split(each);
-      return { issuer: of, subject: name };
-    }),
+    actors: agents
+      .filter((each) => !each.startsWith('client:'))
+      .map((each) => {
+        const [of, name] = split(each);
+        return { issuer: of, subject: name };
+      }),
   };
 }
 
@@ -51,7 +77,11 @@ export function personProblem(person: Person): string | undefined {
 }
 
 export function whoText(person: Person): string {
-  return typeof person === 'string' ? person : Object.entries(person).map(([kind, value]) => `${kind}:${[value].flat().join(',')}`).join(' ');
+  return typeof person === 'string'
+    ? person
+    : Object.entries(person)
+        .map(([kind, value]) => `${kind}:${[value].flat().join(',')}`)
+        .join(' ');
 }
 
 /** @param text `server/tool`, `prompt:server/name` or `resource:server/uri`. */
@@ -63,15 +93,23 @@ export function targetOf(text: string): Target {
 /** Why a text names nothing that can be tried at the servers of a configuration: a case about it would tell nothing of the rules. */
 export function targetProblem(text: string, config: Config): string | undefined {
   const { kind, server, name } = targetOf(text);
-  if (server === '' || name === '') return `expected "server/tool", "prompt:server/name" or "resource:server/uri", got ${JSON.stringify(text)}`;
-  if (!enabledServers(config).has(server) && !config.discovery.kubernetes.enabled) return `there is no server ${JSON.stringify(server)}`;
+  if (server === '' || name === '')
+    return `expected "server/tool", "prompt:server/name" or "resource:server/uri", got ${JSON.stringify(text)}`;
+  if (!enabledServers(config).has(server) && !config.discovery.kubernetes.enabled)
+    return `there is no server ${JSON.stringify(server)}`;
   return kind !== 'resource' && name.includes('*') ? `"*" stands for no other names here: name one ${kind}` : undefined;
 }
 
 /** Why a time or an address cannot be tried. A time without a zone would mean another moment on each machine. */
 export function momentProblem(at: Date | string | undefined, from: string | undefined): string | undefined {
-  if (typeof at === 'string' && (Number.isNaN(Date.parse(at)) || !/^\d{4}-\d\d-\d\d(?:$|.*(?:Z|[+-]\d\d:?\d\d)$)/.test(at))) return `at: expected a time with its zone, such as "2026-11-23T09:00:00Z" or "2026-11-23T10:00:00+01:00", got ${JSON.stringify(at)}`;
-  return from === undefined || isIP(from) !== 0 ? undefined : `from: expected an IP address, got ${JSON.stringify(from)}`;
+  if (
+    typeof at === 'string' &&
+    (Number.isNaN(Date.parse(at)) || !/^\d{4}-\d\d-\d\d(?:$|.*(?:Z|[+-]\d\d:?\d\d)$)/.test(at))
+  )
+    return `at: expected a time with its zone, such as "2026-11-23T09:00:00Z" or "2026-11-23T10:00:00+01:00", got ${JSON.stringify(at)}`;
+  return from === undefined || isIP(from) !== 0
+    ? undefined
+    : `from: expected an IP address, got ${JSON.stringify(from)}`;
 }
 
 /** Splits `ISSUER|SUBJECT` at the first bar: issuers are URLs, which have none. */
@@ -80,4 +118,5 @@ function split(text: string): readonly [string, string] {
   return at === -1 ? ['', text] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-const listOf = (texts: Texts): readonly string[] => (texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts);
+const listOf = (texts: Texts): readonly string[] =>
+  texts === undefined ? [] : typeof texts === 'string' ? [texts] : texts;

@@ -4,25 +4,63 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path';
 import { enabledServers, type Config } from '@omnibus/config';
 
 /** Common misspellings of programs, and programs that are often installed under another name. */
-const likely: Readonly<Record<string, string>> = { nxp: 'npx', npxx: 'npx', uxv: 'uvx', uvxx: 'uvx', ndoe: 'node', nodejs: 'node', python: 'python3', pyhton: 'python3', dokcer: 'docker' };
+const likely: Readonly<Record<string, string>> = {
+  nxp: 'npx',
+  npxx: 'npx',
+  uxv: 'uvx',
+  uvxx: 'uvx',
+  ndoe: 'node',
+  nodejs: 'node',
+  python: 'python3',
+  pyhton: 'python3',
+  dokcer: 'docker',
+};
 
 /** The servers whose program cannot be found, as far as that can be told without starting it. */
-export function missingPrograms(config: Config, baseFolder: string): { readonly server: string; readonly problem: string }[] {
+export function missingPrograms(
+  config: Config,
+  baseFolder: string,
+): { readonly server: string; readonly problem: string }[] {
   return [...enabledServers(config)].flatMap(([server, { command, cwd, problem, sandbox }]) => {
-    if (sandbox !== undefined && !isThere('bwrap', baseFolder)) return [{ server, problem: 'its sandbox needs bubblewrap: the program bwrap on the PATH (Debian: apt-get install bubblewrap)' }];
-    if (command !== undefined && problem === undefined && cwd !== undefined && !isFolder(resolve(baseFolder, cwd))) return [{ server, problem: `it starts in the folder ${JSON.stringify(resolve(baseFolder, cwd))} (\`cwd\`), which is not there` }];
+    if (sandbox !== undefined && !isThere('bwrap', baseFolder))
+      return [
+        {
+          server,
+          problem: 'its sandbox needs bubblewrap: the program bwrap on the PATH (Debian: apt-get install bubblewrap)',
+        },
+      ];
+    if (command !== undefined && problem === undefined && cwd !== undefined && !isFolder(resolve(baseFolder, cwd)))
+      return [
+        {
+          server,
+          problem: `it starts in the folder ${JSON.stringify(resolve(baseFolder, cwd))} (\`cwd\`), which is not there`,
+        },
+      ];
     if (command === undefined || problem !== undefined || isThere(command, resolve(baseFolder, cwd ?? '.'))) return [];
     const other = likely[command];
-    const advice = command.startsWith('~') ? 'no shell reads this, so write "${HOME}" instead of "~"' : other === undefined ? 'install it, or write its whole path' : `did you mean "${other}"?`;
-    return [{ server, problem: `there is no program ${JSON.stringify(command)}${/[/\\]/.test(command) ? '' : ' on the PATH'}: ${advice}` }];
+    const advice = command.startsWith('~')
+      ? 'no shell reads this, so write "${HOME}" instead of "~"'
+      : other === undefined
+        ? 'install it, or write its whole path'
+        : `did you mean "${other}"?`;
+    return [
+      {
+        server,
+        problem: `there is no program ${JSON.stringify(command)}${/[/\\]/.test(command) ? '' : ' on the PATH'}: ${advice}`,
+      },
+    ];
   });
 }
 
 /** Whether a program would be found when it is started in a folder. */
 function isThere(command: string, folder: string): boolean {
   if (isAbsolute(command) || /[/\\]/.test(command)) return isProgram(resolve(folder, command));
-  const endings = process.platform === 'win32' ? ['', ...(process.env['PATHEXT'] ?? '.EXE;.CMD;.BAT').split(';')] : [''];
-  return (process.env['PATH'] ?? '').split(delimiter).filter((each) => each !== '').some((each) => endings.some((ending) => isProgram(join(each, `${command}${ending}`))));
+  const endings =
+    process.platform === 'win32' ? ['', ...(process.env['PATHEXT'] ?? '.EXE;.CMD;.BAT').split(';')] : [''];
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .filter((each) => each !== '')
+    .some((each) => endings.some((ending) => isProgram(join(each, `${command}${ending}`))));
 }
 
 function isFolder(path: string): boolean {

@@ -16,8 +16,12 @@ beforeEach(async () => {
 
 it('changes at the same time are made one after another, and none is lost', async () => {
   await writeFile(file, '');
-  await Promise.all(Array.from({ length: 20 }, (_, index) => rewrite(file, () => `${readFileSync(file, 'utf8')}${index}\n`)));
-  expect((await readFile(file, 'utf8')).trim().split('\n').toSorted()).toEqual(Array.from({ length: 20 }, (_, index) => String(index)).toSorted());
+  await Promise.all(
+    Array.from({ length: 20 }, (_, index) => rewrite(file, () => `${readFileSync(file, 'utf8')}${index}\n`)),
+  );
+  expect((await readFile(file, 'utf8')).trim().split('\n').toSorted()).toEqual(
+    Array.from({ length: 20 }, (_, index) => String(index)).toSorted(),
+  );
   expect(await readdir(folder)).toEqual(['keys.yaml']);
 });
 
@@ -50,18 +54,24 @@ it('a symbolic link stays one, and the file that it leads to is changed', async 
   await writeFile(real, 'before');
   await symlink('real/keys.yaml', file);
   await rewrite(file, () => 'after');
-  expect([await readFile(real, 'utf8'), (await lstat(file)).isSymbolicLink(), (await stat(real)).mode & 0o777]).toEqual(['after', true, 0o600]);
+  expect([await readFile(real, 'utf8'), (await lstat(file)).isSymbolicLink(), (await stat(real)).mode & 0o777]).toEqual(
+    ['after', true, 0o600],
+  );
 });
 
 it('what the change throws is passed on, and the file stays as it is', async () => {
   await writeFile(file, 'before');
-  await expect(rewrite(file, () => {
-    throw new Error('there is no key');
-  })).rejects.toThrow('there is no key');
+  await expect(
+    rewrite(file, () => {
+      throw new Error('there is no key');
+    }),
+  ).rejects.toThrow('there is no key');
   expect([await readFile(file, 'utf8'), await readdir(folder)]).toEqual(['before', ['keys.yaml']]);
 });
 
 it('a folder that cannot be made is named', async () => {
   await writeFile(join(folder, 'plain'), '');
-  await expect(rewrite(join(folder, 'plain', 'keys.yaml'), () => 'text')).rejects.toThrow(/plain\/keys\.yaml cannot be written: /);
+  await expect(rewrite(join(folder, 'plain', 'keys.yaml'), () => 'text')).rejects.toThrow(
+    /plain\/keys\.yaml cannot be written: /,
+  );
 });

@@ -18,7 +18,7 @@ export async function rewrite(file: string, make: () => string): Promise<void> {
     });
     try {
       const text = make();
-      isWritten = lock.isHeld && await inWords(file, () => write(target, text));
+      isWritten = lock.isHeld && (await inWords(file, () => write(target, text)));
     } finally {
       lock.leave();
     }

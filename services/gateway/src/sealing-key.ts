@@ -35,14 +35,19 @@ export function findSealingKeys(role: Role, { config, baseFolder, env }: SealerS
   }
   if (config.bus === 'memory') return undefined;
   const who = signs ? 'edges with `auth`' : 'session workers over NATS';
-  throw new Error(`${who} need the same sealing key: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`);
+  throw new Error(
+    `${who} need the same sealing key: set ${variable} or ${fileVariable}, or security.sealingKeyFile to a file with it; make one with: ${sealingKeyRecipe}`,
+  );
 }
 
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new Error(`the sealing key file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`, { cause: error });
+    throw new Error(
+      `the sealing key file ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? String(error)}`,
+      { cause: error },
+    );
   }
 }
 

@@ -9,7 +9,11 @@ import { listensHere } from './exposure.ts';
 /** Servers with one program that people from other machines share; none if the gateway listens on this machine only. */
 function sharedPrograms(config: Config, areKnown: boolean): readonly string[] {
   if (isOnlyThisMachine(config)) return [];
-  return [...enabledServers(config)].filter(([, { url, isolation }]) => url === undefined && (isolation === 'shared' || (isolation === 'auto' && !areKnown))).map(([name]) => name);
+  return [...enabledServers(config)]
+    .filter(
+      ([, { url, isolation }]) => url === undefined && (isolation === 'shared' || (isolation === 'auto' && !areKnown)),
+    )
+    .map(([name]) => name);
 }
 
 /** A warning that names these servers; undefined when there are none. */
@@ -18,7 +22,9 @@ export function sharingWarning(config: Config): string | undefined {
   const servers = sharedPrograms(config, areKnown);
   if (servers.length === 0) return undefined;
   const [is, its] = servers.length === 1 ? ['is one program', 'it keeps'] : ['are one program each', 'they keep'];
-  const helps = areKnown ? 'Leave out "isolation" (then each known caller has a program) or set it to "session"' : 'Set "isolation": "session", or say how callers are known ("auth")';
+  const helps = areKnown
+    ? 'Leave out "isolation" (then each known caller has a program) or set it to "session"'
+    : 'Set "isolation": "session", or say how callers are known ("auth")';
   return `${servers.join(', ')} ${is} for everybody who connects: what ${its} of one of them, others may reach. ${helps} where that matters.`;
 }
 

@@ -25,7 +25,9 @@ export async function ask(question: string, fallback?: string): Promise<string> 
       lines.once('close', () => reject(new CommandProblem('interrupted', 'nothing was answered')));
       lines.once('SIGINT', () => lines.close());
     });
-    const line = (await Promise.race([lines.question(`${question}${fallback === undefined ? '' : ` [${fallback}]`} `), closed])).trim();
+    const line = (
+      await Promise.race([lines.question(`${question}${fallback === undefined ? '' : ` [${fallback}]`} `), closed])
+    ).trim();
     return line === '' ? (fallback ?? '') : line;
   } finally {
     lines.removeAllListeners('close');
@@ -44,11 +46,16 @@ export async function confirm(question: string, fallback: boolean): Promise<bool
 }
 
 /** Styles a text, unless NO_COLOR is set or the stream is no terminal. */
-export function paint(style: Parameters<typeof styleText>[0], text: string, stream: NodeJS.WriteStream = process.stdout): string {
+export function paint(
+  style: Parameters<typeof styleText>[0],
+  text: string,
+  stream: NodeJS.WriteStream = process.stdout,
+): string {
   return styleText(style, text, { stream });
 }
 
-const isWide = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
+const isWide =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{1F300}-\u{1FAFF}\u{20000}-\u{3FFFD}]/u;
 
 /** Cuts a line to the width of the terminal; elsewhere nothing is cut. */
 export function fitLine(text: string): string {
@@ -67,5 +74,13 @@ export function fitLine(text: string): string {
 /** Text of a server: without control characters on a terminal, unchanged in a pipe. */
 export function shown(text: string): string {
   if (!process.stdout.isTTY) return text;
-  return text.split('\n').map((line) => line.split('\t').map((part) => printable(part, Number.MAX_SAFE_INTEGER)).join('\t')).join('\n');
+  return text
+    .split('\n')
+    .map((line) =>
+      line
+        .split('\t')
+        .map((part) => printable(part, Number.MAX_SAFE_INTEGER))
+        .join('\t'),
+    )
+    .join('\n');
 }

@@ -8,8 +8,12 @@ export function tlsFilesOf({ tls, auth }: Config, baseFolder: string): TlsFiles 
   if (tls === undefined) return undefined;
   const certificates = auth === undefined || auth === 'none' ? undefined : auth.clientCertificates;
   return {
-    certFile: resolve(baseFolder, tls.certFile), keyFile: resolve(baseFolder, tls.keyFile),
-    clients: certificates === undefined ? undefined : { caFile: resolve(baseFolder, certificates.caFile), isRequired: certificates.required },
+    certFile: resolve(baseFolder, tls.certFile),
+    keyFile: resolve(baseFolder, tls.keyFile),
+    clients:
+      certificates === undefined
+        ? undefined
+        : { caFile: resolve(baseFolder, certificates.caFile), isRequired: certificates.required },
   };
 }
 
@@ -22,5 +26,7 @@ export async function tlsFilesProblem(config: Config, baseFolder: string): Promi
 /** The files for TLS at the admin port. It never requires a client certificate, since probes have none. @returns undefined where it speaks without TLS. */
 export function adminTlsFilesOf(config: Config, baseFolder: string): TlsFiles | undefined {
   const files = config.tls?.admin === true ? tlsFilesOf(config, baseFolder) : undefined;
-  return files === undefined || files.clients === undefined ? files : { ...files, clients: { ...files.clients, isRequired: false } };
+  return files === undefined || files.clients === undefined
+    ? files
+    : { ...files, clients: { ...files.clients, isRequired: false } };
 }

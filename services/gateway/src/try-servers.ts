@@ -10,7 +10,13 @@ export async function findServers(config: Config, baseFolder: string): Promise<r
   // Programs are started here as well, and must not be able to read the secrets in the environment.
   hideEnvironment();
   const log = createLogger({ level: 'silent', format: 'json' });
-  const gateway = await startGateway({ config: { ...config, bus: 'memory' }, baseFolder, role: 'backend', isServing: false, log });
+  const gateway = await startGateway({
+    config: { ...config, bus: 'memory' },
+    baseFolder,
+    role: 'backend',
+    isServing: false,
+    log,
+  });
   await gateway.settled();
   const records = gateway.records();
   await gateway.stop();

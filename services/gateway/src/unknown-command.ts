@@ -6,7 +6,10 @@ import type { Command } from 'commander';
  * @param args what the user has typed after the program's name.
  * @returns undefined where every command is known.
  */
-export function unknownCommand(program: Command, args: readonly string[]): { readonly within: Command; readonly word: string } | undefined {
+export function unknownCommand(
+  program: Command,
+  args: readonly string[],
+): { readonly within: Command; readonly word: string } | undefined {
   let within = program;
   for (const word of args) {
     if (word.startsWith('-') || word === 'help' || within.commands.length === 0) return undefined;

@@ -14,15 +14,27 @@ export function readUsers(file: string): readonly UserRecord[] {
 }
 
 /** Adds a user, or changes the password of an existing one, whose groups stay unless some are given. @returns whether the user existed. @throws {Error} where the password is too short or the file cannot be written. */
-export async function setUser(file: string, name: string, password: string, groups: readonly string[]): Promise<boolean> {
-  if (password.length < minPasswordCharacters) throw new Error(`the password has fewer than ${minPasswordCharacters} characters`);
+export async function setUser(
+  file: string,
+  name: string,
+  password: string,
+  groups: readonly string[],
+): Promise<boolean> {
+  if (password.length < minPasswordCharacters)
+    throw new Error(`the password has fewer than ${minPasswordCharacters} characters`);
   const digest = await digestOf(password);
   let wasThere = false;
   await change(file, (users) => {
     const before = users.find((user) => user.name === name);
     wasThere = before !== undefined;
     const now = new Date().toISOString();
-    const added: UserRecord = { name, password: digest, groups: groups.length === 0 && before !== undefined ? before.groups : [...groups], created: before?.created ?? now, ...(before === undefined ? {} : { passwordSince: now }) };
+    const added: UserRecord = {
+      name,
+      password: digest,
+      groups: groups.length === 0 && before !== undefined ? before.groups : [...groups],
+      created: before?.created ?? now,
+      ...(before === undefined ? {} : { passwordSince: now }),
+    };
     return [...users.filter((user) => user !== before), added];
   });
   return wasThere;
@@ -31,7 +43,8 @@ export async function setUser(file: string, name: string, password: string, grou
 /** @throws {Error} where there is no such user, or the file cannot be written. */
 export function removeUserFrom(file: string, name: string): Promise<void> {
   return change(file, (users) => {
-    if (!users.some((user) => user.name === name)) throw new Error(`there is no user ${JSON.stringify(name)}; omnibus users list shows those there are`);
+    if (!users.some((user) => user.name === name))
+      throw new Error(`there is no user ${JSON.stringify(name)}; omnibus users list shows those there are`);
     return users.filter((user) => user.name !== name);
   });
 }

@@ -16,7 +16,8 @@ let file: string;
 const find = (account: string): Keychain => {
   const readNow = (): string | undefined => (isLocked ? undefined : entries.get(account));
   return {
-    readNow, read: () => Promise.resolve(readNow()),
+    readNow,
+    read: () => Promise.resolve(readNow()),
     write(secret) {
       if (!isLocked) entries.set(account, secret);
       return Promise.resolve(!isLocked);

@@ -60,7 +60,8 @@ export class OwnKeys {
     // The user may be asked for the password of the keychain: not while others wait for the lock.
     const entry = account === undefined ? undefined : await this.#find(account)?.read();
     if (entry !== undefined) this.#chain = linesOf(entry);
-    else if (lines.length === 0) await this.#change((kept) => (kept.lines.length > 0 ? kept : { ...kept, lines: [newLine(newId())] }));
+    else if (lines.length === 0)
+      await this.#change((kept) => (kept.lines.length > 0 ? kept : { ...kept, lines: [newLine(newId())] }));
     if (mayMove && (account === undefined || entry !== undefined)) await this.#move();
     return this.#keys();
   }
@@ -99,9 +100,13 @@ export class OwnKeys {
     const { account = `vault-${randomBytes(6).toString('hex')}`, lines } = this.#kept();
     if (lines.length === 0) return;
     const all = [...lines, ...this.#chain.filter((line) => !lines.includes(line))];
-    if (await this.#find(account)?.write(all.join(' ')) !== true) return;
+    if ((await this.#find(account)?.write(all.join(' '))) !== true) return;
     // A key that another process has added to the file meanwhile stays in it.
-    await this.#change((kept) => (kept.account === undefined || kept.account === account ? { account, lines: kept.lines.filter((line) => !all.includes(line)) } : kept));
+    await this.#change((kept) =>
+      kept.account === undefined || kept.account === account
+        ? { account, lines: kept.lines.filter((line) => !all.includes(line)) }
+        : kept,
+    );
     this.#chain = all;
   }
 
@@ -110,7 +115,7 @@ export class OwnKeys {
     const { account } = this.#kept();
     const left = this.#chain.filter((line) => isNeeded(line));
     if (account === undefined || left.length === 0 || left.length === this.#chain.length) return;
-    if (await this.#find(account)?.write(left.join(' ')) === true) this.#chain = left;
+    if ((await this.#find(account)?.write(left.join(' '))) === true) this.#chain = left;
   }
 
   #keys(): VaultKeys {
@@ -120,7 +125,10 @@ export class OwnKeys {
 
   #kept(): Kept {
     const all = linesOf(readFileSync(this.#path, 'utf8'));
-    return { lines: all.filter((line) => !pointer.test(line)), account: all.map((line) => pointer.exec(line)?.[1]).find((account) => account !== undefined) };
+    return {
+      lines: all.filter((line) => !pointer.test(line)),
+      account: all.map((line) => pointer.exec(line)?.[1]).find((account) => account !== undefined),
+    };
   }
 
   async #change(make: (kept: Kept) => Kept): Promise<void> {
@@ -141,7 +149,9 @@ export class OwnKeys {
 
   #write({ lines, account }: Kept): string {
     const written = `${this.#path}.${process.pid}.new`;
-    writeFileSync(written, `${[...lines, ...(account === undefined ? [] : [`keychain:${account}`])].join('\n')}\n`, { mode: 0o600 });
+    writeFileSync(written, `${[...lines, ...(account === undefined ? [] : [`keychain:${account}`])].join('\n')}\n`, {
+      mode: 0o600,
+    });
     return written;
   }
 }

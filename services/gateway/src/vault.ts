@@ -3,7 +3,18 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { vaultBuckets, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
-import { Envelopes, FileStore, KeyRing, parseVaultKeys, Vault, type Lost, type Resealed, type Survey, type VaultKeys, type VaultStore } from '@omnibus/credentials';
+import {
+  Envelopes,
+  FileStore,
+  KeyRing,
+  parseVaultKeys,
+  Vault,
+  type Lost,
+  type Resealed,
+  type Survey,
+  type VaultKeys,
+  type VaultStore,
+} from '@omnibus/credentials';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { OwnKeys } from './vault-own-keys.ts';
 
@@ -42,32 +53,65 @@ export interface VaultOptions {
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openVaults({ config, baseFolder, bus, log, metrics, usesKeychain = false }: VaultOptions): Promise<Vaults> {
+export async function openVaults({
+  config,
+  baseFolder,
+  bus,
+  log,
+  metrics,
+  usesKeychain = false,
+}: VaultOptions): Promise<Vaults> {
   const file = fileOf(config, baseFolder);
   const own = hasKeys(config) || bus.isShared ? undefined : new OwnKeys(file);
-  const ring = new KeyRing(own === undefined ? keysOf(config) : await own.open(usesKeychain && config.vault?.keychain !== false), own === undefined ? undefined : () => own.read());
+  const ring = new KeyRing(
+    own === undefined ? keysOf(config) : await own.open(usesKeychain && config.vault?.keychain !== false),
+    own === undefined ? undefined : () => own.read(),
+  );
   if (own?.areInKeychain === true) log.info('the key of the vault is in the keychain of this user');
   const envelopes = new Envelopes(ring);
   const said = new Set<string>();
   const unreadable = (key: string): void => {
     if (said.size >= 1_000 || said.has(key)) return;
     said.add(key);
-    log.warn({ key }, 'what a user has connected is under a key that the vault does not have: he signs in again, unless the key comes back');
+    log.warn(
+      { key },
+      'what a user has connected is under a key that the vault does not have: he signs in again, unless the key comes back',
+    );
   };
   const store: VaultStore = bus.isShared ? await bus.keyValue<string>(vaultBuckets.connections) : new FileStore(file);
   const connections = new Vault(store, envelopes, unreadable);
   const say = ({ renewed, lost }: Resealed): void => {
-    if (renewed > 0) log.info({ renewed, key: ring.sealing.id }, 'what users have connected is encrypted under another key of the vault now');
-    if (lost > 0) log.warn({ lost, missing: missingOf(connections.lost) }, 'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back');
-    if (ring.newest.id !== ring.sealing.id) log.info({ key: ring.newest.id, current: ring.sealing.id }, 'the vault has a new key, which nothing is encrypted under: omnibus vault rotate');
+    if (renewed > 0)
+      log.info(
+        { renewed, key: ring.sealing.id },
+        'what users have connected is encrypted under another key of the vault now',
+      );
+    if (lost > 0)
+      log.warn(
+        { lost, missing: missingOf(connections.lost) },
+        'keys of the vault are missing: what is under them opens for nobody, and its users sign in again, unless the keys come back',
+      );
+    if (ring.newest.id !== ring.sealing.id)
+      log.info(
+        { key: ring.newest.id, current: ring.sealing.id },
+        'the vault has a new key, which nothing is encrypted under: omnibus vault rotate',
+      );
   };
-  const following = await connections.follow({ resealed: say, failed: (error) => log.error({ err: error }, 'the vault could not be encrypted anew') });
-  metrics.beforeScrape(() => metrics.upstream.vaultUnreadable(connections.lost.filter(({ place }) => place.purpose === 'connection').map(({ place }) => place.server)));
+  const following = await connections.follow({
+    resealed: say,
+    failed: (error) => log.error({ err: error }, 'the vault could not be encrypted anew'),
+  });
+  metrics.beforeScrape(() =>
+    metrics.upstream.vaultUnreadable(
+      connections.lost.filter(({ place }) => place.purpose === 'connection').map(({ place }) => place.server),
+    ),
+  );
   return {
     connections,
     passing: new Vault(await bus.keyValue<string>(vaultBuckets.passing), envelopes, unreadable),
-    report: async () => ({ ...await connections.survey(), makesKeys: own !== undefined }),
-    rotate: (id) => (own === undefined || id !== undefined ? turnTo(connections, id ?? ring.newest.id) : own.rotate(ring, connections)),
+    report: async () => ({ ...(await connections.survey()), makesKeys: own !== undefined }),
+    rotate: (id) =>
+      own === undefined || id !== undefined ? turnTo(connections, id ?? ring.newest.id) : own.rotate(ring, connections),
     get lost() {
       return connections.lost;
     },
@@ -80,11 +124,13 @@ export async function openVaults({ config, baseFolder, bus, log, metrics, usesKe
 }
 
 async function turnTo(connections: Vault, key: string): Promise<Resealed & { readonly key: string }> {
-  return { ...await connections.rotate(key), key };
+  return { ...(await connections.rotate(key)), key };
 }
 
 export function fileOf({ vault }: Config, baseFolder: string): string {
-  return vault?.file === undefined ? join(process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'omnibus', 'vault.json') : resolve(baseFolder, vault.file);
+  return vault?.file === undefined
+    ? join(process.env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'omnibus', 'vault.json')
+    : resolve(baseFolder, vault.file);
 }
 
 function hasKeys({ vault }: Config): boolean {
@@ -92,7 +138,10 @@ function hasKeys({ vault }: Config): boolean {
 }
 
 function keysOf(config: Config): VaultKeys {
-  if (!hasKeys(config)) throw new Error('several processes keep what users connect on the bus, sealed: set vault.keys to ["2026a:${VAULT_KEY}"], the same for all backend workers; make one with: openssl rand -base64 32');
+  if (!hasKeys(config))
+    throw new Error(
+      'several processes keep what users connect on the bus, sealed: set vault.keys to ["2026a:${VAULT_KEY}"], the same for all backend workers; make one with: openssl rand -base64 32',
+    );
   return parseVaultKeys(config.vault?.keys ?? []);
 }
 

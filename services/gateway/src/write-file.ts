@@ -1,5 +1,19 @@
 /** Replaces files that other programs may read at any moment: in one step, following links, keeping the mode, and with a backup of the former text. */
-import { chmodSync, closeSync, existsSync, fsyncSync, globSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  globSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /** Number of backups that are kept of one file. */
@@ -12,7 +26,9 @@ export function readText(file: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return '';
-    throw new Error(`${file} cannot be read: ${code === 'EISDIR' ? 'it is a folder' : (error as Error).message}`, { cause: error });
+    throw new Error(`${file} cannot be read: ${code === 'EISDIR' ? 'it is a folder' : (error as Error).message}`, {
+      cause: error,
+    });
   }
 }
 
@@ -47,7 +63,10 @@ export function replaceFile(file: string, before: string, text: string, mode: nu
 }
 
 function keepCopy(target: string, text: string): string {
-  const copy = `${target}.omnibus-backup-${new Date().toISOString().replaceAll(/[-:]/g, '').replace(/\.(\d+)Z$/, '$1')}`;
+  const copy = `${target}.omnibus-backup-${new Date()
+    .toISOString()
+    .replaceAll(/[-:]/g, '')
+    .replace(/\.(\d+)Z$/, '$1')}`;
   const handle = openSync(copy, 'w', statSync(target).mode & 0o777);
   try {
     writeSync(handle, text);
@@ -66,5 +85,8 @@ export function changedLines(before: string, after: string): readonly string[] {
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;
   while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
-  return [...old.slice(start, old.length - end).map((line) => `- ${line}`), ...now.slice(start, now.length - end).map((line) => `+ ${line}`)].filter((line) => line.length > 2);
+  return [
+    ...old.slice(start, old.length - end).map((line) => `- ${line}`),
+    ...now.slice(start, now.length - end).map((line) => `+ ${line}`),
+  ].filter((line) => line.length > 2);
 }

@@ -8,14 +8,31 @@ import { createLogger, Metrics } from '@omnibus/telemetry';
 import { SessionWorker, type SessionWorkerOptions } from './worker.ts';
 
 /** @param configuration as in a file. */
-export async function startedWorker(bus: Bus, configuration: string, more: Partial<Omit<SessionWorkerOptions, 'config' | 'bus'>> = {}): Promise<SessionWorker> {
+export async function startedWorker(
+  bus: Bus,
+  configuration: string,
+  more: Partial<Omit<SessionWorkerOptions, 'config' | 'bus'>> = {},
+): Promise<SessionWorker> {
   const loaded = loadConfig({ file: 'test', text: configuration, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => expect.fail(String(error)) });
-  const worker = await SessionWorker.create({ config: loaded.config, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), tracing: undefined, ...more });
+  const worker = await SessionWorker.create({
+    config: loaded.config,
+    bus,
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    tracing: undefined,
+    ...more,
+  });
   await worker.start();
   return worker;
 }
 
 /** How a client of the last revision with sessions introduces itself. */
-export const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } } } as const;
+export const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: latestLegacyRevision, capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+} as const;

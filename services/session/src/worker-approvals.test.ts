@@ -1,7 +1,14 @@
 /** Calls that rules have approved first, in every revision that knows forms: a session worker on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard, Blocks } from '@omnibus/bus';
-import { latestLegacyRevision, latestModernRevision, noLists, type ApprovalRecord, type JsonObject, type Revision } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  noLists,
+  type ApprovalRecord,
+  type JsonObject,
+  type Revision,
+} from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
@@ -25,11 +32,36 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void noted.push(event),
+    confirm: () => Promise.resolve(true),
+  };
   worker = await WorkerUnderTest.start(servers, given, audit);
   await worker.put('bank', {
-    revision: latestLegacyRevision, capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
-    lists: { ...noLists, prompts: [{ name: 'letter', arguments: [{ name: 'to' }] }], resources: [{ uri: 'bank://vault', name: 'vault' }, { uri: 'bank://secret', name: 'secret' }], tools: ['look', 'pay', 'wire', 'quick'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })) },
+    revision: latestLegacyRevision,
+    capabilities: {
+      tools: {},
+      prompts: {},
+      resources: { subscribe: true },
+      completions: {},
+      tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+    },
+    lists: {
+      ...noLists,
+      prompts: [{ name: 'letter', arguments: [{ name: 'to' }] }],
+      resources: [
+        { uri: 'bank://vault', name: 'vault' },
+        { uri: 'bank://secret', name: 'secret' },
+      ],
+      tools: ['look', 'pay', 'wire', 'quick'].map((name) => ({
+        name,
+        inputSchema: schema,
+        execution: { taskSupport: 'optional' },
+      })),
+    },
   });
 }
 
@@ -41,8 +73,17 @@ afterEach(async () => {
   await worker.stop();
 });
 
-const approvalsNoted = (): unknown[] => noted.filter(({ name }) => name.startsWith('approval.')).map(({ name, more }) => (more?.['by'] === undefined ? name : [name, more['by']]));
-const reasonOf = ({ error, result }: { readonly error?: { readonly data?: JsonObject }; readonly result?: JsonObject }): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
+const approvalsNoted = (): unknown[] =>
+  noted
+    .filter(({ name }) => name.startsWith('approval.'))
+    .map(({ name, more }) => (more?.['by'] === undefined ? name : [name, more['by']]));
+const reasonOf = ({
+  error,
+  result,
+}: {
+  readonly error?: { readonly data?: JsonObject };
+  readonly result?: JsonObject;
+}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 const pay = (amount: unknown = 5): JsonObject => ({ name: 'bank__pay', arguments: { amount } });
 
 /** A call that asks, and a way to answer what is asked: in the words of either era. */
@@ -51,12 +92,24 @@ interface Asking {
   readonly answer: (given: JsonObject, by?: JsonObject) => Promise<unknown>;
 }
 
-async function asking(client: ClientUnderTest, revision: Revision, params: JsonObject, method = 'tools/call'): Promise<Asking> {
+async function asking(
+  client: ClientUnderTest,
+  revision: Revision,
+  params: JsonObject,
+  method = 'tools/call',
+): Promise<Asking> {
   if (revision === latestModernRevision) {
     const { result } = await client.ask(method, params);
-    const { requestState, inputRequests } = result as { readonly requestState: string; readonly inputRequests: Readonly<Record<string, { readonly params: JsonObject }>> };
+    const { requestState, inputRequests } = result as {
+      readonly requestState: string;
+      readonly inputRequests: Readonly<Record<string, { readonly params: JsonObject }>>;
+    };
     const [[key, request]] = Object.entries(inputRequests) as [[string, { readonly params: JsonObject }]];
-    return { message: String(request.params['message']), answer: async (given, by = params) => reasonOf(await client.ask(method, { ...by, requestState, inputResponses: { [key]: given } })) };
+    return {
+      message: String(request.params['message']),
+      answer: async (given, by = params) =>
+        reasonOf(await client.ask(method, { ...by, requestState, inputResponses: { [key]: given } })),
+    };
   }
   const answered = client.ask(method, params);
   await client.asked.untilSome(({ method }) => method === 'elicitation/create');
@@ -105,10 +158,22 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     const again = await asking(client, revision, params, method);
     expect(await again.answer({ action: 'decline' })).toBe('approval.refused');
     expect(worker.reached).toHaveLength(1);
-    expect(reasonOf(await client.ask('completion/complete', { ref: { type: 'ref/prompt', name: 'bank__letter' }, argument: { name: 'to', value: 'e' } }))).toBe('answered');
+    expect(
+      reasonOf(
+        await client.ask('completion/complete', {
+          ref: { type: 'ref/prompt', name: 'bank__letter' },
+          argument: { name: 'to', value: 'e' },
+        }),
+      ),
+    ).toBe('answered');
   });
 
-  it.each([[{ action: 'decline' }], [{ action: 'cancel' }], [{ action: 'accept', content: { approve: false } }], [{ action: 'accept', content: {} }]])('%j approves nothing', async (given) => {
+  it.each([
+    [{ action: 'decline' }],
+    [{ action: 'cancel' }],
+    [{ action: 'accept', content: { approve: false } }],
+    [{ action: 'accept', content: {} }],
+  ])('%j approves nothing', async (given) => {
     const { answer } = await asking(await open(), revision, pay());
     expect(await answer(given)).toBe('approval.refused');
     expect(worker.reached).toEqual([]);
@@ -116,13 +181,16 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
   });
 
   it('that has no forms is told so at once', async () => {
-    for (const capabilities of [{}, { elicitation: { url: {} } }]) expect(reasonOf(await (await open(capabilities)).ask('tools/call', pay()))).toBe('approval.impossible');
+    for (const capabilities of [{}, { elicitation: { url: {} } }])
+      expect(reasonOf(await (await open(capabilities)).ask('tools/call', pay()))).toBe('approval.impossible');
     expect(worker.reached).toEqual([]);
   });
 
   it('finds the tool on its list, and nothing asks for what no rule is about', async () => {
     const client = await open({});
-    expect(((await client.ask('tools/list')).result?.['tools'] as JsonObject[]).map(({ name }) => name)).toContain('bank__pay');
+    expect(((await client.ask('tools/list')).result?.['tools'] as JsonObject[]).map(({ name }) => name)).toContain(
+      'bank__pay',
+    );
     expect(reasonOf(await client.ask('tools/call', { name: 'bank__look', arguments: {} }))).toBe('answered');
   });
 
@@ -132,7 +200,8 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
       const { answer } = await asking(client, revision, { name: 'bank__quick', arguments: {} });
       await expect.poll(() => approvalsNoted()).toContain('approval.expired');
       expect(await answer(yes)).toBe('approval.expired');
-    } else expect(reasonOf(await client.ask('tools/call', { name: 'bank__quick', arguments: {} }))).toBe('approval.expired');
+    } else
+      expect(reasonOf(await client.ask('tools/call', { name: 'bank__quick', arguments: {} }))).toBe('approval.expired');
     expect(worker.reached).toEqual([]);
   });
 
@@ -146,7 +215,10 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
 
   it('whose call needs approvers by now has approved nothing', async () => {
     const { answer } = await asking(await open(), revision, pay());
-    await worker.apply(servers, { ...settings, access: { rules: rules.map((rule) => (rule.id === 'pay' ? { ...rule, by: 'approvers' } : rule)) } });
+    await worker.apply(servers, {
+      ...settings,
+      access: { rules: rules.map((rule) => (rule.id === 'pay' ? { ...rule, by: 'approvers' } : rule)) },
+    });
     expect(await answer(yes)).toBe('approval.void');
     expect(approvalsNoted()).toEqual(['approval.asked', 'approval.approved', 'approval.void']);
   });
@@ -174,16 +246,32 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
       return [answered, seen[0] as ApprovalRecord];
     };
     const [approved, first] = await call();
-    expect(first).toMatchObject({ state: 'waiting', rule: 'wire', server: 'bank', tool: 'wire', arguments: '{"to":"DE⟨U+202E⟩1"}', who: ['test|ann'], approvers: ['group:release', 'test|ann'] });
+    expect(first).toMatchObject({
+      state: 'waiting',
+      rule: 'wire',
+      server: 'bank',
+      tool: 'wire',
+      arguments: '{"to":"DE⟨U+202E⟩1"}',
+      who: ['test|ann'],
+      approvers: ['group:release', 'test|ann'],
+    });
     await board.decide(first.id, { state: 'approved', by: 'test|bob' }, () => undefined);
     expect(await approved).toBe('answered');
     await expect.poll(() => board.get(first.id)).toMatchObject({ state: 'used', by: 'test|bob' });
-    await expect(board.decide(first.id, { state: 'approved', by: 'test|bob' }, () => undefined)).rejects.toThrow('does not wait any more: used by test|bob');
+    await expect(board.decide(first.id, { state: 'approved', by: 'test|bob' }, () => undefined)).rejects.toThrow(
+      'does not wait any more: used by test|bob',
+    );
     const [refused, second] = await call();
     await board.decide(second.id, { state: 'refused', by: 'test|bob', reason: 'not today' }, () => undefined);
     expect(await refused).toBe('approval.refused');
     expect(worker.reached).toEqual(['bank']);
-    expect(approvalsNoted()).toEqual(['approval.asked', ['approval.approved', 'test|bob'], 'approval.used', 'approval.asked', ['approval.refused', 'test|bob']]);
+    expect(approvalsNoted()).toEqual([
+      'approval.asked',
+      ['approval.approved', 'test|bob'],
+      'approval.used',
+      'approval.asked',
+      ['approval.refused', 'test|bob'],
+    ]);
     watch.close();
   });
 
@@ -196,12 +284,22 @@ describe.each(['2025-06-18', '2025-11-25', latestModernRevision] as const)('a cl
     worker.takes = (reply) => reply({ kind: 'error', error: { code: -32_002, message: 'not here' } });
     const answered = client.ask('resources/read', { uri: 'bank://secret/plan' }).then(reasonOf);
     await expect.poll(() => seen).toHaveLength(1);
-    expect(seen[0]).toMatchObject({ state: 'waiting', rule: 'kept', server: 'bank', kind: 'resource', tool: 'bank://secret/plan' });
+    expect(seen[0]).toMatchObject({
+      state: 'waiting',
+      rule: 'kept',
+      server: 'bank',
+      kind: 'resource',
+      tool: 'bank://secret/plan',
+    });
     expect(worker.reached).toEqual([]);
     await board.decide((seen[0] as ApprovalRecord).id, { state: 'approved', by: 'test|bob' }, () => undefined);
     expect(await answered).toBe('answered');
     expect(worker.reached.toSorted()).toEqual(['bank', 'other']);
-    expect(noted.find(({ name }) => name === 'approval.approved')).toMatchObject({ server: 'bank', uri: 'bank://secret/plan', rule: 'kept' });
+    expect(noted.find(({ name }) => name === 'approval.approved')).toMatchObject({
+      server: 'bank',
+      uri: 'bank://secret/plan',
+      rule: 'kept',
+    });
     watch.close();
   });
 
@@ -232,7 +330,14 @@ it('a client that cancels takes back what was asked, of its user and of approver
     void client.ask('tools/call', params);
     if (params['name'] === 'bank__pay') await client.asked.untilSome(({ method }) => method === 'elicitation/create');
     await expect.poll(() => approvalsNoted().at(-1)).toBe('approval.asked');
-    client.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: client.lastId(), reason: 'enough' } } });
+    client.say({
+      kind: 'notification',
+      message: {
+        jsonrpc: '2.0',
+        method: 'notifications/cancelled',
+        params: { requestId: client.lastId(), reason: 'enough' },
+      },
+    });
     await expect.poll(() => approvalsNoted().at(-1)).toBe('approval.withdrawn');
   }
   await client.asked.untilSome(({ method }) => method === 'notifications/cancelled');
@@ -243,10 +348,16 @@ it('a client that cancels takes back what was asked, of its user and of approver
 
 it('a call that runs as a task is approved before it begins, and its task is not asked about again', async () => {
   const client = await worker.open(latestLegacyRevision, { ...forms, tasks: {} }, ann);
-  worker.outcome = { kind: 'result', result: { task: { taskId: 'one', status: 'working', createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 } } };
+  worker.outcome = {
+    kind: 'result',
+    result: { task: { taskId: 'one', status: 'working', createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 } },
+  };
   const answered = client.ask('tools/call', { ...pay(), task: {} });
   await client.asked.untilSome(({ method }) => method === 'elicitation/create');
-  client.say({ kind: 'response', message: { jsonrpc: '2.0', id: client.asked.values[0]?.['id'] as string, result: yes } });
+  client.say({
+    kind: 'response',
+    message: { jsonrpc: '2.0', id: client.asked.values[0]?.['id'] as string, result: yes },
+  });
   const { taskId } = (await answered).result?.['task'] as JsonObject;
   worker.outcome = { kind: 'result', result: { taskId: 'one', status: 'working' } };
   expect(reasonOf(await client.ask('tasks/get', { taskId }))).toBe('answered');
@@ -266,5 +377,9 @@ it('one caller has so many calls waiting and no more, and others have theirs', a
   await expect.poll(() => approvalsNoted()).toHaveLength(3);
   const board = await ApprovalBoard.open(worker.bus);
   for (const { id } of await board.all()) await board.decide(id, { state: 'refused', by: 'x' }, () => undefined);
-  expect((await Promise.all(waiting)).map(reasonOf)).toEqual(['approval.refused', 'approval.refused', 'approval.refused']);
+  expect((await Promise.all(waiting)).map(reasonOf)).toEqual([
+    'approval.refused',
+    'approval.refused',
+    'approval.refused',
+  ]);
 });

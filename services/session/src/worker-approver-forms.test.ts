@@ -1,17 +1,33 @@
 /** Calls that wait for approvers, in the MCP clients of these: session workers on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
 import { ApprovalBoard } from '@omnibus/bus';
-import { latestLegacyRevision, noLists, type ApprovalRecord, type Caller, type JsonObject, type Revision } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  noLists,
+  type ApprovalRecord,
+  type Caller,
+  type JsonObject,
+  type Revision,
+} from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
 const rules = [
-  { id: 'wire', who: 'group:eng', ask: ['bank/wire'], approvers: ['group:release', 'test|ann'], because: 'it cannot be undone' },
+  {
+    id: 'wire',
+    who: 'group:eng',
+    ask: ['bank/wire'],
+    approvers: ['group:release', 'test|ann'],
+    because: 'it cannot be undone',
+  },
   { id: 'quick', who: 'group:eng', ask: ['bank/quick'], approvers: ['group:release'], expires: '500ms' },
 ];
 const roles = { approver: ['group:release', 'test|ann', 'group:elsewhere'] };
-const settings = { auth: { keys: { file: 'keys.yaml' }, admin: { roles } }, access: { rules, approvals: { clients: true } } };
+const settings = {
+  auth: { keys: { file: 'keys.yaml' }, admin: { roles } },
+  access: { rules, approvals: { clients: true } },
+};
 const forms: JsonObject = { elicitation: { form: {} } };
 const ann = callerOf('ann', { groups: ['eng'] });
 const bob = callerOf('bob', { groups: ['release'] });
@@ -22,9 +38,19 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void noted.push(event),
+    confirm: () => Promise.resolve(true),
+  };
   worker = await WorkerUnderTest.start(servers, given, audit);
-  await worker.put('bank', { revision: latestLegacyRevision, capabilities: { tools: {} }, lists: { ...noLists, tools: ['wire', 'quick'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  await worker.put('bank', {
+    revision: latestLegacyRevision,
+    capabilities: { tools: {} },
+    lists: { ...noLists, tools: ['wire', 'quick'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
+  });
 }
 
 beforeEach(() => start());
@@ -36,7 +62,13 @@ afterEach(async () => {
 
 const isForm = ({ method }: JsonObject): boolean => method === 'elicitation/create';
 const formsOf = ({ pushed }: ClientUnderTest): readonly JsonObject[] => pushed.values.filter(isForm);
-const reasonOf = ({ error, result }: { readonly error?: { readonly data?: JsonObject }; readonly result?: JsonObject }): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
+const reasonOf = ({
+  error,
+  result,
+}: {
+  readonly error?: { readonly data?: JsonObject };
+  readonly result?: JsonObject;
+}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 const eventsOf = (name: string): readonly AuditEvent[] => noted.filter((event) => event.name === `approval.${name}`);
 const wire = (to = 'DE1'): JsonObject => ({ name: 'bank__wire', arguments: { to } });
 
@@ -49,8 +81,12 @@ function answer(client: ClientUnderTest, form: JsonObject, result: JsonObject): 
   client.say({ kind: 'response', message: { jsonrpc: '2.0', id: form['id'] as string, result } });
 }
 
-const decided = (decision: string, more: JsonObject = {}): JsonObject => ({ action: 'accept', content: { decision, ...more } });
-const open = (by: Caller, revision: Revision = latestLegacyRevision, capabilities = forms): Promise<ClientUnderTest> => worker.open(revision, capabilities, by);
+const decided = (decision: string, more: JsonObject = {}): JsonObject => ({
+  action: 'accept',
+  content: { decision, ...more },
+});
+const open = (by: Caller, revision: Revision = latestLegacyRevision, capabilities = forms): Promise<ClientUnderTest> =>
+  worker.open(revision, capabilities, by);
 
 describe.each(['2025-06-18', '2025-11-25'] as const)('an approver with a client of %s', (revision) => {
   it('is shown the exact call of somebody else, and what he approves is done once', async () => {
@@ -58,31 +94,58 @@ describe.each(['2025-06-18', '2025-11-25'] as const)('an approver with a client 
     const answered = caller.ask('tools/call', wire()).then(reasonOf);
     const form = await shownTo(approver);
     const message = String((form['params'] as JsonObject)['message']);
-    for (const part of ['caller: test|ann', 'arguments: {"to":"DE1"}', 'it cannot be undone', 'sha256: ']) expect(message).toContain(part);
+    for (const part of ['caller: test|ann', 'arguments: {"to":"DE1"}', 'it cannot be undone', 'sha256: '])
+      expect(message).toContain(part);
     expect(worker.reached).toEqual([]);
     answer(approver, form, decided('approve'));
     expect(await answered).toBe('answered');
     answer(approver, form, decided('approve'));
     expect(worker.reached).toEqual(['bank']);
     expect(eventsOf('approved')).toMatchObject([{ who: { subject: 'ann' }, more: { by: 'test|bob' } }]);
-    expect(eventsOf('shown')).toMatchObject([{ who: { subject: 'bob' }, server: 'bank', target: 'wire', rule: 'wire' }]);
-    await expect.poll(() => eventsOf('answered')).toMatchObject([{ who: { subject: 'bob' }, more: { answer: 'approved', approval: eventsOf('approved')[0]?.more?.['approval'] as string } }]);
+    expect(eventsOf('shown')).toMatchObject([
+      { who: { subject: 'bob' }, server: 'bank', target: 'wire', rule: 'wire' },
+    ]);
+    await expect
+      .poll(() => eventsOf('answered'))
+      .toMatchObject([
+        {
+          who: { subject: 'bob' },
+          more: { answer: 'approved', approval: eventsOf('approved')[0]?.more?.['approval'] as string },
+        },
+      ]);
     expect(await worker.metrics.text()).toContain('omnibus_approval_forms_total{outcome="approved"} 1');
   });
 
   it('refuses it for everybody, with a reason', async () => {
-    const [caller, approver, other] = [await open(ann, revision, {}), await open(bob, revision), await open(cal, revision)];
+    const [caller, approver, other] = [
+      await open(ann, revision, {}),
+      await open(bob, revision),
+      await open(cal, revision),
+    ];
     const answered = caller.ask('tools/call', wire());
     const form = await shownTo(approver);
     await shownTo(other);
     answer(approver, form, decided('refuse', { reason: 'not today' }));
-    expect((await answered).error).toMatchObject({ message: expect.stringContaining('not today') as string, data: { reason: 'approval.refused' } });
+    expect((await answered).error).toMatchObject({
+      message: expect.stringContaining('not today') as string,
+      data: { reason: 'approval.refused' },
+    });
     await other.pushed.untilSome(({ method }) => method === 'notifications/cancelled');
     expect(worker.reached).toEqual([]);
   });
 
-  it.each([[{ action: 'decline' }], [{ action: 'cancel' }], [decided('leave')], [{ action: 'accept', content: {} }], [{ action: 'accept', content: { approve: true } }]])('%j leaves it to the others', async (given) => {
-    const [caller, approver, other] = [await open(ann, revision, {}), await open(bob, revision), await open(cal, revision)];
+  it.each([
+    [{ action: 'decline' }],
+    [{ action: 'cancel' }],
+    [decided('leave')],
+    [{ action: 'accept', content: {} }],
+    [{ action: 'accept', content: { approve: true } }],
+  ])('%j leaves it to the others', async (given) => {
+    const [caller, approver, other] = [
+      await open(ann, revision, {}),
+      await open(bob, revision),
+      await open(cal, revision),
+    ];
     const answered = caller.ask('tools/call', wire()).then(reasonOf);
     answer(approver, await shownTo(approver), given);
     await expect.poll(() => eventsOf('answered')).toMatchObject([{ more: { answer: 'left' } }]);
@@ -94,9 +157,14 @@ describe.each(['2025-06-18', '2025-11-25'] as const)('an approver with a client 
 
 it('nobody is shown his own call, nor one that is for others, nor through an agent or a client without forms', async () => {
   const strangers = [
-    await open(callerOf('dan', { groups: ['elsewhere'] })), await open(callerOf('eve', { groups: ['eng'] })), await open(callerOf('bob', { groups: ['release'], actors: [{ issuer: 'test', subject: 'agent' }] })),
-    await open(callerOf('tia', { tenant: 'acme', groups: ['release'] })), await open(bob, latestLegacyRevision, {}), await open(bob, latestLegacyRevision, { elicitation: { url: {} } }),
-    await open(callerOf('old', { groups: ['release'], expiresAt: Date.now() - 1 })), await open(ann),
+    await open(callerOf('dan', { groups: ['elsewhere'] })),
+    await open(callerOf('eve', { groups: ['eng'] })),
+    await open(callerOf('bob', { groups: ['release'], actors: [{ issuer: 'test', subject: 'agent' }] })),
+    await open(callerOf('tia', { tenant: 'acme', groups: ['release'] })),
+    await open(bob, latestLegacyRevision, {}),
+    await open(bob, latestLegacyRevision, { elicitation: { url: {} } }),
+    await open(callerOf('old', { groups: ['release'], expiresAt: Date.now() - 1 })),
+    await open(ann),
   ];
   const caller = await open(ann);
   const answered = caller.ask('tools/call', wire()).then(reasonOf);
@@ -121,15 +189,22 @@ it('the form is withdrawn when the call is cancelled, decided elsewhere, or its 
   const [caller, approver] = [await open(ann, latestLegacyRevision, {}), await open(bob)];
   void caller.ask('tools/call', wire());
   const first = await shownTo(approver);
-  caller.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: caller.lastId() } } });
-  await approver.pushed.untilSome(({ method, params }) => method === 'notifications/cancelled' && (params as JsonObject)['requestId'] === first['id']);
+  caller.say({
+    kind: 'notification',
+    message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: caller.lastId() } },
+  });
+  await approver.pushed.untilSome(
+    ({ method, params }) => method === 'notifications/cancelled' && (params as JsonObject)['requestId'] === first['id'],
+  );
   const second = caller.ask('tools/call', wire('DE2')).then(reasonOf);
   const form = await shownTo(approver, 2);
   const board = await ApprovalBoard.open(worker.bus);
   const record = (await board.all()).find(({ state }) => state === 'waiting') as ApprovalRecord;
   await board.decide(record.id, { state: 'refused', by: 'test|cal' }, () => undefined);
   expect(await second).toBe('approval.refused');
-  await approver.pushed.untilSome(({ method, params }) => method === 'notifications/cancelled' && (params as JsonObject)['requestId'] === form['id']);
+  await approver.pushed.untilSome(
+    ({ method, params }) => method === 'notifications/cancelled' && (params as JsonObject)['requestId'] === form['id'],
+  );
   answer(approver, form, decided('approve'));
   const third = caller.ask('tools/call', { name: 'bank__quick', arguments: {} }).then(reasonOf);
   const last = await shownTo(approver, 3);

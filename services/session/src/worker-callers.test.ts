@@ -5,7 +5,16 @@ import type { Audit, AuditEvent } from '@omnibus/audit';
 import { MemoryBus, subjects, type Subject } from '@omnibus/bus';
 import { firstReply } from '@omnibus/bus/testing';
 import { Proofs } from '@omnibus/identity';
-import { anonymous, rootEndpoint, sessionKey, type Caller, type OpenReply, type Principal, type SessionCommand, type StreamId } from '@omnibus/protocol';
+import {
+  anonymous,
+  rootEndpoint,
+  sessionKey,
+  type Caller,
+  type OpenReply,
+  type Principal,
+  type SessionCommand,
+  type StreamId,
+} from '@omnibus/protocol';
 import type { SessionWorker } from './worker.ts';
 import { initialize, startedWorker } from './started-worker-under-test.ts';
 
@@ -20,19 +29,45 @@ let events: AuditEvent[];
 beforeEach(async () => {
   bus = new MemoryBus(({ error }) => expect.fail(String(error)));
   events = [];
-  const audit: Audit = { isStrict: false, wantsResults: false, wants: () => true, record: (event) => events.push(event), confirm: () => Promise.resolve(true) };
-  worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', { proofs: edge, audit });
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: false,
+    wants: () => true,
+    record: (event) => events.push(event),
+    confirm: () => Promise.resolve(true),
+  };
+  worker = await startedWorker(bus, 'auth: { keys: { file: keys.yaml } }\nlimits: { maxSessionsPerPrincipal: 2 }', {
+    proofs: edge,
+    audit,
+  });
 });
 
 afterEach(() => worker.stop());
 
 function callerOf(subject: string, signer = edge): Caller & { readonly proof: string } {
   const principal = `p_${subject}` as Principal;
-  return { principal, endpoint: rootEndpoint, proof: signer.of({ principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined }) };
+  return {
+    principal,
+    endpoint: rootEndpoint,
+    proof: signer.of({
+      principal,
+      issuer: 'test',
+      subject,
+      tenant: undefined,
+      actors: [],
+      groups: [],
+      scopes: [],
+      client: undefined,
+      expiresAt: undefined,
+      key: undefined,
+    }),
+  };
 }
 
-const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> => firstReply(bus, to, request);
-const open = (caller: Caller): Promise<OpenReply> => ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
+const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> =>
+  firstReply(bus, to, request);
+const open = (caller: Caller): Promise<OpenReply> =>
+  ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
 
 async function reasonOf(answer: Promise<unknown>): Promise<string> {
   const reply = (await answer) as { readonly kind: string; readonly fault?: { readonly reason: string } };
@@ -41,7 +76,14 @@ async function reasonOf(answer: Promise<unknown>): Promise<string> {
 
 it('opens for whom an edge has proven, and for nobody who says so himself', async () => {
   const [ann, bob] = [callerOf('ann'), callerOf('bob')];
-  for (const forged of [{ principal: anonymous, endpoint: rootEndpoint }, { principal: ann.principal, endpoint: rootEndpoint }, { ...ann, proof: bob.proof }, { ...ann, proof: '' }, callerOf('ann', stranger)]) expect(await reasonOf(open(forged))).toBe('caller.unproven');
+  for (const forged of [
+    { principal: anonymous, endpoint: rootEndpoint },
+    { principal: ann.principal, endpoint: rootEndpoint },
+    { ...ann, proof: bob.proof },
+    { ...ann, proof: '' },
+    callerOf('ann', stranger),
+  ])
+    expect(await reasonOf(open(forged))).toBe('caller.unproven');
   expect(await reasonOf(open(ann))).toBe('opened');
 });
 
@@ -53,14 +95,24 @@ it('is unknown to everybody else, by any command', async () => {
   const stream = 'edge-1' as StreamId;
   const ping = { kind: 'request', message: { jsonrpc: '2.0', id: 2, method: 'ping' } } as const;
   const commands = (caller: Caller): SessionCommand[] => [
-    { kind: 'post', caller, stream, message: ping }, { kind: 'batch', caller, stream, messages: [ping] }, { kind: 'attach', caller, stream, after: undefined },
-    { kind: 'attach', caller, stream, after: { stream, sequence: 1 } }, { kind: 'delete', caller },
+    { kind: 'post', caller, stream, message: ping },
+    { kind: 'batch', caller, stream, messages: [ping] },
+    { kind: 'attach', caller, stream, after: undefined },
+    { kind: 'attach', caller, stream, after: { stream, sequence: 1 } },
+    { kind: 'delete', caller },
   ];
-  const reasons = (caller: Caller): Promise<string[]> => Promise.all(commands(caller).map((command) => reasonOf(ask(subjects.session(opened.worker), { key, command }))));
+  const reasons = (caller: Caller): Promise<string[]> =>
+    Promise.all(commands(caller).map((command) => reasonOf(ask(subjects.session(opened.worker), { key, command }))));
   expect(new Set(await reasons(bob))).toEqual(new Set(['session.unknown']));
   expect(new Set(await reasons({ ...ann, endpoint: 'other' as never }))).toEqual(new Set(['session.unknown']));
-  expect(new Set(await reasons({ principal: ann.principal, endpoint: rootEndpoint }))).toEqual(new Set(['caller.unproven']));
-  expect(await reasonOf(ask(subjects.session(opened.worker), { key, command: { kind: 'post', caller: ann, stream, message: ping } }))).toBe('message');
+  expect(new Set(await reasons({ principal: ann.principal, endpoint: rootEndpoint }))).toEqual(
+    new Set(['caller.unproven']),
+  );
+  expect(
+    await reasonOf(
+      ask(subjects.session(opened.worker), { key, command: { kind: 'post', caller: ann, stream, message: ping } }),
+    ),
+  ).toBe('message');
 });
 
 it('is put on record with who has tried to use it, and in whose name without proof', async () => {
@@ -69,22 +121,52 @@ it('is put on record with who has tried to use it, and in whose name without pro
   if (opened.kind !== 'opened') throw new Error(opened.kind);
   const key = sessionKey(opened.session);
   const stream = 'edge-1' as StreamId;
-  const call = { kind: 'request', message: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'pay' } } } as const;
-  const send = (command: SessionCommand): Promise<string> => reasonOf(ask(subjects.session(opened.worker), { key, command }));
+  const call = {
+    kind: 'request',
+    message: { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'pay' } },
+  } as const;
+  const send = (command: SessionCommand): Promise<string> =>
+    reasonOf(ask(subjects.session(opened.worker), { key, command }));
   await send({ kind: 'post', caller: bob, stream, message: call });
   await send({ kind: 'attach', caller: bob, stream, after: undefined });
   await send({ kind: 'delete', caller: { ...ann, proof: bob.proof } });
   await open({ ...ann, proof: bob.proof });
   expect(events).toMatchObject([
-    { name: 'mcp.refused', weight: 'refusal', who: { principal: bob.principal, subject: 'bob' }, session: key, method: 'tools/call', id: 2, publicName: 'pay', outcome: 'denied', reason: 'session.unknown' },
+    {
+      name: 'mcp.refused',
+      weight: 'refusal',
+      who: { principal: bob.principal, subject: 'bob' },
+      session: key,
+      method: 'tools/call',
+      id: 2,
+      publicName: 'pay',
+      outcome: 'denied',
+      reason: 'session.unknown',
+    },
     { name: 'mcp.refused', who: { subject: 'bob' }, session: key, method: undefined, reason: 'session.unknown' },
-    { name: 'mcp.refused', who: { principal: ann.principal, subject: undefined }, session: key, reason: 'caller.unproven' },
-    { name: 'mcp.refused', who: { principal: ann.principal, subject: undefined }, session: undefined, method: 'initialize', reason: 'caller.unproven' },
+    {
+      name: 'mcp.refused',
+      who: { principal: ann.principal, subject: undefined },
+      session: key,
+      reason: 'caller.unproven',
+    },
+    {
+      name: 'mcp.refused',
+      who: { principal: ann.principal, subject: undefined },
+      session: undefined,
+      method: 'initialize',
+      reason: 'caller.unproven',
+    },
   ]);
 });
 
 it('has a share of the worker: one caller does not use up what another needs', async () => {
   const [ann, bob] = [callerOf('ann'), callerOf('bob')];
-  const answers = [await reasonOf(open(ann)), await reasonOf(open(ann)), await reasonOf(open(ann)), await reasonOf(open(bob))];
+  const answers = [
+    await reasonOf(open(ann)),
+    await reasonOf(open(ann)),
+    await reasonOf(open(ann)),
+    await reasonOf(open(bob)),
+  ];
   expect(answers).toEqual(['opened', 'opened', 'session.limit', 'opened']);
 });

@@ -1,6 +1,17 @@
 /** What rules take out of what servers say, by every way on which a server says something to a client: a session worker on a bus in memory. */
 import type { Audit, AuditEvent } from '@omnibus/audit';
-import { latestLegacyRevision, latestModernRevision, newWorkerId, noLists, parseServerName, tasksExtension, type ExchangeEvent, type JsonObject, type Revision, type TaskPlace } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  newWorkerId,
+  noLists,
+  parseServerName,
+  tasksExtension,
+  type ExchangeEvent,
+  type JsonObject,
+  type Revision,
+  type TaskPlace,
+} from '@omnibus/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
@@ -21,12 +32,31 @@ let noted: AuditEvent[];
 
 async function start(given: object = settings): Promise<void> {
   noted = [];
-  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void noted.push(event), confirm: () => Promise.resolve(true) };
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void noted.push(event),
+    confirm: () => Promise.resolve(true),
+  };
   worker = await WorkerUnderTest.start(servers, given, audit);
   for (const server of servers) {
     await worker.put(server, {
-      revision: latestLegacyRevision, capabilities: { tools: {}, prompts: {}, resources: {}, completions: {}, logging: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
-      lists: { ...noLists, tools: ['find', 'tell'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })), prompts: [{ name: 'ask' }], resources: [{ uri: `${server}://one`, name: 'one' }] },
+      revision: latestLegacyRevision,
+      capabilities: {
+        tools: {},
+        prompts: {},
+        resources: {},
+        completions: {},
+        logging: {},
+        tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
+      },
+      lists: {
+        ...noLists,
+        tools: ['find', 'tell'].map((name) => ({ name, inputSchema: schema, execution: { taskSupport: 'optional' } })),
+        prompts: [{ name: 'ask' }],
+        resources: [{ uri: `${server}://one`, name: 'one' }],
+      },
     });
   }
 }
@@ -41,29 +71,68 @@ afterEach(async () => {
 const text = (said: string): ExchangeEvent => ({ kind: 'result', result: { content: [{ type: 'text', text: said }] } });
 
 describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (revision: Revision) => {
-  const open = (by = intern): Promise<ClientUnderTest> => worker.open(revision, revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} }, by);
+  const open = (by = intern): Promise<ClientUnderTest> =>
+    worker.open(
+      revision,
+      revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} },
+      by,
+    );
 
   it.each<readonly [string, JsonObject, ExchangeEvent]>([
     ['tools/call', { name: 'crm__tell', arguments: {} }, text(`write to ${mail}`)],
-    ['tools/call', { name: 'crm__tell', arguments: {} }, { kind: 'result', result: { content: [{ type: 'text', text: mail }], isError: true } }],
-    ['tools/call', { name: 'crm__tell', arguments: {} }, { kind: 'error', error: { code: -32_000, message: `no such: ${mail}`, data: { mail } } }],
-    ['tools/call', { name: 'crm__tell', arguments: {} }, { kind: 'fault', fault: { reason: 'upstream.refused', message: `answered: ${mail}` } }],
-    ['prompts/get', { name: 'crm__ask' }, { kind: 'result', result: { messages: [{ role: 'user', content: { type: 'text', text: mail } }] } }],
-    ['resources/read', { uri: 'crm://one' }, { kind: 'result', result: { contents: [{ uri: 'crm://one', text: mail }] } }],
-    ['resources/read', { uri: 'crm://on-no-list' }, { kind: 'result', result: { contents: [{ uri: 'crm://on-no-list', text: mail }] } }],
-    ['completion/complete', { ref: { type: 'ref/prompt', name: 'crm__ask' }, argument: { name: 'a', value: '' } }, { kind: 'result', result: { completion: { values: [mail] } } }],
-  ])('%s %j: what a pattern finds is not in the answer for whom the rule is about, and for others it is', async (method, params, outcome) => {
-    worker.outcome = outcome;
-    const [mine, others] = [await (await open()).ask(method, params), await (await open(staff)).ask(method, params)];
-    expect(JSON.stringify(mine)).not.toContain(mail);
-    expect(JSON.stringify(mine)).toContain('[redacted]');
-    expect(JSON.stringify(others)).toContain(mail);
-    expect(JSON.stringify(noted.filter(({ who }) => who?.subject === 'ann'))).not.toContain(mail);
-  });
+    [
+      'tools/call',
+      { name: 'crm__tell', arguments: {} },
+      { kind: 'result', result: { content: [{ type: 'text', text: mail }], isError: true } },
+    ],
+    [
+      'tools/call',
+      { name: 'crm__tell', arguments: {} },
+      { kind: 'error', error: { code: -32_000, message: `no such: ${mail}`, data: { mail } } },
+    ],
+    [
+      'tools/call',
+      { name: 'crm__tell', arguments: {} },
+      { kind: 'fault', fault: { reason: 'upstream.refused', message: `answered: ${mail}` } },
+    ],
+    [
+      'prompts/get',
+      { name: 'crm__ask' },
+      { kind: 'result', result: { messages: [{ role: 'user', content: { type: 'text', text: mail } }] } },
+    ],
+    [
+      'resources/read',
+      { uri: 'crm://one' },
+      { kind: 'result', result: { contents: [{ uri: 'crm://one', text: mail }] } },
+    ],
+    [
+      'resources/read',
+      { uri: 'crm://on-no-list' },
+      { kind: 'result', result: { contents: [{ uri: 'crm://on-no-list', text: mail }] } },
+    ],
+    [
+      'completion/complete',
+      { ref: { type: 'ref/prompt', name: 'crm__ask' }, argument: { name: 'a', value: '' } },
+      { kind: 'result', result: { completion: { values: [mail] } } },
+    ],
+  ])(
+    '%s %j: what a pattern finds is not in the answer for whom the rule is about, and for others it is',
+    async (method, params, outcome) => {
+      worker.outcome = outcome;
+      const [mine, others] = [await (await open()).ask(method, params), await (await open(staff)).ask(method, params)];
+      expect(JSON.stringify(mine)).not.toContain(mail);
+      expect(JSON.stringify(mine)).toContain('[redacted]');
+      expect(JSON.stringify(others)).toContain(mail);
+      expect(JSON.stringify(noted.filter(({ who }) => who?.subject === 'ann'))).not.toContain(mail);
+    },
+  );
 
   it('what is at a path is not in the answer, nor in the text that says the same', async () => {
     const structuredContent = { people: [{ name: 'eve', phone: 123, n: 1 }] };
-    worker.outcome = { kind: 'result', result: { structuredContent, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] } };
+    worker.outcome = {
+      kind: 'result',
+      result: { structuredContent, content: [{ type: 'text', text: JSON.stringify(structuredContent) }] },
+    };
     const { result } = await (await open()).ask('tools/call', { name: 'crm__find', arguments: {} });
     expect(result?.['structuredContent']).toEqual({ people: [{ name: 'eve', phone: '[redacted]', n: 1 }] });
     expect(JSON.stringify(result)).not.toContain('123');
@@ -71,9 +140,20 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
 
   it('of a task, what it says of itself and its result are the same as of a call', async () => {
     const client = await open();
-    const task = (status: string): JsonObject => ({ taskId: 't-1', status, statusMessage: `asks ${mail}`, createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 });
+    const task = (status: string): JsonObject => ({
+      taskId: 't-1',
+      status,
+      statusMessage: `asks ${mail}`,
+      createdAt: 'now',
+      lastUpdatedAt: 'now',
+      ttl: 60_000,
+    });
     worker.outcome = { kind: 'result', result: { task: task('working') }, place };
-    const started = await client.ask('tools/call', { name: 'crm__tell', arguments: {}, ...(revision === latestModernRevision ? {} : { task: {} }) });
+    const started = await client.ask('tools/call', {
+      name: 'crm__tell',
+      arguments: {},
+      ...(revision === latestModernRevision ? {} : { task: {} }),
+    });
     const { taskId } = (started.result?.['task'] ?? started.result) as JsonObject;
     worker.outcome = { kind: 'result', result: task('working') };
     const state = await client.ask('tasks/get', { taskId });
@@ -92,11 +172,26 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
       const list = await client.ask('tasks/list');
       expect(JSON.stringify(list)).not.toContain(mail);
       expect(list.result?.['tasks']).toMatchObject([{ taskId, statusMessage: 'asks [redacted]' }]);
-      worker.notice({ kind: 'task-status', server: parseServerName('crm'), task: task('working'), place, tool: 'tell', sessions: [client.key as never] });
-      worker.notice({ kind: 'log', server: parseServerName('crm'), params: { level: 'error', data: mail }, sessions: [client.key as never] });
+      worker.notice({
+        kind: 'task-status',
+        server: parseServerName('crm'),
+        task: task('working'),
+        place,
+        tool: 'tell',
+        sessions: [client.key as never],
+      });
+      worker.notice({
+        kind: 'log',
+        server: parseServerName('crm'),
+        params: { level: 'error', data: mail },
+        sessions: [client.key as never],
+      });
       await client.pushed.untilSome(({ method }) => method === 'notifications/message');
       expect(JSON.stringify(client.pushed.values)).not.toContain(mail);
-      expect(client.pushed.values.map(({ method }) => method)).toEqual(['notifications/tasks/status', 'notifications/message']);
+      expect(client.pushed.values.map(({ method }) => method)).toEqual([
+        'notifications/tasks/status',
+        'notifications/message',
+      ]);
     }
   });
 
@@ -104,7 +199,9 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
     await worker.stop();
     await start({ ...settings, access: { mode: 'record', rules } });
     worker.outcome = text(mail);
-    expect(JSON.stringify(await (await open()).ask('tools/call', { name: 'crm__tell', arguments: {} }))).toContain(mail);
+    expect(JSON.stringify(await (await open()).ask('tools/call', { name: 'crm__tell', arguments: {} }))).toContain(
+      mail,
+    );
     expect(await worker.metrics.text()).toContain('omnibus_policy_refusals_total{outcome="recorded",rule="no-mail"} 1');
   });
 });
@@ -115,26 +212,53 @@ it('progress, log messages and questions of a call say nothing of it either', as
     reply({ kind: 'progress', progress: 1, message: `at ${mail}` });
     reply({ kind: 'log', params: { level: 'error', data: { mail } } });
     reply({ kind: 'notification', method: 'notifications/x/odd', params: { mail } });
-    reply({ kind: 'input', input: 1 as never, method: 'elicitation/create', params: { message: `is it ${mail}?`, requestedSchema: { type: 'object', properties: {} } } });
+    reply({
+      kind: 'input',
+      input: 1 as never,
+      method: 'elicitation/create',
+      params: { message: `is it ${mail}?`, requestedSchema: { type: 'object', properties: {} } },
+    });
   };
   const answered = client.ask('tools/call', { name: 'crm__tell', arguments: {}, _meta: { progressToken: 'p' } });
   await client.asked.untilSome(({ method }) => method === 'elicitation/create');
-  expect(client.asked.values.map(({ method }) => method)).toEqual(['notifications/progress', 'notifications/message', 'notifications/x/odd', 'elicitation/create']);
+  expect(client.asked.values.map(({ method }) => method)).toEqual([
+    'notifications/progress',
+    'notifications/message',
+    'notifications/x/odd',
+    'elicitation/create',
+  ]);
   expect(JSON.stringify(client.asked.values)).not.toContain(mail);
-  client.say({ kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: client.lastId() } } });
+  client.say({
+    kind: 'notification',
+    message: { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: client.lastId() } },
+  });
   void answered;
 });
 
 it('the record of a call names the version of the rules', async () => {
   const client = await worker.open(latestLegacyRevision, {}, staff);
   await client.ask('tools/call', { name: 'crm__tell', arguments: {} });
-  expect(noted.find(({ name }) => name === 'mcp.call')).toMatchObject({ rule: 'all', policy: expect.stringMatching(/^[\w-]{12}$/) as string });
+  expect(noted.find(({ name }) => name === 'mcp.call')).toMatchObject({
+    rule: 'all',
+    policy: expect.stringMatching(/^[\w-]{12}$/) as string,
+  });
 });
 
 it('the record of a call names the definition that was approved, where its server is pinned', async () => {
   await worker.stop();
-  await start({ auth: { keys: { file: 'keys.yaml' } }, mcpServers: { crm: { url: 'http://127.0.0.1:1/mcp', definitions: 'pin' }, other: { url: 'http://127.0.0.1:1/mcp' } } });
+  await start({
+    auth: { keys: { file: 'keys.yaml' } },
+    mcpServers: {
+      crm: { url: 'http://127.0.0.1:1/mcp', definitions: 'pin' },
+      other: { url: 'http://127.0.0.1:1/mcp' },
+    },
+  });
   const client = await worker.open(latestLegacyRevision, {}, staff);
   for (const server of servers) await client.ask('tools/call', { name: `${server}__tell`, arguments: {} });
-  expect(noted.filter(({ name }) => name === 'mcp.call').map(({ server, more }) => [server, typeof more?.['definition']])).toEqual([['crm', 'string'], ['other', 'undefined']]);
+  expect(
+    noted.filter(({ name }) => name === 'mcp.call').map(({ server, more }) => [server, typeof more?.['definition']]),
+  ).toEqual([
+    ['crm', 'string'],
+    ['other', 'undefined'],
+  ]);
 });

@@ -1,20 +1,45 @@
 /** Limits and tasks: a task that runs on counts as a running call until it ends, and its result for the characters of results. A session worker on a bus in memory. */
-import { latestLegacyRevision, latestModernRevision, newWorkerId, noLists, parseServerName, tasksExtension, type ExchangeEvent, type JsonObject, type Revision, type TaskPlace } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  newWorkerId,
+  noLists,
+  parseServerName,
+  tasksExtension,
+  type ExchangeEvent,
+  type JsonObject,
+  type Revision,
+  type TaskPlace,
+} from '@omnibus/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from './worker-under-test.ts';
 
 const servers = ['bank', 'other'];
 const place: TaskPlace = { worker: newWorkerId('backend'), connection: 'run-1', isProgram: false };
-const task = (taskId: string, status = 'working'): JsonObject => ({ taskId, status, createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000, pollInterval: 1_000 });
+const task = (taskId: string, status = 'working'): JsonObject => ({
+  taskId,
+  status,
+  createdAt: 'now',
+  lastUpdatedAt: 'now',
+  ttl: 60_000,
+  pollInterval: 1_000,
+});
 const ann = callerOf('ann');
 
 let worker: WorkerUnderTest;
 
 async function start(rule: JsonObject): Promise<void> {
-  worker = await WorkerUnderTest.start(servers, { auth: { keys: { file: 'keys.yaml' } }, limits: { rules: [{ id: 'one', what: ['bank'], ...rule }] } });
+  worker = await WorkerUnderTest.start(servers, {
+    auth: { keys: { file: 'keys.yaml' } },
+    limits: { rules: [{ id: 'one', what: ['bank'], ...rule }] },
+  });
   await worker.put('bank', {
-    revision: latestLegacyRevision, capabilities: { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
-    lists: { ...noLists, tools: [{ name: 'pay', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }] },
+    revision: latestLegacyRevision,
+    capabilities: { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
+    lists: {
+      ...noLists,
+      tools: [{ name: 'pay', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }],
+    },
   });
 }
 
@@ -23,15 +48,37 @@ afterEach(async () => {
   await worker.stop();
 });
 
-const open = (revision: Revision): Promise<ClientUnderTest> => worker.open(revision, revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} }, ann);
-const reasonOf = ({ error, result }: { readonly error?: { readonly data?: JsonObject }; readonly result?: JsonObject }): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
+const open = (revision: Revision): Promise<ClientUnderTest> =>
+  worker.open(
+    revision,
+    revision === latestModernRevision ? { extensions: { [tasksExtension]: {} } } : { tasks: {} },
+    ann,
+  );
+const reasonOf = ({
+  error,
+  result,
+}: {
+  readonly error?: { readonly data?: JsonObject };
+  readonly result?: JsonObject;
+}): unknown => (result === undefined ? error?.data?.['reason'] : 'answered');
 
 /** Starts a task; the outcome is that of the call. */
-async function call(client: ClientUnderTest, revision: Revision, outcome: ExchangeEvent = { kind: 'result', result: { task: task('one') }, place }): Promise<{ readonly reason: unknown; readonly taskId: string }> {
+async function call(
+  client: ClientUnderTest,
+  revision: Revision,
+  outcome: ExchangeEvent = { kind: 'result', result: { task: task('one') }, place },
+): Promise<{ readonly reason: unknown; readonly taskId: string }> {
   worker.outcome = outcome;
-  const answered = await client.ask('tools/call', { name: 'bank__pay', arguments: {}, ...(revision === latestModernRevision ? {} : { task: {} }) });
+  const answered = await client.ask('tools/call', {
+    name: 'bank__pay',
+    arguments: {},
+    ...(revision === latestModernRevision ? {} : { task: {} }),
+  });
   const { result } = answered;
-  return { reason: reasonOf(answered), taskId: String(((result?.['task'] ?? result) as JsonObject | undefined)?.['taskId']) };
+  return {
+    reason: reasonOf(answered),
+    taskId: String(((result?.['task'] ?? result) as JsonObject | undefined)?.['taskId']),
+  };
 }
 
 describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (revision) => {
@@ -52,7 +99,14 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
     await start({ concurrency: 1 });
     const client = await open(revision);
     await call(client, revision);
-    worker.notice({ kind: 'task-status', server: parseServerName('bank'), task: task('one', 'completed'), place, tool: 'pay', sessions: [] });
+    worker.notice({
+      kind: 'task-status',
+      server: parseServerName('bank'),
+      task: task('one', 'completed'),
+      place,
+      tool: 'pay',
+      sessions: [],
+    });
     expect((await call(client, revision)).reason).toBe('answered');
     expect(await worker.metrics.text()).toContain('omnibus_limit_keys{table="tasks"} 1');
     worker.outcome = { kind: 'result', result: task('one', 'failed') };
@@ -73,10 +127,13 @@ describe.each([latestLegacyRevision, latestModernRevision] as const)('in %s', (r
     const client = await open(revision);
     const { taskId } = await call(client, revision);
     const large = { content: [{ type: 'text', text: 'x'.repeat(20_000) }] };
-    worker.takes = revision === latestModernRevision ? (reply) => {
-      worker.takes = (next) => next({ kind: 'result', result: large });
-      reply({ kind: 'result', result: task('one', 'completed') });
-    } : (reply) => reply({ kind: 'result', result: large });
+    worker.takes =
+      revision === latestModernRevision
+        ? (reply) => {
+            worker.takes = (next) => next({ kind: 'result', result: large });
+            reply({ kind: 'result', result: task('one', 'completed') });
+          }
+        : (reply) => reply({ kind: 'result', result: large });
     const method = revision === latestModernRevision ? 'tasks/get' : 'tasks/result';
     expect(reasonOf(await client.ask(method, { taskId }))).toBe('answered');
     expect(reasonOf(await client.ask(method, { taskId }))).toBe('limit.quota');

@@ -5,9 +5,37 @@ import { Heard } from '@omnibus/bus/testing';
 import { loadConfig, type Config } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, catalogKey, latestModernRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, toErrorObject,
-  type CallCommand, type Caller, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type Facts, type JsonObject, type JsonRpcNotification,
-  type JsonRpcRequest, type PostedMessage, type Principal, type Revision, type ServerNotice, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId,
+  anonymous,
+  catalogKey,
+  latestModernRevision,
+  metaKeys,
+  newRequestKey,
+  newWorkerId,
+  noAnnouncements,
+  noLists,
+  parseServerName,
+  rootEndpoint,
+  sessionKey,
+  toErrorObject,
+  type CallCommand,
+  type Caller,
+  type CatalogRecord,
+  type ControlCommand,
+  type EndpointName,
+  type ExchangeEvent,
+  type Facts,
+  type JsonObject,
+  type JsonRpcNotification,
+  type JsonRpcRequest,
+  type PostedMessage,
+  type Principal,
+  type Revision,
+  type ServerNotice,
+  type SessionCommand,
+  type SessionKey,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { compile, compileGuardrails, type Guardrails, type Policy } from '@omnibus/policy';
 import { createLogger, Metrics } from '@omnibus/telemetry';
@@ -45,7 +73,23 @@ const caller: Caller = { principal: anonymous, endpoint: rootEndpoint };
 /** A caller who is known, as an edge of the same process says it. */
 export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: EndpointName = rootEndpoint): Caller {
   const principal = `p_${more.tenant ?? ''}_${subject}` as Principal;
-  return { principal, endpoint, facts: { principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined, ...more } };
+  return {
+    principal,
+    endpoint,
+    facts: {
+      principal,
+      issuer: 'test',
+      subject,
+      tenant: undefined,
+      actors: [],
+      groups: [],
+      scopes: [],
+      client: undefined,
+      expiresAt: undefined,
+      key: undefined,
+      ...more,
+    },
+  };
 }
 
 export class WorkerUnderTest {
@@ -75,18 +119,32 @@ export class WorkerUnderTest {
     const { config, policy, guardrails } = await settingsOf(servers, settings);
     const { bus, wheel } = made;
     made.#catalog = await bus.keyValue(catalogBucket);
-    made.worker = await SessionWorker.create({ config, policy, guardrails, bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: made.metrics, tracing: undefined, audit });
+    made.worker = await SessionWorker.create({
+      config,
+      policy,
+      guardrails,
+      bus,
+      wheel,
+      log: createLogger({ level: 'silent', format: 'json' }),
+      metrics: made.metrics,
+      tracing: undefined,
+      audit,
+    });
     await made.worker.start();
     for (const server of servers.map(parseServerName)) {
       await bus.subscribe(subjects.backendControl(server), (command) => made.controls.add(command));
-      await bus.subscribe(subjects.backend(server), (command, reply) => {
-        made.asked.add(command);
-        made.reached.push(server);
-        const { takes } = made;
-        made.takes = undefined;
-        if (takes === undefined) reply(made.outcome);
-        else takes(reply);
-      }, { queue: 'backend' });
+      await bus.subscribe(
+        subjects.backend(server),
+        (command, reply) => {
+          made.asked.add(command);
+          made.reached.push(server);
+          const { takes } = made;
+          made.takes = undefined;
+          if (takes === undefined) reply(made.outcome);
+          else takes(reply);
+        },
+        { queue: 'backend' },
+      );
     }
     return made;
   }
@@ -103,13 +161,23 @@ export class WorkerUnderTest {
 
   async put(server: string, more: Partial<CatalogRecord> = {}): Promise<void> {
     const name = parseServerName(server);
-    const record: CatalogRecord = { server: name, status: 'up', revision: latestModernRevision, capabilities: { tools: {} }, lists: noLists, announcements: noAnnouncements, ...more };
+    const record: CatalogRecord = {
+      server: name,
+      status: 'up',
+      revision: latestModernRevision,
+      capabilities: { tools: {} },
+      lists: noLists,
+      announcements: noAnnouncements,
+      ...more,
+    };
     await this.#catalog?.put(catalogKey(name, this.#backend), record);
   }
 
   /** A client of a revision, with a session where that has them. @param by whom it is; default: nobody in particular. */
   async open(revision: Revision, capabilities: JsonObject = {}, by: Caller = caller): Promise<ClientUnderTest> {
-    return revision === latestModernRevision ? this.#openModern(capabilities, by) : this.#openSession(revision, capabilities, by);
+    return revision === latestModernRevision
+      ? this.#openModern(capabilities, by)
+      : this.#openSession(revision, capabilities, by);
   }
 
   async stop(): Promise<void> {
@@ -120,29 +188,79 @@ export class WorkerUnderTest {
     let by = given;
     const ask = async (method: string, params: JsonObject = {}): Promise<Message> => {
       this.#count += 1;
-      const request: JsonRpcRequest = { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), [metaKeys.clientCapabilities]: capabilities } } };
-      const frame = await first(this.bus, subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller: by, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined });
+      const request: JsonRpcRequest = {
+        jsonrpc: '2.0',
+        id: this.#count,
+        method,
+        params: {
+          ...params,
+          _meta: { ...(params['_meta'] as JsonObject | undefined), [metaKeys.clientCapabilities]: capabilities },
+        },
+      };
+      const frame = await first(this.bus, subjects.modern(undefined), {
+        kind: 'request',
+        key: newRequestKey(),
+        caller: by,
+        request,
+        context: { capabilities, logLevel: undefined },
+        parameterHeaders: undefined,
+      });
       if (frame.kind === 'refused') return { error: toErrorObject(frame.fault) as NonNullable<Message['error']> };
-      return frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : { error: { code: 0, message: JSON.stringify(frame) } };
+      return frame.kind === 'message'
+        ? (JSON.parse(frame.text) as Message)
+        : { error: { code: 0, message: JSON.stringify(frame) } };
     };
     const { result } = await ask('server/discover');
     const pushed = new Heard<Message>();
-    const request: JsonRpcRequest = { jsonrpc: '2.0', id: 'listen', method: 'subscriptions/listen', params: { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } } };
-    this.bus.request(subjects.modern(undefined), { kind: 'request', key: newRequestKey(), caller: by, request, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined }, {
-      reply: (frame) => {
-        if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
+    const request: JsonRpcRequest = {
+      jsonrpc: '2.0',
+      id: 'listen',
+      method: 'subscriptions/listen',
+      params: { notifications: { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true } },
+    };
+    this.bus.request(
+      subjects.modern(undefined),
+      {
+        kind: 'request',
+        key: newRequestKey(),
+        caller: by,
+        request,
+        context: { capabilities, logLevel: undefined },
+        parameterHeaders: undefined,
       },
-      failed: (error) => this.faults.push(String(error)),
-    });
-    return { greeting: result as JsonObject, ask, pushed, asked: new Heard<Message>(), say: () => undefined, end: () => undefined, lastId: () => this.#count, key: undefined, become: (other) => {
-      by = other;
-    } };
+      {
+        reply: (frame) => {
+          if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
+        },
+        failed: (error) => this.faults.push(String(error)),
+      },
+    );
+    return {
+      greeting: result as JsonObject,
+      ask,
+      pushed,
+      asked: new Heard<Message>(),
+      say: () => undefined,
+      end: () => undefined,
+      lastId: () => this.#count,
+      key: undefined,
+      become: (other) => {
+        by = other;
+      },
+    };
   }
 
   async #openSession(revision: Revision, capabilities: JsonObject, given: Caller): Promise<ClientUnderTest> {
     let by = given;
     const opened = await first(this.bus, subjects.sessionOpen(undefined), {
-      kind: 'open', caller: by, request: { jsonrpc: '2.0', id: 'init', method: 'initialize', params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } } },
+      kind: 'open',
+      caller: by,
+      request: {
+        jsonrpc: '2.0',
+        id: 'init',
+        method: 'initialize',
+        params: { protocolVersion: revision, capabilities, clientInfo: { name: 'test', version: '1' } },
+      },
     });
     if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
     const key = sessionKey(opened.session);
@@ -151,24 +269,59 @@ export class WorkerUnderTest {
     const hear = (frame: StreamFrame): void => {
       if (frame.kind === 'message') pushed.add(JSON.parse(frame.text) as Message);
     };
-    this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message: { kind: 'notification', message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification } }, () => undefined);
+    this.#command(
+      opened.worker,
+      key,
+      {
+        kind: 'post',
+        caller: by,
+        stream: this.#stream(),
+        message: {
+          kind: 'notification',
+          message: { jsonrpc: '2.0', method: 'notifications/initialized' } satisfies JsonRpcNotification,
+        },
+      },
+      () => undefined,
+    );
     this.#command(opened.worker, key, { kind: 'attach', caller: by, stream: this.#stream(), after: undefined }, hear);
-    const ask = (method: string, params: JsonObject = {}): Promise<Message> => new Promise((resolve) => {
-      this.#count += 1;
-      const id = this.#count;
-      lastId = id;
-      this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } } }, (frame) => {
-        const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
-        if (message?.['id'] === id) resolve(message);
-        else if (message?.method !== undefined) asked.add(message);
+    const ask = (method: string, params: JsonObject = {}): Promise<Message> =>
+      new Promise((resolve) => {
+        this.#count += 1;
+        const id = this.#count;
+        lastId = id;
+        this.#command(
+          opened.worker,
+          key,
+          {
+            kind: 'post',
+            caller: by,
+            stream: this.#stream(),
+            message: { kind: 'request', message: { jsonrpc: '2.0', id, method, params } },
+          },
+          (frame) => {
+            const message = frame.kind === 'message' ? (JSON.parse(frame.text) as Message) : undefined;
+            if (message?.['id'] === id) resolve(message);
+            else if (message?.method !== undefined) asked.add(message);
+          },
+        );
       });
-    });
     const { result } = JSON.parse(opened.text) as Message;
-    const say = (message: PostedMessage): void => this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, () => undefined);
+    const say = (message: PostedMessage): void =>
+      this.#command(opened.worker, key, { kind: 'post', caller: by, stream: this.#stream(), message }, () => undefined);
     const end = (): void => this.#command(opened.worker, key, { kind: 'delete', caller: by }, () => undefined);
-    return { greeting: result as JsonObject, ask, pushed, asked, say, end, lastId: () => lastId, key, become: (other) => {
-      by = other;
-    } };
+    return {
+      greeting: result as JsonObject,
+      ask,
+      pushed,
+      asked,
+      say,
+      end,
+      lastId: () => lastId,
+      key,
+      become: (other) => {
+        by = other;
+      },
+    };
   }
 
   #stream(): StreamId {
@@ -177,7 +330,11 @@ export class WorkerUnderTest {
   }
 
   #command(worker: WorkerId, key: SessionKey, command: SessionCommand, hear: (frame: StreamFrame) => void): void {
-    this.bus.request(subjects.session(worker), { key, command }, { reply: hear, failed: (error) => this.faults.push(String(error)) });
+    this.bus.request(
+      subjects.session(worker),
+      { key, command },
+      { reply: hear, failed: (error) => this.faults.push(String(error)) },
+    );
   }
 }
 
@@ -194,15 +351,34 @@ function first<Request, Reply>(bus: MemoryBus, to: Subject<Request, Reply>, requ
 }
 
 /** A configuration with servers at addresses nobody connects to, and its rules. */
-async function settingsOf(servers: readonly string[], settings: object): Promise<{ readonly config: Config; readonly policy: Policy | undefined; readonly guardrails: Guardrails | undefined }> {
-  const text = JSON.stringify({ mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])), ...settings });
+async function settingsOf(
+  servers: readonly string[],
+  settings: object,
+): Promise<{
+  readonly config: Config;
+  readonly policy: Policy | undefined;
+  readonly guardrails: Guardrails | undefined;
+}> {
+  const text = JSON.stringify({
+    mcpServers: Object.fromEntries(servers.map((server) => [server, { url: 'http://127.0.0.1:1/mcp' }])),
+    ...settings,
+  });
   const loaded = loadConfig({ file: 'test', text, env: {}, readFile: () => '' });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const compiled = loaded.config.access === undefined ? { policy: undefined } : await compile(loaded.config.access);
   if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
   const { guardrails } = loaded.config;
   // A schema of a test wants types of members, and nothing else.
-  const guards = guardrails.length === 0 ? undefined : await compileGuardrails(guardrails, (schema, value) => Object.entries(schema['properties'] as Record<string, { readonly type: string }>).flatMap(([name, { type }]) => (typeof (value as JsonObject)[name] === type ? [] : [`${name} is no ${type}`])).at(0));
+  const guards =
+    guardrails.length === 0
+      ? undefined
+      : await compileGuardrails(guardrails, (schema, value) =>
+          Object.entries(schema['properties'] as Record<string, { readonly type: string }>)
+            .flatMap(([name, { type }]) =>
+              typeof (value as JsonObject)[name] === type ? [] : [`${name} is no ${type}`],
+            )
+            .at(0),
+        );
   if (guards !== undefined && 'problems' in guards) throw new Error(JSON.stringify(guards.problems));
   return { config: loaded.config, policy: compiled.policy, guardrails: guards?.guardrails };
 }

@@ -1,12 +1,41 @@
 /** One session worker: its parts, its subscriptions on the bus, and the order in which they start and stop. */
-import { catalogBucket, Heartbeat, openStreamJournal, sessionsBucket, subjects, type Bus, type Journal, type KeyValue, type Subscription, type Watch } from '@omnibus/bus';
+import {
+  catalogBucket,
+  Heartbeat,
+  openStreamJournal,
+  sessionsBucket,
+  subjects,
+  type Bus,
+  type Journal,
+  type KeyValue,
+  type Subscription,
+  type Watch,
+} from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import type { Guardrails, Policy } from '@omnibus/policy';
 import {
-  idSequence, newWorkerId, whoOf, type AdoptCommand, type AdoptReply, type Caller, type CatalogRecord, type ChangeKind, type Declared, type ExchangeId, type Facts, type GatewayFault, type OpenCommand,
-  type OpenReply, type Presence, type QuestionId, type ServerName, type SessionRecord, type StreamEntry, type WorkerId,
+  idSequence,
+  newWorkerId,
+  whoOf,
+  type AdoptCommand,
+  type AdoptReply,
+  type Caller,
+  type CatalogRecord,
+  type ChangeKind,
+  type Declared,
+  type ExchangeId,
+  type Facts,
+  type GatewayFault,
+  type OpenCommand,
+  type OpenReply,
+  type Presence,
+  type QuestionId,
+  type ServerName,
+  type SessionRecord,
+  type StreamEntry,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { Failures, Logger, Metrics, Tap, Tracing } from '@omnibus/telemetry';
 import { AccessRules } from './call/access.ts';
@@ -98,12 +127,22 @@ export class SessionWorker {
     const streams = bus.isShared ? await openStreamJournal(bus, options.log) : undefined;
     const worker = newWorkerId('session');
     const metering = await Metering.open({ ...options, worker, workers: () => made.#peers.others.length + 1 });
-    const made: SessionWorker = new SessionWorker({ ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, metering }, options.sealer ?? new Sealer());
+    const made: SessionWorker = new SessionWorker(
+      { ...options, worker, stored: await bus.keyValue(sessionsBucket), streams, metering },
+      options.sealer ?? new Sealer(),
+    );
     return made;
   }
 
   private constructor(options: SessionWorkerOptions & Opened, sealer: Sealer) {
-    const { bus, wheel, log, metrics, tracing, config: { limits } } = options;
+    const {
+      bus,
+      wheel,
+      log,
+      metrics,
+      tracing,
+      config: { limits },
+    } = options;
     const { worker, stored, streams, metering } = options;
     this.#worker = worker;
     this.#options = options;
@@ -111,36 +150,105 @@ export class SessionWorker {
     this.#settings = new ServerSettings(options.config);
     this.#views = this.#makeViews();
     this.#offers = new Offers({ bus, wheel, recordsOf: (place) => this.#views.get(place)?.records ?? [] });
-    this.#records = new SessionRecords({ records: stored, worker, wheel, log, maxAgeMs: sessionsBucket.maxAgeMs, taken: (key) => this.#sessions.lose(key) });
-    this.#heart = new Heartbeat<Presence>({ bus, clock: wheel, subject: subjects.presence, sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }), returned: () => void this.#sessions.verify() });
+    this.#records = new SessionRecords({
+      records: stored,
+      worker,
+      wheel,
+      log,
+      maxAgeMs: sessionsBucket.maxAgeMs,
+      taken: (key) => this.#sessions.lose(key),
+    });
+    this.#heart = new Heartbeat<Presence>({
+      bus,
+      clock: wheel,
+      subject: subjects.presence,
+      sign: (isLeaving) => ({ worker, isLeaving, reconnects: bus.reconnects }),
+      returned: () => void this.#sessions.verify(),
+    });
     this.#peers = new Peers({ bus, wheel, worker });
-    this.#edges = new Edges({ bus, wheel, log, sessions: () => this.#sessions.held.sessions(), onDetach: (detached) => metrics.streamsDetached.inc(detached) });
+    this.#edges = new Edges({
+      bus,
+      wheel,
+      log,
+      sessions: () => this.#sessions.held.sessions(),
+      onDetach: (detached) => metrics.streamsDetached.inc(detached),
+    });
     this.#watch = new ExchangeWatch({
-      bus, wheel, log,
+      bus,
+      wheel,
+      log,
       changed: (servers, hasGap) => this.#adaptersChanged(servers, hasGap),
       workersChanged: () => this.#views.workersChanged(),
       reaching: (server, workers) => this.#views.reaching(server, workers),
       keptFor: (server, context) => this.#settings.keptFor(server, context),
     });
     const nextExchangeId = idSequence<ExchangeId>(worker);
-    this.#checks = new OutsideChecks({ wheel, metrics, tools: { bus, wheel, metrics, adapters: this.#watch, nextExchangeId } });
-    this.#access = new AccessRules({ log, metrics, proofs: options.proofs, limits: new CredentialLimits(options.config), outside: this.#checks });
+    this.#checks = new OutsideChecks({
+      wheel,
+      metrics,
+      tools: { bus, wheel, metrics, adapters: this.#watch, nextExchangeId },
+    });
+    this.#access = new AccessRules({
+      log,
+      metrics,
+      proofs: options.proofs,
+      limits: new CredentialLimits(options.config),
+      outside: this.#checks,
+    });
     this.#access.set(options.config, options.policy, options.guardrails);
     this.#interest = new Interest({
-      bus, wheel,
+      bus,
+      wheel,
       serversOf: (place) => this.#views.get(place)?.definition.servers ?? [],
-      inUse: () => new Set([...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)), ...this.#stateless.listenedTo]),
+      inUse: () =>
+        new Set([
+          ...this.#sessions.held.values().map(({ session }) => placeOf(session.caller)),
+          ...this.#stateless.listenedTo,
+        ]),
     });
-    this.desk = new Desk({ worker, config: () => this.#config, sessions: () => this.#sessions, peers: this.#peers, edges: this.#edges, watch: this.#watch, views: this.#views, waiting: () => metering.approvals.forApprovers });
+    this.desk = new Desk({
+      worker,
+      config: () => this.#config,
+      sessions: () => this.#sessions,
+      peers: this.#peers,
+      edges: this.#edges,
+      watch: this.#watch,
+      views: this.#views,
+      waiting: () => metering.approvals.forApprovers,
+    });
     const callerProblem = this.#callerProblem();
     const factsOf = (caller: Caller): Facts | undefined => Proofs.factsOf(caller, this.#options.proofs);
     const placeOf = (caller: Caller): Place => this.#placeOf(caller);
     const used = (caller: Caller): void => this.#interest.use(placeOf(caller));
     const config = (): Config => this.#config;
     this.#metering = metering;
-    const frames = new FrameBudget({ wheel, maxBytes: limits.maxKeptBytes, maxBytesPerSession: limits.maxKeptBytesPerSession, onDrop: (bound) => metrics.keptDropped.inc({ bound }) });
+    const frames = new FrameBudget({
+      wheel,
+      maxBytes: limits.maxKeptBytes,
+      maxBytesPerSession: limits.maxKeptBytesPerSession,
+      onDrop: (bound) => metrics.keptDropped.inc({ bound }),
+    });
     const host: SessionHost & StatelessHost = {
-      bus, wheel, log, metrics, limits, tracing, sealer, streams, frames, callerProblem, factsOf, placeOf, used, callGate: metering.gate, approvals: metering.approvals, approverDesk: metering.approverDesk, records: callRecords({ ...options, isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin' }),
+      bus,
+      wheel,
+      log,
+      metrics,
+      limits,
+      tracing,
+      sealer,
+      streams,
+      frames,
+      callerProblem,
+      factsOf,
+      placeOf,
+      used,
+      callGate: metering.gate,
+      approvals: metering.approvals,
+      approverDesk: metering.approverDesk,
+      records: callRecords({
+        ...options,
+        isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin',
+      }),
       reports: callReportsOf(options),
       adapters: this.#watch,
       offers: this.#offers,
@@ -151,14 +259,32 @@ export class SessionWorker {
       nextQuestionId: idSequence<QuestionId>(worker),
       passOn: (key, asker, heldBefore, posted) => this.#sessions.passOn(key, asker, heldBefore, posted),
       hasRoomFor: (bytes) => this.#sessions.held.bytes + bytes <= limits.maxSessionBytes,
-      accessOf: this.#access.of, timeLimits: this.#settings.timeLimits,
+      accessOf: this.#access.of,
+      timeLimits: this.#settings.timeLimits,
       whoFor: (server, caller) => (this.#settings.isOwned(server) ? whoOf(factsOf(caller)) : {}),
       view: (caller, declared?: Declared) => this.#views.get(placeOf(caller), declared, this.#access.of(caller)?.sight),
-      viewAlone: (caller, capabilities) => this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#access.of(caller)?.sight),
+      viewAlone: (caller, capabilities) =>
+        this.#views.getAlone(placeOf(caller), capabilities, caller.principal, this.#access.of(caller)?.sight),
     };
-    const owned = { bus, wheel, log, metrics, worker, config, records: this.#records, peers: this.#peers, callerProblem };
+    const owned = {
+      bus,
+      wheel,
+      log,
+      metrics,
+      worker,
+      config,
+      records: this.#records,
+      peers: this.#peers,
+      callerProblem,
+    };
     this.#sessions = new Sessions({ ...owned, host, used });
-    this.#opening = new Opening({ ...owned, sessions: this.#sessions, factsOf, turnedAway: (command, problem) => host.records?.turnedAway(undefined, command, problem), view: (caller) => host.view(caller) });
+    this.#opening = new Opening({
+      ...owned,
+      sessions: this.#sessions,
+      factsOf,
+      turnedAway: (command, problem) => host.records?.turnedAway(undefined, command, problem),
+      view: (caller) => host.view(caller),
+    });
     this.#adoption = new Adoption({ ...owned, sessions: this.#sessions, hasRoom: () => this.#opening.hasRoom() });
     this.#stateless = new StatelessRequests(host, worker, () => this.#config.timeouts.human);
     metrics.beforeScrape(() => {
@@ -173,27 +299,46 @@ export class SessionWorker {
   #makeViews(): Views {
     const { config, wheel, log } = this.#options;
     return new Views(new Endpoints(config), {
-      wheel, guarded: (record) => this.#access.guarded(record),
+      wheel,
+      guarded: (record) => this.#access.guarded(record),
       announce: (place, changesFor) => {
-        for (const { session } of this.#sessions.held.values()) if (this.#placeOf(session.caller) === place) session.listsChanged(changesFor(session.declared, this.#access.of(session.sight.asking)?.sight));
+        for (const { session } of this.#sessions.held.values())
+          if (this.#placeOf(session.caller) === place)
+            session.listsChanged(changesFor(session.declared, this.#access.of(session.sight.asking)?.sight));
         this.#stateless.listsChanged(place, (declared, caller) => changesFor(declared, this.#access.of(caller)?.sight));
       },
-      sightsInUse: () => new Set(this.#readers.flatMap(({ sight }) => this.#access.of(sight.asking)?.sight?.name ?? [])),
+      sightsInUse: () =>
+        new Set(this.#readers.flatMap(({ sight }) => this.#access.of(sight.asking)?.sight?.name ?? [])),
       maxPreparedLength: () => this.#config.limits.maxPreparedListBytes,
-      tell: (endpoint, problems) => log.warn({ endpoint, problems: problems.slice(0, 10), count: problems.length }, 'what servers offer and clients cannot be shown'),
+      tell: (endpoint, problems) =>
+        log.warn(
+          { endpoint, problems: problems.slice(0, 10), count: problems.length },
+          'what servers offer and clients cannot be shown',
+        ),
       isLost: (backend) => this.#watch.isLost(backend),
-      remove: (key) => void this.#catalog?.delete(key).catch((error: unknown) => log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed')),
+      remove: (key) =>
+        void this.#catalog
+          ?.delete(key)
+          .catch((error: unknown) =>
+            log.warn({ err: error, key }, 'what a backend worker wrote that is gone could not be removed'),
+          ),
     });
   }
 
   /** The place of a caller. The tenant of a session's caller was found when the session began. */
   #placeOf(caller: Caller): Place {
     const { endpoint, tenant, facts, proof } = caller;
-    return placeAt(endpoint, facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant);
+    return placeAt(
+      endpoint,
+      facts === undefined && proof === undefined ? tenant : Proofs.factsOf(caller, this.#options.proofs)?.tenant,
+    );
   }
 
   #callerProblem(): (caller: Caller) => GatewayFault | undefined {
-    const { config: { auth }, proofs } = this.#options;
+    const {
+      config: { auth },
+      proofs,
+    } = this.#options;
     const mustBeKnown = auth !== undefined && auth !== 'none';
     return (caller) => proofs?.problemOf(caller, mustBeKnown);
   }
@@ -218,16 +363,24 @@ export class SessionWorker {
         this.#stateless.hear(notice);
       }),
     ];
-    this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) => this.#sessions.receive(message, answer));
+    this.#commands = await bus.subscribe(subjects.session(worker), (message, answer) =>
+      this.#sessions.receive(message, answer),
+    );
     // These subscriptions stay until the end: a worker that leaves is still asked what it works on.
     const { held } = this.#sessions;
-    await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) => reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }));
-    await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) => reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }));
+    await bus.subscribe(subjects.sessionStreams(worker), ({ key, streams }, reply) =>
+      reply({ key, streams: held.get(key)?.session.streams.unanswered(streams) ?? [] }),
+    );
+    await bus.subscribe(subjects.sessionLate(worker), ({ key, posted }, reply) =>
+      reply({ outcome: held.get(key)?.session.hearLate(posted) ?? 'gone' }),
+    );
     await bus.subscribe(subjects.sessionTaken(worker), ({ key }) => this.#records.verify(key));
     await bus.subscribe(subjects.sessionFind, ({ key }, reply) => {
       if (this.#sessions.find(key) !== undefined) reply({ worker });
     });
-    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) => reply({ isHeld: this.#sessions.find(key) !== undefined }));
+    await bus.subscribe(subjects.sessionFindAt(worker), ({ key }, reply) =>
+      reply({ isHeld: this.#sessions.find(key) !== undefined }),
+    );
     await Promise.all([this.#peers.start(), this.#edges.start()]);
     await this.#stateless.start();
     await this.#metering.start((blocks) => {
@@ -237,7 +390,8 @@ export class SessionWorker {
     if (bus.isShared) await this.#watch.start();
     // Signs of life start first, so that whoever learns that this worker holds a session already knows the worker.
     await this.#heart.start();
-    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> => this.#adoption.adopt(command).then(reply);
+    const adopt = (command: AdoptCommand, reply: (answer: AdoptReply) => void): Promise<void> =>
+      this.#adoption.adopt(command).then(reply);
     const open = (command: OpenCommand, reply: (answer: OpenReply) => void): void => this.#opening.open(command, reply);
     this.#inlets = [
       await bus.subscribe(subjects.sessionAdopt(undefined), adopt, { queue: 'session' }),
@@ -258,9 +412,21 @@ export class SessionWorker {
   }
 
   /** Everybody who is told when the lists that they see change. */
-  get #readers(): readonly { readonly sight: Pick<Session['sight'], 'asking' | 'view'>; readonly listsChanged: Session['listsChanged'] }[] {
-    const listeners = this.#stateless.readers.map((listener) => ({ sight: listener, listsChanged: (kinds: readonly ChangeKind[]) => listener.listsChanged(kinds) }));
-    return [...this.#sessions.held.values().map(({ session }) => ({ sight: session.sight, listsChanged: (kinds: readonly ChangeKind[]) => session.listsChanged(kinds) })), ...listeners];
+  get #readers(): readonly {
+    readonly sight: Pick<Session['sight'], 'asking' | 'view'>;
+    readonly listsChanged: Session['listsChanged'];
+  }[] {
+    const listeners = this.#stateless.readers.map((listener) => ({
+      sight: listener,
+      listsChanged: (kinds: readonly ChangeKind[]) => listener.listsChanged(kinds),
+    }));
+    return [
+      ...this.#sessions.held.values().map(({ session }) => ({
+        sight: session.sight,
+        listsChanged: (kinds: readonly ChangeKind[]) => session.listsChanged(kinds),
+      })),
+      ...listeners,
+    ];
   }
 
   /**
@@ -270,13 +436,16 @@ export class SessionWorker {
    */
   apply(config: Config, policy?: Policy, guardrails?: Guardrails): void {
     // Only callers whose visible lists differ under the changed rules are told of a change.
-    const seen = this.#access.isOther(config, policy) ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view })) : [];
+    const seen = this.#access.isOther(config, policy)
+      ? this.#readers.map((reader) => ({ ...reader, before: reader.sight.view }))
+      : [];
     this.#config = config;
     this.#settings.apply(config);
     this.#metering.apply(config);
     this.#access.set(config, policy, guardrails);
     this.#views.redefine(new Endpoints(config));
-    for (const { sight, listsChanged, before } of seen) if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
+    for (const { sight, listsChanged, before } of seen)
+      if (before !== undefined) listsChanged(sight.view?.changesSince(before) ?? []);
   }
 
   async stop(): Promise<void> {

@@ -23,27 +23,38 @@ const server = createServer((request, response) => {
     const answer: Buffer[] = [];
     let status = 0;
     let session: Record<string, string> = {};
-    pool.dispatch({
-      method: 'POST', path: upstream.pathname, body: forwarded,
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' },
-    }, {
-      onRequestStart: () => undefined,
-      onResponseStart: (_controller, code, headers) => {
-        status = code;
-        const value = headers['mcp-session-id'];
-        if (typeof value === 'string') session = { 'mcp-session-id': value };
+    pool.dispatch(
+      {
+        method: 'POST',
+        path: upstream.pathname,
+        body: forwarded,
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
       },
-      onResponseData: (_controller, chunk) => void answer.push(chunk),
-      onResponseEnd: () => {
-        if (id === undefined) {
-          response.writeHead(status, { 'content-length': 0 }).end();
-          return;
-        }
-        const text = JSON.stringify({ ...(JSON.parse(Buffer.concat(answer).toString()) as object), id });
-        response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), ...session }).end(text);
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: (_controller, code, headers) => {
+          status = code;
+          const value = headers['mcp-session-id'];
+          if (typeof value === 'string') session = { 'mcp-session-id': value };
+        },
+        onResponseData: (_controller, chunk) => void answer.push(chunk),
+        onResponseEnd: () => {
+          if (id === undefined) {
+            response.writeHead(status, { 'content-length': 0 }).end();
+            return;
+          }
+          const text = JSON.stringify({ ...(JSON.parse(Buffer.concat(answer).toString()) as object), id });
+          response
+            .writeHead(status, {
+              'content-type': 'application/json',
+              'content-length': Buffer.byteLength(text),
+              ...session,
+            })
+            .end(text);
+        },
+        onResponseError: (_controller, error) => void response.writeHead(502).end(error.message),
       },
-      onResponseError: (_controller, error) => void response.writeHead(502).end(error.message),
-    });
+    );
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -9,8 +9,19 @@ import type { AddressInfo } from 'node:net';
 import type { JsonRpcRequest } from '@omnibus/protocol';
 
 const toolsPerServer = Number(process.argv[2] ?? 10);
-const schema = { type: 'object', properties: { text: { type: 'string', description: 'What to say back' } }, required: ['text'] };
-const tools = JSON.stringify(Array.from({ length: toolsPerServer }, (_, index) => ({ name: `tool-${index}`, description: `The tool number ${index} of this server, which answers with its text`, inputSchema: schema, annotations: { readOnlyHint: index % 2 === 1 } })));
+const schema = {
+  type: 'object',
+  properties: { text: { type: 'string', description: 'What to say back' } },
+  required: ['text'],
+};
+const tools = JSON.stringify(
+  Array.from({ length: toolsPerServer }, (_, index) => ({
+    name: `tool-${index}`,
+    description: `The tool number ${index} of this server, which answers with its text`,
+    inputSchema: schema,
+    annotations: { readOnlyHint: index % 2 === 1 },
+  })),
+);
 let sessions = 0;
 
 function resultOf({ method, params }: JsonRpcRequest): string {
@@ -44,8 +55,10 @@ const server = createServer((request, response) => {
       return;
     }
     const answer = `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${resultOf(message)}}`;
-    const session = message.method === 'initialize' ? { 'mcp-session-id': `bench-${sessions += 1}` } : {};
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer), ...session }).end(answer);
+    const session = message.method === 'initialize' ? { 'mcp-session-id': `bench-${(sessions += 1)}` } : {};
+    response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(answer), ...session })
+      .end(answer);
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -8,7 +8,7 @@ import type { Lane, LaneLine } from './search.ts';
 /** Characters of a line; a record has about a thousand, and a few ten thousand at most. */
 const maxLineCharacters = 16 * 1024 * 1024;
 const chunkBytes = 64 * 1024;
-const lineEnd = 0x0A;
+const lineEnd = 0x0a;
 
 /** One line of a file, and where it is. */
 export interface PlacedLine {
@@ -22,10 +22,13 @@ export interface PlacedLine {
 export async function* linesOfFile(file: string): AsyncGenerator<PlacedLine> {
   let rest = '';
   let number = 0;
-  for await (const chunk of createReadStream(file, { encoding: 'utf8', highWaterMark: 1024 * 1024 }) as AsyncIterable<string>) {
+  for await (const chunk of createReadStream(file, {
+    encoding: 'utf8',
+    highWaterMark: 1024 * 1024,
+  }) as AsyncIterable<string>) {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() as string;
-    for (const text of lines) yield { text, place: `${file}:${number += 1}`, isWhole: true };
+    for (const text of lines) yield { text, place: `${file}:${(number += 1)}`, isWhole: true };
     // No record is so long: what is kept of it is enough to be reported.
     if (rest.length > maxLineCharacters) rest = rest.slice(0, maxLineCharacters);
   }
@@ -71,7 +74,12 @@ async function* backwardsIn(file: string, number: string, from: number | undefin
       if (cut !== -1 || (at === 0 && bytes.length > 0)) {
         const line = bytes.subarray(cut + 1);
         const start = at + cut + 1;
-        yield { text: line.toString().trimEnd(), from: `${number}:${end}`, rest: `${number}:${start}`, bytes: line.length };
+        yield {
+          text: line.toString().trimEnd(),
+          from: `${number}:${end}`,
+          rest: `${number}:${start}`,
+          bytes: line.length,
+        };
         end = start;
         bytes = bytes.subarray(0, cut + 1);
         continue;

@@ -18,22 +18,35 @@ export interface RecordFilter {
 export type AnyRecord = Readonly<Record<string, unknown>>;
 
 const membersOf = {
-  who: ['user.id', 'omnibus.principal', 'omnibus.client', 'omnibus.key', 'client.address', 'omnibus.by'], tool: ['omnibus.tool', 'gen_ai.tool.name', 'gen_ai.prompt.name'],
-  server: ['omnibus.server'], event: ['event.name'], outcome: ['omnibus.outcome'], session: ['mcp.session.id'],
+  who: ['user.id', 'omnibus.principal', 'omnibus.client', 'omnibus.key', 'client.address', 'omnibus.by'],
+  tool: ['omnibus.tool', 'gen_ai.tool.name', 'gen_ai.prompt.name'],
+  server: ['omnibus.server'],
+  event: ['event.name'],
+  outcome: ['omnibus.outcome'],
+  session: ['mcp.session.id'],
 } as const satisfies Partial<Record<keyof RecordFilter, readonly string[]>>;
 
 /** @returns whether a record is looked for. */
 export function recordFilter({ since, until, ...wanted }: RecordFilter): (record: AnyRecord) => boolean {
   const tests = (Object.keys(membersOf) as (keyof typeof membersOf)[]).flatMap((name) => {
     const { [name]: text } = wanted;
-    return text === undefined ? [] : [{ text, beginning: text.endsWith('*') ? text.slice(0, -1) : undefined, members: membersOf[name] }];
+    return text === undefined
+      ? []
+      : [{ text, beginning: text.endsWith('*') ? text.slice(0, -1) : undefined, members: membersOf[name] }];
   });
   return (record) => {
     const time = String(record['time']);
     if ((since !== undefined && time < since) || (until !== undefined && time >= until)) return false;
-    return tests.every(({ text, beginning, members }) => members.some((member) => {
-      const { [member]: value } = record;
-      return value === text || (beginning !== undefined && (typeof value === 'string' || typeof value === 'number') && String(value).startsWith(beginning));
-    }));
+    return tests.every(({ text, beginning, members }) =>
+      members.some((member) => {
+        const { [member]: value } = record;
+        return (
+          value === text ||
+          (beginning !== undefined &&
+            (typeof value === 'string' || typeof value === 'number') &&
+            String(value).startsWith(beginning))
+        );
+      }),
+    );
   };
 }

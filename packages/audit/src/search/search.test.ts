@@ -23,7 +23,12 @@ async function folder(): Promise<string> {
   const lines: string[][] = [[], [], []];
   for (let minute = 0; minute < 60; minute += 1) {
     const writer = minute >= 50 ? 2 : minute % 2;
-    lines[writer]?.push(sealed(chains[writer] as Chain, `"time":"${at(minute)}","event.name":"mcp.call","omnibus.server":"${minute % 3 === 0 ? 'shop' : 'mail'}","user.id":"ann${'n'.repeat(minute * 50)}"`));
+    lines[writer]?.push(
+      sealed(
+        chains[writer] as Chain,
+        `"time":"${at(minute)}","event.name":"mcp.call","omnibus.server":"${minute % 3 === 0 ? 'shop' : 'mail'}","user.id":"ann${'n'.repeat(minute * 50)}"`,
+      ),
+    );
   }
   const [a = [], b = [], c = []] = lines;
   await writeFile(join(made, 'a-000001.jsonl'), `${a.slice(0, 10).join('\n')}\n`);
@@ -58,23 +63,35 @@ it('stops when it has read enough, says how far it has come, and goes on from th
   const first = await searchBack(lanes, { server: 'nowhere' }, { ...all, bytes: 1 });
   expect(first).toMatchObject({ found: [], records: 1, reached: at(59), cursor: expect.any(String) as string });
   const rest = await searchBack(lanes, { server: 'shop' }, all, first.cursor);
-  expect({ first: timesOf(rest)[0], cursor: rest.cursor, records: rest.records }).toEqual({ first: at(57), cursor: undefined, records: 59 });
+  expect({ first: timesOf(rest)[0], cursor: rest.cursor, records: rest.records }).toEqual({
+    first: at(57),
+    cursor: undefined,
+    records: 59,
+  });
   await expect(searchBack(lanes, {}, all, 'nonsense')).rejects.toThrow('the cursor is none of ours');
 });
 
 it('filters by names, beginnings of names, and time', async () => {
   const lanes = await lanesOfFolder(await folder(), undefined);
-  expect(timesOf(await searchBack(lanes, { server: 'shop', since: at(51), until: at(57) }, all))).toEqual([at(54), at(51)]);
+  expect(timesOf(await searchBack(lanes, { server: 'shop', since: at(51), until: at(57) }, all))).toEqual([
+    at(54),
+    at(51),
+  ]);
   expect(timesOf(await searchBack(lanes, { who: 'ann', until: at(10) }, all))).toEqual([at(0)]);
   expect(timesOf(await searchBack(lanes, { who: 'ann*', until: at(2) }, all))).toEqual([at(1), at(0)]);
 });
 
 it('a record is read again from its position, with the one before it', async () => {
   const lanes = await lanesOfFolder(await folder(), undefined);
-  const { found: [record] } = await searchBack(lanes, { server: 'shop', until: at(48) }, { ...all, records: 1 });
+  const {
+    found: [record],
+  } = await searchBack(lanes, { server: 'shop', until: at(48) }, { ...all, records: 1 });
   const lane = lanes.find(({ name }) => name === record?.lane);
   const lines = lane?.read(record?.from);
-  const [self, before] = [JSON.parse((await lines?.next())?.value.text as string) as Record<string, unknown>, JSON.parse((await lines?.next())?.value.text as string) as Record<string, unknown>];
+  const [self, before] = [
+    JSON.parse((await lines?.next())?.value.text as string) as Record<string, unknown>,
+    JSON.parse((await lines?.next())?.value.text as string) as Record<string, unknown>,
+  ];
   await lines?.return?.();
   expect([self['time'], before['time']]).toEqual([record?.record['time'], at(43)]);
   expect(before['hash']).toBe(record?.prev);
@@ -84,6 +101,9 @@ it('lines are read from the beginning too, each with its place, and the last one
   const file = join(await folder(), 'b-000001.jsonl');
   const lines: PlacedLine[] = [];
   for await (const line of linesOfFile(file)) lines.push(line);
-  expect([lines[0], lines.at(-1)]).toEqual([{ text: 'not a record', place: `${file}:1`, isWhole: true }, { text: '{"half":', place: `${file}:27`, isWhole: false }]);
+  expect([lines[0], lines.at(-1)]).toEqual([
+    { text: 'not a record', place: `${file}:1`, isWhole: true },
+    { text: '{"half":', place: `${file}:27`, isWhole: false },
+  ]);
   expect(lines.map(({ text }) => text).join('\n')).toBe(await readFile(file, 'utf8'));
 });

@@ -70,7 +70,13 @@ interface Head {
 }
 
 /** @param cursor of an earlier search with the same filter. @throws {Error} for a cursor that is none, and when a file cannot be read. */
-export async function searchBack(lanes: readonly Lane[], filter: RecordFilter, bounds: SearchBounds, cursor?: string, now = performance.now.bind(performance)): Promise<SearchResult> {
+export async function searchBack(
+  lanes: readonly Lane[],
+  filter: RecordFilter,
+  bounds: SearchBounds,
+  cursor?: string,
+  now = performance.now.bind(performance),
+): Promise<SearchResult> {
   const begun = cursor === undefined ? undefined : positionOf(cursor);
   const matches = recordFilter(filter);
   const oldest = filter.since === undefined ? undefined : new Date(Date.parse(filter.since) - slackMs).toISOString();
@@ -106,7 +112,10 @@ export async function searchBack(lanes: readonly Lane[], filter: RecordFilter, b
       else await head.lines.return?.();
     }
     while (heads.length > 0) {
-      const at = heads.reduce((best, head, index) => (isBefore(heads[best] as Head, head.time, head.lane) ? index : best), 0);
+      const at = heads.reduce(
+        (best, head, index) => (isBefore(heads[best] as Head, head.time, head.lane) ? index : best),
+        0,
+      );
       const head = heads[at] as Head;
       records += 1;
       if (time === undefined || isBefore(head, time, lane as string)) [time, lane] = [head.time, head.lane];
@@ -122,8 +131,15 @@ export async function searchBack(lanes: readonly Lane[], filter: RecordFilter, b
       if (found.length >= bounds.records || now() >= deadline || bytes >= bounds.bytes) break;
     }
     if (heads.length === 0) return { found, cursor: undefined, reached: time, records, bytes };
-    if (places.size > maxOpen) throw new Error(`more than ${maxOpen} processes wrote at the same time: search a shorter time`);
-    return { found, cursor: Buffer.from(JSON.stringify({ time, lane, lanes: Object.fromEntries(places) })).toString('base64url'), reached: time, records, bytes };
+    if (places.size > maxOpen)
+      throw new Error(`more than ${maxOpen} processes wrote at the same time: search a shorter time`);
+    return {
+      found,
+      cursor: Buffer.from(JSON.stringify({ time, lane, lanes: Object.fromEntries(places) })).toString('base64url'),
+      reached: time,
+      records,
+      bytes,
+    };
   } finally {
     for (const { lines } of heads) await lines.return?.();
   }
@@ -136,7 +152,14 @@ function isBefore(head: Pick<Head, 'time' | 'lane'>, time: string, lane: string)
 
 function positionOf(cursor: string): Position {
   const said = parsed(cursor) as Partial<Position> | null | undefined;
-  if (typeof said?.time === 'string' && typeof said.lane === 'string' && typeof said.lanes === 'object' && said.lanes !== null && Object.values(said.lanes).every((each) => typeof each === 'string')) return { time: said.time, lane: said.lane, lanes: { ...said.lanes } };
+  if (
+    typeof said?.time === 'string' &&
+    typeof said.lane === 'string' &&
+    typeof said.lanes === 'object' &&
+    said.lanes !== null &&
+    Object.values(said.lanes).every((each) => typeof each === 'string')
+  )
+    return { time: said.time, lane: said.lane, lanes: { ...said.lanes } };
   throw new Error('the cursor is none of ours');
 }
 

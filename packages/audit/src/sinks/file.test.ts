@@ -16,7 +16,16 @@ async function folder(): Promise<string> {
 }
 
 function sinkOf(more: Partial<FileSinkOptions> & Pick<FileSinkOptions, 'folder'>): FileSink {
-  return new FileSink({ name: 'file', writer: 'session-under-test', maxBytes: 1_000_000, maxAgeMs: day, keepMs: 90 * day, keepBytes: 1_000_000_000, retired: () => undefined, ...more });
+  return new FileSink({
+    name: 'file',
+    writer: 'session-under-test',
+    maxBytes: 1_000_000,
+    maxAgeMs: day,
+    keepMs: 90 * day,
+    keepBytes: 1_000_000_000,
+    retired: () => undefined,
+    ...more,
+  });
 }
 
 async function linesIn(folder: string): Promise<string[]> {
@@ -39,7 +48,9 @@ it('writes files that nobody else can read, goes on in the next one, and the cha
 
 it('removes what is old, and says so in the chain', async () => {
   const at = await folder();
-  const before = trailUnderTest([{ sink: sinkOf({ folder: at, writer: 'session-before' }), isOptional: false }], { writer: 'session-before' });
+  const before = trailUnderTest([{ sink: sinkOf({ folder: at, writer: 'session-before' }), isOptional: false }], {
+    writer: 'session-before',
+  });
   await before.trail.close();
   const [old] = await filesOf(at);
   await utimes(old as string, new Date(0), new Date(0));
@@ -48,7 +59,11 @@ it('removes what is old, and says so in the chain', async () => {
     folder: at,
     retired: (head) => {
       heads.push(head);
-      trail.record({ name: 'audit.retired', weight: 'always', more: { writer: head.writer, seq: head.seq, hash: head.hash } });
+      trail.record({
+        name: 'audit.retired',
+        weight: 'always',
+        more: { writer: head.writer, seq: head.seq, hash: head.hash },
+      });
     },
   });
   const { trail } = trailUnderTest([{ sink, isOptional: false }]);
@@ -75,7 +90,12 @@ it('goes on when its folder comes back that was not there', async () => {
 
 it('closes every file that it has left, whether or not something was written to it since its last sync', async () => {
   const at = await folder();
-  const open = async (): Promise<number> => (await Promise.all((await readdir('/proc/self/fd')).map((each) => readlink(`/proc/self/fd/${each}`).catch(() => '')))).filter((each) => each.startsWith(at)).length;
+  const open = async (): Promise<number> =>
+    (
+      await Promise.all(
+        (await readdir('/proc/self/fd')).map((each) => readlink(`/proc/self/fd/${each}`).catch(() => '')),
+      )
+    ).filter((each) => each.startsWith(at)).length;
   const sink = sinkOf({ folder: at, maxBytes: 1 });
   for (let number = 0; number < 5; number += 1) {
     await sink.write(batchOf([`{"number":${number}}`]));

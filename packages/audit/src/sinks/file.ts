@@ -134,7 +134,8 @@ async function writeAll(handle: FileHandle, pieces: readonly Buffer[], from: num
 /** What is left of pieces without as many bytes at their beginning. */
 function without(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
   let [index, rest] = [0, bytes];
-  for (; index < pieces.length && rest >= (pieces[index] as Buffer).length; index += 1) rest -= (pieces[index] as Buffer).length;
+  for (; index < pieces.length && rest >= (pieces[index] as Buffer).length; index += 1)
+    rest -= (pieces[index] as Buffer).length;
   return rest === 0 ? pieces.slice(index) : [(pieces[index] as Buffer).subarray(rest), ...pieces.slice(index + 1)];
 }
 
@@ -144,8 +145,19 @@ async function readLast(path: string): Promise<Head | undefined> {
   try {
     const { size } = await handle.stat();
     const from = Math.max(0, size - tailBytes);
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(size, tailBytes)), 0, Math.min(size, tailBytes), from);
-    const link = buffer.subarray(0, bytesRead).toString().trimEnd().split('\n').map(readLink).findLast((each) => each !== undefined);
+    const { buffer, bytesRead } = await handle.read(
+      Buffer.alloc(Math.min(size, tailBytes)),
+      0,
+      Math.min(size, tailBytes),
+      from,
+    );
+    const link = buffer
+      .subarray(0, bytesRead)
+      .toString()
+      .trimEnd()
+      .split('\n')
+      .map(readLink)
+      .findLast((each) => each !== undefined);
     return link === undefined ? undefined : { writer: link.writer, seq: link.seq, hash: link.hash };
   } finally {
     await handle.close();

@@ -11,7 +11,11 @@ export interface OtlpSinkOptions {
   readonly resource: Readonly<Record<string, string>>;
 }
 
-type Value = { readonly stringValue: string } | { readonly doubleValue: number } | { readonly intValue: string } | { readonly boolValue: boolean };
+type Value =
+  | { readonly stringValue: string }
+  | { readonly doubleValue: number }
+  | { readonly intValue: string }
+  | { readonly boolValue: boolean };
 
 /** Severity number of OpenTelemetry's logs data model. */
 const info = 9;
@@ -28,8 +32,18 @@ export class OtlpSink implements Sink {
 
   async write(lines: Batch): Promise<void> {
     const { endpoint, headers, resource } = this.#options;
-    const body = { resourceLogs: [{ resource: { attributes: attributesOf(resource) }, scopeLogs: [{ scope: { name: 'omnibus.audit' }, logRecords: lines.texts().map(logOf) }] }] };
-    await post(`${endpoint.replace(/\/$/, '')}/v1/logs`, JSON.stringify(body), { 'content-type': 'application/json', ...headers });
+    const body = {
+      resourceLogs: [
+        {
+          resource: { attributes: attributesOf(resource) },
+          scopeLogs: [{ scope: { name: 'omnibus.audit' }, logRecords: lines.texts().map(logOf) }],
+        },
+      ],
+    };
+    await post(`${endpoint.replace(/\/$/, '')}/v1/logs`, JSON.stringify(body), {
+      'content-type': 'application/json',
+      ...headers,
+    });
   }
 
   close(): Promise<void> {
@@ -38,11 +52,22 @@ export class OtlpSink implements Sink {
 }
 
 function logOf(line: string): object {
-  const { time, trace_id: traceId, span_id: spanId, ...members } = JSON.parse(line) as Readonly<Record<string, unknown>>;
+  const {
+    time,
+    trace_id: traceId,
+    span_id: spanId,
+    ...members
+  } = JSON.parse(line) as Readonly<Record<string, unknown>>;
   const nanoseconds = `${Date.parse(String(time))}000000`;
   return {
-    timeUnixNano: nanoseconds, observedTimeUnixNano: nanoseconds, severityNumber: info, severityText: 'INFO', body: { stringValue: line }, attributes: attributesOf(members),
-    ...(typeof traceId === 'string' ? { traceId } : {}), ...(typeof spanId === 'string' ? { spanId } : {}),
+    timeUnixNano: nanoseconds,
+    observedTimeUnixNano: nanoseconds,
+    severityNumber: info,
+    severityText: 'INFO',
+    body: { stringValue: line },
+    attributes: attributesOf(members),
+    ...(typeof traceId === 'string' ? { traceId } : {}),
+    ...(typeof spanId === 'string' ? { spanId } : {}),
   };
 }
 
@@ -52,9 +77,13 @@ function attributesOf(members: Readonly<Record<string, unknown>>): object[] {
 
 function valueOf(value: unknown): Value {
   switch (typeof value) {
-    case 'string': return { stringValue: value };
-    case 'boolean': return { boolValue: value };
-    case 'number': return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
-    default: return { stringValue: JSON.stringify(value) };
+    case 'string':
+      return { stringValue: value };
+    case 'boolean':
+      return { boolValue: value };
+    case 'number':
+      return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+    default:
+      return { stringValue: JSON.stringify(value) };
   }
 }

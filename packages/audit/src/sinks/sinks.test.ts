@@ -13,7 +13,11 @@ import { WebhookSink } from './webhook.ts';
 
 interface Receiver {
   readonly url: string;
-  readonly posted: { readonly url: string; readonly body: string; readonly headers: Readonly<Record<string, unknown>> }[];
+  readonly posted: {
+    readonly url: string;
+    readonly body: string;
+    readonly headers: Readonly<Record<string, unknown>>;
+  }[];
   isDown: boolean;
 }
 
@@ -24,7 +28,8 @@ async function receiver(): Promise<Receiver> {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      if (!made.isDown) posted.push({ url: request.url ?? '', body: Buffer.concat(chunks).toString(), headers: request.headers });
+      if (!made.isDown)
+        posted.push({ url: request.url ?? '', body: Buffer.concat(chunks).toString(), headers: request.headers });
       response.writeHead(made.isDown ? 503 : 200).end();
     });
   }).listen(0, '127.0.0.1');
@@ -51,21 +56,43 @@ async function writeThrough(sink: Sink, setDown: (isDown: boolean) => void): Pro
 
 it('a webhook has every record in the end, as lines that can be verified', async () => {
   const server = await receiver();
-  await writeThrough(new WebhookSink({ name: 'webhook', url: `${server.url}/audit`, headers: { authorization: 'Bearer x' } }), (isDown) => {
-    server.isDown = isDown;
+  await writeThrough(
+    new WebhookSink({ name: 'webhook', url: `${server.url}/audit`, headers: { authorization: 'Bearer x' } }),
+    (isDown) => {
+      server.isDown = isDown;
+    },
+  );
+  expect(verify(server.posted.flatMap(({ body }) => body.trimEnd().split('\n')))).toMatchObject({
+    findings: [],
+    records: 122,
   });
-  expect(verify(server.posted.flatMap(({ body }) => body.trimEnd().split('\n')))).toMatchObject({ findings: [], records: 122 });
-  expect(server.posted[0]).toMatchObject({ url: '/audit', headers: { 'authorization': 'Bearer x', 'content-type': 'application/x-ndjson' } });
+  expect(server.posted[0]).toMatchObject({
+    url: '/audit',
+    headers: { authorization: 'Bearer x', 'content-type': 'application/x-ndjson' },
+  });
 });
 
 it('a receiver of OpenTelemetry has every record as a log with its attributes', async () => {
   const server = await receiver();
-  await writeThrough(new OtlpSink({ name: 'otlp', endpoint: server.url, headers: {}, resource: { 'service.name': 'omnibus' } }), (isDown) => {
-    server.isDown = isDown;
-  });
-  interface Log { readonly body: { readonly stringValue: string }; readonly timeUnixNano: string; readonly attributes: readonly { readonly key: string; readonly value: unknown }[] }
-  interface Body { readonly resourceLogs: readonly { readonly scopeLogs: readonly { readonly logRecords: readonly Log[] }[] }[] }
-  const logs = server.posted.flatMap(({ body }) => (JSON.parse(body) as Body).resourceLogs.flatMap(({ scopeLogs }) => scopeLogs.flatMap(({ logRecords }) => logRecords)));
+  await writeThrough(
+    new OtlpSink({ name: 'otlp', endpoint: server.url, headers: {}, resource: { 'service.name': 'omnibus' } }),
+    (isDown) => {
+      server.isDown = isDown;
+    },
+  );
+  interface Log {
+    readonly body: { readonly stringValue: string };
+    readonly timeUnixNano: string;
+    readonly attributes: readonly { readonly key: string; readonly value: unknown }[];
+  }
+  interface Body {
+    readonly resourceLogs: readonly { readonly scopeLogs: readonly { readonly logRecords: readonly Log[] }[] }[];
+  }
+  const logs = server.posted.flatMap(({ body }) =>
+    (JSON.parse(body) as Body).resourceLogs.flatMap(({ scopeLogs }) =>
+      scopeLogs.flatMap(({ logRecords }) => logRecords),
+    ),
+  );
   expect(server.posted[0]?.url).toBe('/v1/logs');
   expect(verify(logs.map(({ body }) => body.stringValue))).toMatchObject({ findings: [], records: 122 });
   expect(logs[1]?.attributes).toContainEqual({ key: 'event.name', value: { stringValue: 'mcp.call' } });
@@ -87,9 +114,12 @@ it('a syslog server has every record in frames of RFC 5424, also when it comes o
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  await writeThrough(new SyslogSink({ name: 'syslog', host: '127.0.0.1', port, tls: undefined, hostname: 'host' }), (isDown) => {
-    if (!isDown) server.listen(port, '127.0.0.1');
-  });
+  await writeThrough(
+    new SyslogSink({ name: 'syslog', host: '127.0.0.1', port, tls: undefined, hostname: 'host' }),
+    (isDown) => {
+      if (!isDown) server.listen(port, '127.0.0.1');
+    },
+  );
   const lines = (): string[] => {
     const found: string[] = [];
     for (let rest = Buffer.concat(received); rest.length > 0;) {
@@ -127,13 +157,27 @@ it('a ledger is given a batch that failed once more as it was, so that one which
 it('gives systems that collect OCSF what they know: requests, sign-ins and what users allow', async () => {
   const sink = new SinkUnderTest();
   const { trail } = trailUnderTest([{ sink: asOcsf(sink), isOptional: false }]);
-  trail.record(callOf(1, { outcome: 'tool_error', who: { subject: 'ann', issuer: 'https://login.example.com', address: '10.0.0.1', client: 'editor' } }));
+  trail.record(
+    callOf(1, {
+      outcome: 'tool_error',
+      who: { subject: 'ann', issuer: 'https://login.example.com', address: '10.0.0.1', client: 'editor' },
+    }),
+  );
   trail.record({ name: 'mcp.read', weight: 'read', method: 'resources/read', outcome: 'ok' });
   trail.record({ name: 'auth.refused', weight: 'refusal', outcome: 'denied', reason: 'auth.invalid' });
   trail.record({ name: 'consent.given', weight: 'always', outcome: 'ok', more: { scopes: ['mcp'] } });
   await trail.close();
   const [, call, read, refused, consent] = sink.records;
-  expect(call).toMatchObject({ class_uid: 6_003, type_uid: 600_399, status_id: 2, status_code: 'tool_error', actor: { user: { name: 'ann' }, app_uid: 'editor' }, api: { operation: 'tools/call' }, src_endpoint: { ip: '10.0.0.1' }, resources: [{ name: 'tool-1' }] });
+  expect(call).toMatchObject({
+    class_uid: 6_003,
+    type_uid: 600_399,
+    status_id: 2,
+    status_code: 'tool_error',
+    actor: { user: { name: 'ann' }, app_uid: 'editor' },
+    api: { operation: 'tools/call' },
+    src_endpoint: { ip: '10.0.0.1' },
+    resources: [{ name: 'tool-1' }],
+  });
   expect(read).toMatchObject({ class_uid: 6_003, activity_id: 2, status_id: 1 });
   expect(refused).toMatchObject({ class_uid: 3_002, activity_id: 1, status_id: 2, status_code: 'auth.invalid' });
   expect(consent).toMatchObject({ class_uid: 3_005, privileges: ['mcp'], status_id: 1 });
@@ -166,7 +210,17 @@ it('a webhook that answers wrongly in every way is told again until it has store
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const steady = new SinkUnderTest('steady');
-  const { trail, counted } = trailUnderTest([{ sink: steady, isOptional: false }, { sink: new WebhookSink({ name: 'webhook', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit`, headers: {} }), isOptional: false }]);
+  const { trail, counted } = trailUnderTest([
+    { sink: steady, isOptional: false },
+    {
+      sink: new WebhookSink({
+        name: 'webhook',
+        url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/audit`,
+        headers: {},
+      }),
+      isOptional: false,
+    },
+  ]);
   for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
   await expect.poll(() => steady.lines.length).toBeGreaterThanOrEqual(121);
   expect(trail.behind).toMatchObject([{ sink: 'steady', isFailing: false }, { sink: 'webhook' }]);

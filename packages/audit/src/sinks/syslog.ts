@@ -61,11 +61,16 @@ export class SyslogSink implements Sink {
   async #connected(): Promise<Socket> {
     if (this.#socket?.writable === true) return this.#socket;
     const { host, port, tls } = this.#options;
-    const socket = tls === undefined ? connectTcp({ host, port }) : connectTls({ host, port, servername: host, ...tls });
+    const socket =
+      tls === undefined ? connectTcp({ host, port }) : connectTls({ host, port, servername: host, ...tls });
     // An error while nothing is being written shows with the next write.
     socket.on('error', () => socket.destroy());
     socket.resume();
-    await Promise.race([once(socket, tls === undefined ? 'connect' : 'secureConnect'), once(socket, 'close').then(() => Promise.reject(new Error(`nobody answers at ${host}:${port}`))), timeLimit()]).catch((error: unknown) => {
+    await Promise.race([
+      once(socket, tls === undefined ? 'connect' : 'secureConnect'),
+      once(socket, 'close').then(() => Promise.reject(new Error(`nobody answers at ${host}:${port}`))),
+      timeLimit(),
+    ]).catch((error: unknown) => {
       socket.destroy();
       throw error;
     });
@@ -76,7 +81,9 @@ export class SyslogSink implements Sink {
 
   #frame(line: string): Buffer {
     const { time } = JSON.parse(line) as { readonly time?: unknown };
-    const message = Buffer.from(`<${priority}>1 ${String(time)} ${this.#options.hostname} omnibus ${process.pid} audit - ${line}`);
+    const message = Buffer.from(
+      `<${priority}>1 ${String(time)} ${this.#options.hostname} omnibus ${process.pid} audit - ${line}`,
+    );
     return Buffer.concat([Buffer.from(`${message.length} `), message]);
   }
 }

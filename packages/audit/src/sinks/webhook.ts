@@ -34,7 +34,13 @@ export class WebhookSink implements Sink {
 
 /** @throws {Error} when the batch is not accepted; the message names only the origin of the address. */
 export async function post(url: string, body: string, headers: Readonly<Record<string, string>>): Promise<void> {
-  const answer = await fetch(url, { method: 'POST', body, headers, redirect: 'error', signal: AbortSignal.timeout(answerMs) });
+  const answer = await fetch(url, {
+    method: 'POST',
+    body,
+    headers,
+    redirect: 'error',
+    signal: AbortSignal.timeout(answerMs),
+  });
   await answer.body?.cancel();
   if (!answer.ok) throw new Error(`${new URL(url).origin} answers ${answer.status}`);
 }

@@ -10,12 +10,22 @@ import { Verifier, type VerifyResult } from './verify.ts';
 /** Lines of a writer that ended. */
 function linesOf(writer: string, records: number, tool = 'act'): string[] {
   const chain = new Chain(writer);
-  return Array.from({ length: records }, (_, index) => sealed(chain, `"time":"2026-11-22T00:00:00.000Z","event.name":"${index === records - 1 ? 'audit.closed' : 'mcp.call'}","omnibus.tool":"${tool}-${index}"`));
+  return Array.from({ length: records }, (_, index) =>
+    sealed(
+      chain,
+      `"time":"2026-11-22T00:00:00.000Z","event.name":"${index === records - 1 ? 'audit.closed' : 'mcp.call'}","omnibus.tool":"${tool}-${index}"`,
+    ),
+  );
 }
 
-const headOf = (lines: readonly string[], seq: number): string => (JSON.parse(lines[seq - 1] as string) as { readonly hash: string }).hash;
+const headOf = (lines: readonly string[], seq: number): string =>
+  (JSON.parse(lines[seq - 1] as string) as { readonly hash: string }).hash;
 
-function compare(lines: readonly string[], checkpoints: readonly Checkpoint[], key: ReturnType<typeof readCheckpointKey>): VerifyResult {
+function compare(
+  lines: readonly string[],
+  checkpoints: readonly Checkpoint[],
+  key: ReturnType<typeof readCheckpointKey>,
+): VerifyResult {
   const verifier = new Verifier();
   for (const [index, line] of lines.entries()) verifier.add(line, `line ${index + 1}`);
   return verifier.finish(checkpoints, key);
@@ -30,18 +40,25 @@ it('finds nothing wrong with what was written, also where writers take turns and
 it('finds every flipped byte, wherever it is', () => {
   const lines = linesOf('writer', 6);
   const text = lines.join('\n');
-  fc.assert(fc.property(fc.nat(text.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
-    const bytes = Buffer.from(text);
-    bytes[at] = (bytes[at] as number) ^ flip;
-    const { findings } = verify(bytes.toString().split('\n'));
-    expect(findings.some(({ weight }) => weight !== 'open')).toBe(true);
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.nat(text.length - 1), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+      const bytes = Buffer.from(text);
+      bytes[at] = (bytes[at] as number) ^ flip;
+      const { findings } = verify(bytes.toString().split('\n'));
+      expect(findings.some(({ weight }) => weight !== 'open')).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 it('names records that are not there, that stand elsewhere, and that are there in another form', () => {
   const lines = linesOf('writer', 10);
-  expect(verify(lines.toSpliced(4, 1)).findings).toEqual([expect.objectContaining({ weight: 'harm', kind: 'missing', text: 'record 5 of writer is not there' })]);
-  expect(verify(lines.slice(3)).findings).toEqual([expect.objectContaining({ kind: 'missing', text: 'records 1 to 3 of writer are not there' })]);
+  expect(verify(lines.toSpliced(4, 1)).findings).toEqual([
+    expect.objectContaining({ weight: 'harm', kind: 'missing', text: 'record 5 of writer is not there' }),
+  ]);
+  expect(verify(lines.slice(3)).findings).toEqual([
+    expect.objectContaining({ kind: 'missing', text: 'records 1 to 3 of writer are not there' }),
+  ]);
   expect(kindsOf(verify(lines.with(4, lines[6] as string).with(6, lines[4] as string)))).toEqual(['reordered']);
   expect(kindsOf(verify([...lines, linesOf('writer', 10, 'other')[4] as string]))).toEqual(['fork']);
   expect(kindsOf(verify(lines.with(4, linesOf('writer', 10, 'other')[4] as string)))).toEqual(['edited']);
@@ -49,7 +66,13 @@ it('names records that are not there, that stand elsewhere, and that are there i
 
 it('says of a writer that never ended that it may lack its last quarter of a second', () => {
   const lines = linesOf('writer', 10).slice(0, -1);
-  expect(verify(lines).findings).toEqual([expect.objectContaining({ weight: 'open', kind: 'unclosed', text: expect.stringContaining('after record 9') as string })]);
+  expect(verify(lines).findings).toEqual([
+    expect.objectContaining({
+      weight: 'open',
+      kind: 'unclosed',
+      text: expect.stringContaining('after record 9') as string,
+    }),
+  ]);
   const verifier = new Verifier();
   for (const line of lines) verifier.add(line, 'file');
   verifier.add('{"time":"2026', 'file:10', false);
@@ -60,7 +83,10 @@ it('finds a cut tail, a chain that was written anew and a writer that is gone by
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const pem = (key: typeof privateKey, type: 'pkcs8' | 'spki'): string => key.export({ type, format: 'pem' }) as string;
   const secret = randomBytes(32).toString('base64');
-  const keys = [[readCheckpointKey(pem(privateKey, 'pkcs8')), readCheckpointKey(pem(publicKey, 'spki'))], [readCheckpointKey(secret), readCheckpointKey(secret)]] as const;
+  const keys = [
+    [readCheckpointKey(pem(privateKey, 'pkcs8')), readCheckpointKey(pem(publicKey, 'spki'))],
+    [readCheckpointKey(secret), readCheckpointKey(secret)],
+  ] as const;
   for (const [signing, verifying] of keys) {
     const lines = linesOf('writer', 10);
     const checkpoint = signing.sign({ writer: 'writer', seq: 8, hash: headOf(lines, 8) }, '2026-11-22T00:01:00.000Z');
@@ -75,9 +101,14 @@ it('finds a cut tail, a chain that was written anew and a writer that is gone by
 it('takes it for what it is when old records were removed and that is on record', () => {
   const old = linesOf('old', 10);
   const chain = new Chain('new');
-  const retired = sealed(chain, `"time":"2026-11-22T00:00:00.000Z","event.name":"audit.retired","omnibus.writer":"old","omnibus.seq":4,"omnibus.hash":"${headOf(old, 4)}"`);
+  const retired = sealed(
+    chain,
+    `"time":"2026-11-22T00:00:00.000Z","event.name":"audit.retired","omnibus.writer":"old","omnibus.seq":4,"omnibus.hash":"${headOf(old, 4)}"`,
+  );
   const closed = sealed(chain, '"event.name":"audit.closed"');
-  expect(verify([...old.slice(4), retired, closed]).findings).toEqual([expect.objectContaining({ weight: 'gap', kind: 'retired' })]);
+  expect(verify([...old.slice(4), retired, closed]).findings).toEqual([
+    expect.objectContaining({ weight: 'gap', kind: 'retired' }),
+  ]);
   expect(kindsOf(verify([...old.slice(6), retired, closed]))).toEqual(['missing']);
 });
 
@@ -88,7 +119,13 @@ it('a record with a number that somebody made up is named, and takes no longer t
     return `${body.slice(0, -1)},"hash":"${sha256(body)}"}`;
   };
   for (const seq of [2 ** 32, Number.MAX_SAFE_INTEGER]) {
-    expect(verify([...lines, madeUp(seq)]).findings).toContainEqual(expect.objectContaining({ weight: 'harm', kind: 'missing', text: `records 11 to ${seq - 1} of writer are not there` }));
+    expect(verify([...lines, madeUp(seq)]).findings).toContainEqual(
+      expect.objectContaining({
+        weight: 'harm',
+        kind: 'missing',
+        text: `records 11 to ${seq - 1} of writer are not there`,
+      }),
+    );
   }
   for (const seq of [0, -1]) expect(kindsOf(verify([...lines, madeUp(seq)]))).toEqual(['unreadable']);
 });

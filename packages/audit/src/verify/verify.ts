@@ -8,7 +8,20 @@ import type { Checkpoint, CheckpointKey } from '../checkpoint.ts';
 /** `harm`: a record was changed or removed. `gap`: records are missing, and the chain itself says so. `open`: the chain of a writer has no end. */
 export interface Finding {
   readonly weight: 'harm' | 'gap' | 'open';
-  readonly kind: 'edited' | 'unreadable' | 'missing' | 'reordered' | 'fork' | 'cut' | 'rewritten' | 'forged' | 'lost' | 'gap' | 'torn' | 'unclosed' | 'retired';
+  readonly kind:
+    | 'edited'
+    | 'unreadable'
+    | 'missing'
+    | 'reordered'
+    | 'fork'
+    | 'cut'
+    | 'rewritten'
+    | 'forged'
+    | 'lost'
+    | 'gap'
+    | 'torn'
+    | 'unclosed'
+    | 'retired';
   readonly writer: string | undefined;
   readonly text: string;
 }
@@ -50,7 +63,14 @@ export class Verifier {
     const link = readLink(line);
     if (link === undefined) {
       const isTorn = !isWhole;
-      this.#find(isTorn ? 'gap' : 'harm', isTorn ? 'torn' : 'unreadable', undefined, isTorn ? `${place}: the last record is not whole, as when a process is killed while it writes` : `${place}: this is no record of a chain`);
+      this.#find(
+        isTorn ? 'gap' : 'harm',
+        isTorn ? 'torn' : 'unreadable',
+        undefined,
+        isTorn
+          ? `${place}: the last record is not whole, as when a process is killed while it writes`
+          : `${place}: this is no record of a chain`,
+      );
       return;
     }
     this.#take(link, place);
@@ -64,7 +84,12 @@ export class Verifier {
     }
     for (const [writer, known] of this.#known) this.#finish(writer, known);
     for (const checkpoint of checkpoints) this.#compare(checkpoint, key);
-    return { findings: this.#findings, records: this.#records, writers: this.#known.size, checkpoints: checkpoints.length };
+    return {
+      findings: this.#findings,
+      records: this.#records,
+      writers: this.#known.size,
+      checkpoints: checkpoints.length,
+    };
   }
 
   #find(weight: Finding['weight'], kind: Finding['kind'], writer: string | undefined, text: string): void {
@@ -75,10 +100,19 @@ export class Verifier {
     const { writer, seq, prev, hash, isGenuine, record } = link;
     let known = this.#known.get(writer);
     if (known === undefined) {
-      known = { hashes: new Map(), prevs: new Map(), last: 0, isClosed: false, lastPlace: place, lastTime: '', retired: undefined };
+      known = {
+        hashes: new Map(),
+        prevs: new Map(),
+        last: 0,
+        isClosed: false,
+        lastPlace: place,
+        lastTime: '',
+        retired: undefined,
+      };
       this.#known.set(writer, known);
     }
-    if (!isGenuine) this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} is not as it was written`);
+    if (!isGenuine)
+      this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} is not as it was written`);
     const before = known.hashes.get(seq);
     if (before !== undefined) {
       // A sink that was given a record twice has it twice.
@@ -86,11 +120,18 @@ export class Verifier {
       return;
     }
     this.#records += 1;
-    if (seq < known.last) this.#find('harm', 'reordered', writer, `${place}: record ${seq} of ${writer} stands after record ${known.last}`);
+    if (seq < known.last)
+      this.#find('harm', 'reordered', writer, `${place}: record ${seq} of ${writer} stands after record ${known.last}`);
     known.hashes.set(seq, hash);
     const linked = known.hashes.get(seq - 1);
     if (linked === undefined) known.prevs.set(seq, prev);
-    else if (linked !== prev && isGenuine) this.#find('harm', 'edited', writer, `${place}: record ${seq} of ${writer} does not follow the record ${seq - 1} that is there`);
+    else if (linked !== prev && isGenuine)
+      this.#find(
+        'harm',
+        'edited',
+        writer,
+        `${place}: record ${seq} of ${writer} does not follow the record ${seq - 1} that is there`,
+      );
     if (seq < known.last) return;
     known.last = seq;
     known.lastPlace = place;
@@ -100,12 +141,30 @@ export class Verifier {
 
   #note(known: Known, writer: string, place: string, record: Link['record']): void {
     const { 'event.name': name } = record;
-    const said = (member: string): string => (typeof record[member] === 'number' || typeof record[member] === 'string' ? String(record[member]) : '');
+    const said = (member: string): string =>
+      typeof record[member] === 'number' || typeof record[member] === 'string' ? String(record[member]) : '';
     if (known.isClosed) this.#find('harm', 'fork', writer, `${place}: ${writer} had ended before this record`);
     if (name === 'audit.closed') known.isClosed = true;
-    if (name === 'audit.gap') this.#find('gap', 'gap', writer, `${place}: ${said('omnibus.records')} records of ${writer} since ${said('omnibus.since')} were not kept: their sink did not take them in time`);
-    if (name === 'audit.closed' && said('omnibus.missed') !== '') this.#find('gap', 'gap', writer, `${place}: ${said('omnibus.missed')} records of ${writer} were not kept before its end`);
-    if (name === 'audit.retired') this.#retired.push({ writer: said('omnibus.writer'), seq: Number(said('omnibus.seq')), hash: said('omnibus.hash') });
+    if (name === 'audit.gap')
+      this.#find(
+        'gap',
+        'gap',
+        writer,
+        `${place}: ${said('omnibus.records')} records of ${writer} since ${said('omnibus.since')} were not kept: their sink did not take them in time`,
+      );
+    if (name === 'audit.closed' && said('omnibus.missed') !== '')
+      this.#find(
+        'gap',
+        'gap',
+        writer,
+        `${place}: ${said('omnibus.missed')} records of ${writer} were not kept before its end`,
+      );
+    if (name === 'audit.retired')
+      this.#retired.push({
+        writer: said('omnibus.writer'),
+        seq: Number(said('omnibus.seq')),
+        hash: said('omnibus.hash'),
+      });
   }
 
   #finish(writer: string, { hashes, prevs, isClosed, last, lastPlace, lastTime, retired }: Known): void {
@@ -114,16 +173,30 @@ export class Verifier {
     for (const seq of [...hashes.keys()].sort((one, other) => one - other)) {
       const before = prevs.get(seq);
       if (seq > previous + 1) this.#missing(writer, previous + 1, seq - 1, before, retired);
-      else if (before !== undefined && before !== (seq === 1 ? genesis : hashes.get(seq - 1))) this.#find('harm', 'edited', writer, `record ${seq} of ${writer} does not follow the record before it`);
+      else if (before !== undefined && before !== (seq === 1 ? genesis : hashes.get(seq - 1)))
+        this.#find('harm', 'edited', writer, `record ${seq} of ${writer} does not follow the record before it`);
       previous = seq;
     }
-    if (!isClosed) this.#find('open', 'unclosed', writer, `${lastPlace}: ${writer} never said that it ends: it runs still, or was killed, and what came in the quarter of a second after record ${last} (${lastTime}) is not there`);
+    if (!isClosed)
+      this.#find(
+        'open',
+        'unclosed',
+        writer,
+        `${lastPlace}: ${writer} never said that it ends: it runs still, or was killed, and what came in the quarter of a second after record ${last} (${lastTime}) is not there`,
+      );
   }
 
   #missing(writer: string, from: number, to: number, prev: string | undefined, retired: Head | undefined): void {
-    const isOld = from === 1 && retired !== undefined && retired.seq >= to && (retired.seq > to || retired.hash === prev);
+    const isOld =
+      from === 1 && retired !== undefined && retired.seq >= to && (retired.seq > to || retired.hash === prev);
     const which = from === to ? `record ${from}` : `records ${from} to ${to}`;
-    if (isOld) this.#find('gap', 'retired', writer, `${which} of ${writer} were removed because they were old, which is on record`);
+    if (isOld)
+      this.#find(
+        'gap',
+        'retired',
+        writer,
+        `${which} of ${writer} were removed because they were old, which is on record`,
+      );
     else this.#find('harm', 'missing', writer, `${which} of ${writer} ${from === to ? 'is' : 'are'} not there`);
   }
 
@@ -134,11 +207,20 @@ export class Verifier {
       return;
     }
     const known = this.#known.get(writer);
-    const isRetired = (known?.retired?.seq ?? this.#retired.findLast((head) => head.writer === writer)?.seq ?? 0) >= seq;
+    const isRetired =
+      (known?.retired?.seq ?? this.#retired.findLast((head) => head.writer === writer)?.seq ?? 0) >= seq;
     const found = known?.hashes.get(seq);
     if (found === hash || (found === undefined && isRetired)) return;
-    if (known === undefined) this.#find('harm', 'lost', writer, `of ${writer} there is nothing, and it had ${seq} records at ${time}`);
-    else if (seq > known.last) this.#find('harm', 'cut', writer, `${known.lastPlace}: ${writer} ends with record ${known.last}, and it had ${seq} at ${time}`);
-    else if (found !== undefined) this.#find('harm', 'rewritten', writer, `record ${seq} of ${writer} is not the one that was there at ${time}`);
+    if (known === undefined)
+      this.#find('harm', 'lost', writer, `of ${writer} there is nothing, and it had ${seq} records at ${time}`);
+    else if (seq > known.last)
+      this.#find(
+        'harm',
+        'cut',
+        writer,
+        `${known.lastPlace}: ${writer} ends with record ${known.last}, and it had ${seq} at ${time}`,
+      );
+    else if (found !== undefined)
+      this.#find('harm', 'rewritten', writer, `record ${seq} of ${writer} is not the one that was there at ${time}`);
   }
 }

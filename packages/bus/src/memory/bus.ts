@@ -1,6 +1,19 @@
 import { Link, Ring } from '@omnibus/collections';
 import { BusError, newIncident } from '../errors.ts';
-import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, Ledger, LedgerDefinition, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type {
+  Bucket,
+  Bus,
+  Handler,
+  Journal,
+  JournalDefinition,
+  KeyValue,
+  Ledger,
+  LedgerDefinition,
+  OnFault,
+  PendingRequest,
+  ReplyObserver,
+  Subscription,
+} from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { failObserver, tellFailure } from '../observers.ts';
 import { MemoryJournal } from './journal.ts';
@@ -55,7 +68,11 @@ export class MemoryBus implements Bus {
     if (listeners !== undefined) this.#send(to, listeners, payload, undefined);
   }
 
-  request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
+  request<Request, Reply>(
+    to: Subject<Request, Reply>,
+    payload: Request,
+    observer: ReplyObserver<Reply>,
+  ): PendingRequest {
     this.#assertOpen();
     const request = new MemoryRequest(this.#requests, observer, this.#onFault);
     const listeners = this.#listeners.get(to.name);
@@ -68,7 +85,9 @@ export class MemoryBus implements Bus {
   }
 
   subscribe<Request, Reply = never>(
-    to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options: { readonly queue?: string } = {},
+    to: Subject<Request, Reply>,
+    handler: Handler<Request, Reply>,
+    options: { readonly queue?: string } = {},
   ): Promise<Subscription> {
     this.#assertOpen();
     const listeners = this.#listeners.get(to.name) ?? { everyone: [], groups: new Map<string, Group>() };
@@ -102,7 +121,9 @@ export class MemoryBus implements Bus {
   readonly isShared: boolean = false;
 
   keyValue<Value>(bucket: Bucket<Value>): Promise<KeyValue<Value>> {
-    const existing = this.#buckets.get(bucket.name) ?? new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);
+    const existing =
+      this.#buckets.get(bucket.name) ??
+      new MemoryKeyValue<unknown>((delivery) => this.#enqueue(delivery), bucket.maxAgeMs, bucket.maxBytes);
     this.#buckets.set(bucket.name, existing);
     return Promise.resolve(existing as unknown as KeyValue<Value>);
   }
@@ -131,7 +152,12 @@ export class MemoryBus implements Bus {
     if (this.#closed) throw new BusError('closed', 'the bus is closed');
   }
 
-  #send(to: Subject<unknown, unknown>, listeners: Listeners, payload: unknown, request: MemoryRequest | undefined): void {
+  #send(
+    to: Subject<unknown, unknown>,
+    listeners: Listeners,
+    payload: unknown,
+    request: MemoryRequest | undefined,
+  ): void {
     for (const member of listeners.everyone) this.#deliver(to, member, payload, request);
     for (const group of listeners.groups.values()) {
       group.next = (group.next + 1) % group.members.length;
@@ -153,15 +179,24 @@ export class MemoryBus implements Bus {
   }
 
   /** B6. Runs in a further microtask, after the replies that the handler has sent. */
-  #handlerFailed({ name, isForEveryone }: Subject<unknown, unknown>, request: MemoryRequest | undefined, error: unknown): void {
+  #handlerFailed(
+    { name, isForEveryone }: Subject<unknown, unknown>,
+    request: MemoryRequest | undefined,
+    error: unknown,
+  ): void {
     const incident = newIncident();
     this.#onFault({ kind: 'handler', what: `the handler of ${name} failed`, error, incident });
     if (request === undefined || isForEveryone === true) return;
-    queueMicrotask(() => request.fail(new BusError('handler-failed', `whoever took the request failed (incident ${incident})`, error, incident)));
+    queueMicrotask(() =>
+      request.fail(
+        new BusError('handler-failed', `whoever took the request failed (incident ${incident})`, error, incident),
+      ),
+    );
   }
 
   #enqueue(delivery: Delivery): void {
-    if (this.#queue.length >= maxUndelivered) throw new BusError('overloaded', `${maxUndelivered} messages wait for delivery`);
+    if (this.#queue.length >= maxUndelivered)
+      throw new BusError('overloaded', `${maxUndelivered} messages wait for delivery`);
     this.#queue.push(delivery);
     if (this.#scheduled) return;
     this.#scheduled = true;

@@ -25,7 +25,10 @@ export class MemoryJournal<Entry> implements Journal<Entry> {
     const { maxEntries, maxBytes } = this.#definition;
     for (const { bytes: freed } of before.slice(0, Math.max(0, before.length + 1 - maxEntries))) this.#bytes -= freed;
     this.#kept.delete(to.name);
-    this.#kept.set(to.name, [...before.slice(Math.max(0, before.length + 1 - maxEntries)), { entry, at: performance.now(), bytes }]);
+    this.#kept.set(to.name, [
+      ...before.slice(Math.max(0, before.length + 1 - maxEntries)),
+      { entry, at: performance.now(), bytes },
+    ]);
     this.#bytes += bytes;
     for (const name of this.#kept.keys()) {
       if (this.#bytes <= maxBytes) break;

@@ -63,7 +63,8 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
   put(key: string, value: Value): Promise<number> {
     this.#sweep();
     const size = this.#maxBytes === Infinity ? 0 : key.length + JSON.stringify(value).length;
-    if (this.#bytes - (this.#entries.get(key)?.size ?? 0) + size > this.#maxBytes) return Promise.reject(new BusError('overloaded', `there is no room for key ${key}`));
+    if (this.#bytes - (this.#entries.get(key)?.size ?? 0) + size > this.#maxBytes)
+      return Promise.reject(new BusError('overloaded', `there is no room for key ${key}`));
     this.#revision += 1;
     const entry = { key, value, revision: this.#revision };
     this.#remove(key);
@@ -87,7 +88,9 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
   }
 
   restore(key: string, value: Value): Promise<number> {
-    return this.#deleted.has(key) ? Promise.reject(new BusError('revision-conflict', `key ${key} was deleted`)) : this.create(key, value);
+    return this.#deleted.has(key)
+      ? Promise.reject(new BusError('revision-conflict', `key ${key} was deleted`))
+      : this.create(key, value);
   }
 
   delete(key: string, revision?: number): Promise<void> {
@@ -114,12 +117,14 @@ export class MemoryKeyValue<Value> implements KeyValue<Value> {
     // Each value is delivered separately, so that an observer that throws on one value still receives the others.
     for (const entry of present) this.#deliver(() => guarded({ kind: 'put', ...entry }));
     return new Promise((resolve) => {
-      this.#deliver(() => resolve({
-        close: () => {
-          open = false;
-          this.#watchers.delete(guarded);
-        },
-      }));
+      this.#deliver(() =>
+        resolve({
+          close: () => {
+            open = false;
+            this.#watchers.delete(guarded);
+          },
+        }),
+      );
     });
   }
 

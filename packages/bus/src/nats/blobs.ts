@@ -40,7 +40,9 @@ interface Blob {
 }
 
 /** The headers of a message that concern large messages: it is a claim, or comes after one. */
-export type Order = { readonly kind: 'claim'; readonly claim: string } | { readonly kind: 'after'; readonly sender: string };
+export type Order =
+  | { readonly kind: 'claim'; readonly claim: string }
+  | { readonly kind: 'after'; readonly sender: string };
 
 export class Blobs {
   readonly #sender: string;
@@ -80,10 +82,14 @@ export class Blobs {
    * @throws {BusError} `payload-too-large` for more bytes than one message may have; `overloaded` when the kept bytes would exceed their bound.
    */
   keep(bytes: Uint8Array, shared: boolean): MsgHdrs {
-    if (bytes.length > maxMessageBytes) throw new BusError('payload-too-large', `a message of ${bytes.length} bytes is larger than any may be`);
+    if (bytes.length > maxMessageBytes)
+      throw new BusError('payload-too-large', `a message of ${bytes.length} bytes is larger than any may be`);
     this.#dropOld();
     if (this.#keptBytes + bytes.length > maxKeptBytes) {
-      throw new BusError('overloaded', `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`);
+      throw new BusError(
+        'overloaded',
+        `a message of ${bytes.length} bytes does not fit: ${this.#keptBytes} bytes of large messages wait to be fetched`,
+      );
     }
     this.#count += 1;
     const id = this.#count.toString(36);

@@ -10,7 +10,10 @@ import { startNatsProgram, startNatsServer } from '../testing/nats-server.ts';
 import { subject } from '../subject.ts';
 import { openNatsBus } from './bus.ts';
 
-const forms = { 'a NATS server of the PATH': startNatsProgram, ...(hasDockerEngine() ? { 'a NATS server in a container': startNatsContainer } : {}) };
+const forms = {
+  'a NATS server of the PATH': startNatsProgram,
+  ...(hasDockerEngine() ? { 'a NATS server in a container': startNatsContainer } : {}),
+};
 
 for (const [form, start] of Object.entries(forms)) {
   const server = await start();
@@ -18,12 +21,18 @@ for (const [form, start] of Object.entries(forms)) {
   busContract(`the NATS bus over ${form}`, (onFault) => openEnds(server.url, onFault));
   it(`${form} that was killed comes back at its address with what it had stored`, async () => {
     await using killed = await start();
-    const bus = await openNatsBus({ servers: killed.url, clientName: 'kept', connectTimeoutMs: 5_000 }, () => undefined);
+    const bus = await openNatsBus(
+      { servers: killed.url, clientName: 'kept', connectTimeoutMs: 5_000 },
+      () => undefined,
+    );
     await (await bus.keyValue<string>({ name: 'kept', isSmall: true })).put('key', 'kept');
     await bus.drain();
     await killed.kill();
     await killed.start();
-    const again = await openNatsBus({ servers: killed.url, clientName: 'again', connectTimeoutMs: 5_000 }, () => undefined);
+    const again = await openNatsBus(
+      { servers: killed.url, clientName: 'again', connectTimeoutMs: 5_000 },
+      () => undefined,
+    );
     expect((await (await again.keyValue<string>({ name: 'kept', isSmall: true })).get('key'))?.value).toBe('kept');
     await again.drain();
   });
@@ -46,7 +55,9 @@ async function openEnds(servers: string, onFault: OnFault): Promise<BusUnderTest
 it('a NATS bus closes in order when its server is gone', async () => {
   const gone = await startNatsServer();
   const faults = new Heard<string>();
-  const bus = await openNatsBus({ servers: gone.url, clientName: 'left', connectTimeoutMs: 5_000 }, ({ what }) => faults.add(what));
+  const bus = await openNatsBus({ servers: gone.url, clientName: 'left', connectTimeoutMs: 5_000 }, ({ what }) =>
+    faults.add(what),
+  );
   await gone[Symbol.asyncDispose]();
   await faults.until(1);
   expect(bus.connected).toBe(false);
@@ -57,8 +68,17 @@ it('a NATS bus closes in order when its server is gone', async () => {
 it('what is appended to a journal while NATS is away may be lost, but is not called too large', async () => {
   await using away = await startNatsProgram();
   const faults = new Heard<string>();
-  const bus = await openNatsBus({ servers: away.url, clientName: 'away', connectTimeoutMs: 5_000 }, ({ what }) => faults.add(what));
-  const journal = await bus.journal<string>({ name: 'away', family: 'away', tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 3 });
+  const bus = await openNatsBus({ servers: away.url, clientName: 'away', connectTimeoutMs: 5_000 }, ({ what }) =>
+    faults.add(what),
+  );
+  const journal = await bus.journal<string>({
+    name: 'away',
+    family: 'away',
+    tokens: 1,
+    maxAgeMs: 60_000,
+    maxBytes: 1_000_000,
+    maxEntries: 3,
+  });
   const to = subject<string>('away', 'one');
   await away.kill();
   await faults.until(1);
@@ -72,14 +92,20 @@ it('what is appended to a journal while NATS is away may be lost, but is not cal
   await bus.roundTrip();
   const kept: string[] = [];
   (await journal.follow(to, (entry) => void kept.push(entry))).close();
-  expect([kept.at(-1), faults.values]).toEqual(['afterwards', ['the connection to NATS is lost; reconnecting', 'reconnected to NATS']]);
+  expect([kept.at(-1), faults.values]).toEqual([
+    'afterwards',
+    ['the connection to NATS is lost; reconnecting', 'reconnected to NATS'],
+  ]);
   await bus.drain();
 });
 
 it('what was stored while nodes were missing gets its replicas when they are there', async () => {
   await using cluster = await startNatsCluster(64, 2);
   const [first, second, third] = cluster.nodes;
-  const bus = await openNatsBus({ servers: `127.0.0.1:${first?.port},127.0.0.1:${second?.port}`, clientName: 'early', connectTimeoutMs: 5_000 }, () => undefined);
+  const bus = await openNatsBus(
+    { servers: `127.0.0.1:${first?.port},127.0.0.1:${second?.port}`, clientName: 'early', connectTimeoutMs: 5_000 },
+    () => undefined,
+  );
   const bucket = await bus.keyValue<string>({ name: 'early', isSmall: true });
   await bucket.put('key', 'kept');
   const connection = await connect({ servers: `127.0.0.1:${first?.port}` });
@@ -88,7 +114,11 @@ it('what was stored while nodes were missing gets its replicas when they are the
   expect(await replicas()).toBe(1);
   await third?.start();
   // A stream that is being moved may not answer in time.
-  for (let isThere = false; !isThere;) isThere = await replicas().then((count) => count === 3, () => false);
+  for (let isThere = false; !isThere;)
+    isThere = await replicas().then(
+      (count) => count === 3,
+      () => false,
+    );
   expect((await bucket.get('key'))?.value).toBe('kept');
   await connection.close();
   await bus.drain();

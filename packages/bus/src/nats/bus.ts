@@ -2,7 +2,20 @@
 import { PermissionViolationError, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import { BusError, newIncident } from '../errors.ts';
-import type { Bucket, Bus, Handler, Journal, JournalDefinition, KeyValue, Ledger, LedgerDefinition, OnFault, PendingRequest, ReplyObserver, Subscription } from '../bus.ts';
+import type {
+  Bucket,
+  Bus,
+  Handler,
+  Journal,
+  JournalDefinition,
+  KeyValue,
+  Ledger,
+  LedgerDefinition,
+  OnFault,
+  PendingRequest,
+  ReplyObserver,
+  Subscription,
+} from '../bus.ts';
 import type { Subject } from '../subject.ts';
 import { Blobs, minPayloadBytes, orderOf } from './blobs.ts';
 import { Fetches } from './claims.ts';
@@ -20,7 +33,10 @@ export async function openNatsBus(options: NatsOptions, onFault: OnFault): Promi
   const { max_payload: maxPayload = 0 } = connection.info ?? {};
   if (maxPayload < minPayloadBytes) {
     await connection.close();
-    throw new BusError('payload-too-large', `NATS takes messages of ${maxPayload} bytes at most; at least ${minPayloadBytes} are needed: raise max_payload`);
+    throw new BusError(
+      'payload-too-large',
+      `NATS takes messages of ${maxPayload} bytes at most; at least ${minPayloadBytes} are needed: raise max_payload`,
+    );
   }
   return new NatsBus(connection, options, onFault);
 }
@@ -43,7 +59,9 @@ class NatsBus implements Bus {
     const fetches = new Fetches(connection, place);
     this.#lanes = new Lanes(fetches);
     this.#inbox = new Inbox(inboxPrefix === undefined ? undefined : nameAt(place, inboxPrefix), fetches, onFault);
-    connection.subscribe(this.#inbox.subject, { callback: (error, message) => this.#guard('inbox', () => this.#inbox.hear(error, message)) });
+    connection.subscribe(this.#inbox.subject, {
+      callback: (error, message) => this.#guard('inbox', () => this.#inbox.hear(error, message)),
+    });
     void this.#followStatus();
   }
 
@@ -55,7 +73,11 @@ class NatsBus implements Bus {
     this.#send(nameAt(this.#place, to.name), payload, undefined, true);
   }
 
-  request<Request, Reply>(to: Subject<Request, Reply>, payload: Request, observer: ReplyObserver<Reply>): PendingRequest {
+  request<Request, Reply>(
+    to: Subject<Request, Reply>,
+    payload: Request,
+    observer: ReplyObserver<Reply>,
+  ): PendingRequest {
     const pending = this.#inbox.open(to, observer);
     try {
       this.#send(nameAt(this.#place, to.name), payload, pending.replyTo, false);
@@ -67,7 +89,9 @@ class NatsBus implements Bus {
   }
 
   async subscribe<Request, Reply = never>(
-    to: Subject<Request, Reply>, handler: Handler<Request, Reply>, options: { readonly queue?: string } = {},
+    to: Subject<Request, Reply>,
+    handler: Handler<Request, Reply>,
+    options: { readonly queue?: string } = {},
   ): Promise<Subscription> {
     this.#assertOpen();
     /** Messages that wait for large ones. */
@@ -94,7 +118,8 @@ class NatsBus implements Bus {
       };
       const order = orderOf(message);
       try {
-        const later = order === undefined ? handle(message.data) : this.#lanes.receive(order, message.data, handle, failed);
+        const later =
+          order === undefined ? handle(message.data) : this.#lanes.receive(order, message.data, handle, failed);
         if (later === undefined) return;
         waiting.add(later);
         void later.then(() => waiting.delete(later));
@@ -185,8 +210,16 @@ class NatsBus implements Bus {
   #handlerFailed(to: Subject<unknown, unknown>, message: Msg, error: unknown): void {
     const kind = failureKind(error);
     const incident = newIncident();
-    if (kind === 'handler-failed') this.#onFault({ kind: 'handler', what: `the handler of ${to.name} failed`, error, incident });
-    else this.#onFault({ kind: 'message', what: `a message on ${to.family} could not be read or answered`, family: to.family, error, incident });
+    if (kind === 'handler-failed')
+      this.#onFault({ kind: 'handler', what: `the handler of ${to.name} failed`, error, incident });
+    else
+      this.#onFault({
+        kind: 'message',
+        what: `a message on ${to.family} could not be read or answered`,
+        family: to.family,
+        error,
+        incident,
+      });
     if (message.reply === undefined || message.reply === '' || to.isForEveryone === true || this.#isClosed) return;
     this.#connection.publish(message.reply, '', { headers: failureReply(kind, incident) });
   }
@@ -204,7 +237,11 @@ class NatsBus implements Bus {
   #refused(error: Error): void {
     this.#onFault({ kind: 'connection', what: `NATS refuses: ${error.message}`, error });
     if (!(error instanceof PermissionViolationError) || error.operation !== 'publish') return;
-    this.#inbox.fail(({ name }) => (nameAt(this.#place, name) === error.subject ? new BusError('no-responders', `NATS does not let this process say anything on ${name}`, error) : undefined));
+    this.#inbox.fail(({ name }) =>
+      nameAt(this.#place, name) === error.subject
+        ? new BusError('no-responders', `NATS does not let this process say anything on ${name}`, error)
+        : undefined,
+    );
   }
 
   async #followStatus(): Promise<void> {

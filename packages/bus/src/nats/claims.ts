@@ -57,11 +57,21 @@ export class Fetches {
   /** @throws {BusError} `undecodable` for a text that is not a claim, names anything but a sender of this installation, or more than a message may have. */
   claimOf(text: string): Claim {
     const [, sender, id, parts, bytes] = claimPattern.exec(text) ?? [];
-    if (sender === undefined || id === undefined) throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
-    if (!sender.startsWith(this.#senders) || !isToken(sender.slice(this.#senders.length))) throw new BusError('undecodable', 'a claim to a large message names no sender of this installation');
+    if (sender === undefined || id === undefined)
+      throw new BusError('undecodable', 'a claim to a large message does not have the shape of one');
+    if (!sender.startsWith(this.#senders) || !isToken(sender.slice(this.#senders.length)))
+      throw new BusError('undecodable', 'a claim to a large message names no sender of this installation');
     const claim = { sender, id, parts: Number(parts), bytes: Number(bytes) };
-    if (claim.parts === 0 || claim.bytes === 0 || claim.bytes > maxMessageBytes || claim.parts > Math.ceil(claim.bytes / minPartBytes)) {
-      throw new BusError('undecodable', `a claim names ${claim.parts} parts and ${claim.bytes} bytes, which no message has`);
+    if (
+      claim.parts === 0 ||
+      claim.bytes === 0 ||
+      claim.bytes > maxMessageBytes ||
+      claim.parts > Math.ceil(claim.bytes / minPartBytes)
+    ) {
+      throw new BusError(
+        'undecodable',
+        `a claim names ${claim.parts} parts and ${claim.bytes} bytes, which no message has`,
+      );
     }
     return claim;
   }
@@ -102,14 +112,19 @@ export class Fetches {
       this.#enter(claim);
       return Promise.resolve();
     }
-    if (this.#queue.length >= maxQueued) return Promise.reject(new BusError('overloaded', `${maxQueued} large messages wait to be fetched`));
+    if (this.#queue.length >= maxQueued)
+      return Promise.reject(new BusError('overloaded', `${maxQueued} large messages wait to be fetched`));
     return new Promise((resolve) => {
       this.#queue.push({ claim, start: resolve });
     });
   }
 
   #fits({ sender, bytes }: Claim): boolean {
-    return this.#count < maxFetches.all && (this.#running.get(sender) ?? 0) < maxFetches.ofOneSender && this.#bytes + bytes <= maxFetchedBytes;
+    return (
+      this.#count < maxFetches.all &&
+      (this.#running.get(sender) ?? 0) < maxFetches.ofOneSender &&
+      this.#bytes + bytes <= maxFetchedBytes
+    );
   }
 
   #enter({ sender, bytes }: Claim): void {

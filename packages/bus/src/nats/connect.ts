@@ -1,4 +1,10 @@
-import { AuthorizationError, connect, TimeoutError, UserAuthenticationExpiredError, type NatsConnection } from '@nats-io/transport-node';
+import {
+  AuthorizationError,
+  connect,
+  TimeoutError,
+  UserAuthenticationExpiredError,
+  type NatsConnection,
+} from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
 import { nameAt, usualPlace, type NatsPlace } from './place.ts';
 import { loginOptions, parseNatsAddresses, type NatsLogin } from './login.ts';
@@ -33,7 +39,15 @@ const pingMs = 2_000;
  * @throws {BusError} `refused` for addresses or a login that cannot be right; `timeout` when NATS is not reachable, refuses the login, or has a
  * certificate that is not trusted. The message names the addresses and contains no secret.
  */
-export async function connectNats({ servers: given, login = {}, place = usualPlace, clientName, inboxPrefix, connectTimeoutMs, waiting }: NatsOptions): Promise<NatsConnection> {
+export async function connectNats({
+  servers: given,
+  login = {},
+  place = usualPlace,
+  clientName,
+  inboxPrefix,
+  connectTimeoutMs,
+  waiting,
+}: NatsOptions): Promise<NatsConnection> {
   const addresses = parseNatsAddresses(given);
   const options = loginOptions(addresses, login);
   const giveUpAt = performance.now() + connectTimeoutMs;
@@ -81,10 +95,13 @@ function withoutNodesAdvice(reason: string): string {
 function problemOf(servers: string, error: unknown, isTls: boolean): string {
   const reason = error instanceof Error ? error.message : String(error);
   if (error instanceof LoginFileError) return `the login at NATS (${servers}) cannot be made: ${reason}`;
-  if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError) return `NATS at ${servers} does not let this process in: ${reason}`;
-  if (/does not support 'tls'/.test(reason)) return `NATS at ${servers} offers no TLS, which its address or its settings here ask for`;
+  if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError)
+    return `NATS at ${servers} does not let this process in: ${reason}`;
+  if (/does not support 'tls'/.test(reason))
+    return `NATS at ${servers} offers no TLS, which its address or its settings here ask for`;
   const code = codeOf(error);
-  if (code !== undefined && distrusted.test(code)) return `the certificate of NATS at ${servers} is not trusted (${code}): ${withoutNodesAdvice(reason)}${unknownSigner.test(code) ? '; nats.tls.caFile names its authority' : ''}`;
+  if (code !== undefined && distrusted.test(code))
+    return `the certificate of NATS at ${servers} is not trusted (${code}): ${withoutNodesAdvice(reason)}${unknownSigner.test(code) ? '; nats.tls.caFile names its authority' : ''}`;
   // With TLS 1.3, a client that should have shown a certificate notices it only because the connection ends.
   const hint = isTls && error instanceof TimeoutError ? '; does it want a certificate of this process?' : '';
   return `no NATS server answers at ${servers}: ${reason}${hint}`;

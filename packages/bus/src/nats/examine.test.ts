@@ -7,7 +7,8 @@ import { examineNats, type NatsExamination } from './examine.ts';
 import { busRoles, natsUsers } from './permissions.ts';
 import type { NatsPlace } from './place.ts';
 
-const users = (place: NatsPlace): string => `authorization { users: [\n${natsUsers((role) => role, place)}\n{ user: admin, password: admin }\n{ user: nobody, password: nobody, permissions: { publish: ["elsewhere"], subscribe: ["elsewhere"] } }\n] }`;
+const users = (place: NatsPlace): string =>
+  `authorization { users: [\n${natsUsers((role) => role, place)}\n{ user: admin, password: admin }\n{ user: nobody, password: nobody, permissions: { publish: ["elsewhere"], subscribe: ["elsewhere"] } }\n] }`;
 const place: NatsPlace = { prefix: 'team' };
 let nats: NatsServer;
 beforeAll(async () => {
@@ -15,7 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => nats[Symbol.asyncDispose]());
 
-const as = (user: string): Promise<NatsExamination> => examineNats({ servers: nats.url.replace('://', `://${user}:${user}@`), place, clientName: 'test', connectTimeoutMs: 5_000 });
+const as = (user: string): Promise<NatsExamination> =>
+  examineNats({
+    servers: nats.url.replace('://', `://${user}:${user}@`),
+    place,
+    clientName: 'test',
+    connectTimeoutMs: 5_000,
+  });
 
 it('each role is known by what it may hear, everything else is not, and the clock is read without a trace', async () => {
   const connection = await connect({ servers: nats.url, user: 'admin', pass: 'admin' });
@@ -28,7 +35,8 @@ it('each role is known by what it may hear, everything else is not, and the cloc
   // Nothing is stored yet: a user who may create any stream can read the clock; one who may create only the streams of its role cannot.
   expect(await as('admin')).toMatchObject({ roles: ['all', ...busRoles], storage: 'there' });
   expect(Math.abs((await as('admin')).clockSkewMs as number)).toBeLessThan(1_000);
-  for (const role of busRoles) expect(await as(role)).toMatchObject({ roles: [role], storage: 'there', clockSkewMs: undefined });
+  for (const role of busRoles)
+    expect(await as(role)).toMatchObject({ roles: [role], storage: 'there', clockSkewMs: undefined });
   expect(await as('nobody')).toMatchObject({ roles: [], storage: undefined, clockSkewMs: undefined });
   expect(await streams()).toEqual([]);
 
@@ -36,13 +44,21 @@ it('each role is known by what it may hear, everything else is not, and the cloc
   for (const name of kept) await manager.streams.add({ name, subjects: [`$KV.${name.slice(3)}.>`] });
   for (const role of busRoles) expect(Math.abs((await as(role)).clockSkewMs as number)).toBeLessThan(1_000);
   expect(await streams()).toEqual(kept);
-  for (const name of kept) expect((await manager.streams.info(name)).state).toMatchObject({ consumer_count: 0, messages: 0 });
+  for (const name of kept)
+    expect((await manager.streams.info(name)).state).toMatchObject({ consumer_count: 0, messages: 0 });
   await connection.close();
 });
 
 it('an account without JetStream is told to be one', async () => {
   await using other = await startNatsServer('accounts { PLAIN: { users: [{ user: plain, password: plain }] } }');
-  const { roles, storage, clockSkewMs } = await examineNats({ servers: other.url.replace('://', '://plain:plain@'), clientName: 'test', connectTimeoutMs: 5_000 });
+  const { roles, storage, clockSkewMs } = await examineNats({
+    servers: other.url.replace('://', '://plain:plain@'),
+    clientName: 'test',
+    connectTimeoutMs: 5_000,
+  });
   expect(roles).toEqual(['all', ...busRoles]);
-  expect([storage, clockSkewMs]).toEqual([{ problem: expect.stringContaining('JetStream not enabled') as string }, undefined]);
+  expect([storage, clockSkewMs]).toEqual([
+    { problem: expect.stringContaining('JetStream not enabled') as string },
+    undefined,
+  ]);
 });

@@ -23,7 +23,10 @@ export interface NatsExamination {
   readonly clockSkewMs: number | undefined;
 }
 
-type Answer = { readonly created?: string; readonly error?: { readonly description?: string; readonly err_code?: number } };
+type Answer = {
+  readonly created?: string;
+  readonly error?: { readonly description?: string; readonly err_code?: number };
+};
 
 /** NATS reports a refusal before it answers the next ping; an answer of JetStream may take a way through its cluster. */
 const answerMs = 2_000;
@@ -41,11 +44,21 @@ export async function examineNats(options: Omit<NatsOptions, 'inboxPrefix'>): Pr
     await connection.flush();
     const roundTripMs = performance.now() - startedAt;
     const roles: (BusRole | 'all')[] = [];
-    for (const role of ['all', ...busRoles] as const) if (await asking.mayHear(createInbox(nameAt(place, inboxOf(role))))) roles.push(role);
+    for (const role of ['all', ...busRoles] as const)
+      if (await asking.mayHear(createInbox(nameAt(place, inboxOf(role))))) roles.push(role);
     const api = apiAt(place);
     const information = await asking.ask(`${api}.INFO`, {});
-    const storage = information === undefined || information.error === undefined ? information && 'there' : { problem: information.error.description ?? 'it does not say why' };
-    return { roundTripMs, roles, storage, maxPayloadBytes: connection.info?.max_payload ?? 0, clockSkewMs: storage === 'there' ? await readClock(asking, api, (name) => nameAt(place, name)) : undefined };
+    const storage =
+      information === undefined || information.error === undefined
+        ? information && 'there'
+        : { problem: information.error.description ?? 'it does not say why' };
+    return {
+      roundTripMs,
+      roles,
+      storage,
+      maxPayloadBytes: connection.info?.max_payload ?? 0,
+      clockSkewMs: storage === 'there' ? await readClock(asking, api, (name) => nameAt(place, name)) : undefined,
+    };
   } finally {
     asking.close();
     await connection.close();
@@ -64,13 +77,33 @@ async function readClock(asking: Asking, api: string, named: (name: string) => s
     // Half of the round trip is subtracted.
     return Date.parse(answer.created) - (before + after) / 2;
   };
-  for (const bucket of [catalogBucket.name, sessionsBucket.name, ...Object.values(authorizationBuckets).map((each) => each.name)]) {
+  for (const bucket of [
+    catalogBucket.name,
+    sessionsBucket.name,
+    ...Object.values(authorizationBuckets).map((each) => each.name),
+  ]) {
     const stream = `KV_${named(bucket)}`;
-    const config = { name, deliver_policy: 'new', ack_policy: 'none', mem_storage: true, num_replicas: 1, inactive_threshold: inactiveNs, filter_subject: `$KV.${named(bucket)}.none` };
-    const skew = await made(`${api}.CONSUMER.CREATE.${stream}.${name}.${config.filter_subject}`, { stream_name: stream, config, action: 'create' }, `${api}.CONSUMER.DELETE.${stream}.${name}`);
+    const config = {
+      name,
+      deliver_policy: 'new',
+      ack_policy: 'none',
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: inactiveNs,
+      filter_subject: `$KV.${named(bucket)}.none`,
+    };
+    const skew = await made(
+      `${api}.CONSUMER.CREATE.${stream}.${name}.${config.filter_subject}`,
+      { stream_name: stream, config, action: 'create' },
+      `${api}.CONSUMER.DELETE.${stream}.${name}`,
+    );
     if (skew !== undefined) return skew;
   }
-  return made(`${api}.STREAM.CREATE.${name}`, { name, subjects: [`${named(root)}.${name}`], storage: 'memory', max_msgs: 1, num_replicas: 1 }, `${api}.STREAM.DELETE.${name}`);
+  return made(
+    `${api}.STREAM.CREATE.${name}`,
+    { name, subjects: [`${named(root)}.${name}`], storage: 'memory', max_msgs: 1, num_replicas: 1 },
+    `${api}.STREAM.DELETE.${name}`,
+  );
 }
 
 /** Asks with the first inbox that this user may subscribe to. */
@@ -98,10 +131,12 @@ class Asking {
 
   async mayHear(inbox: string): Promise<boolean> {
     let isRefused = false;
-    const subscription = this.#connection.subscribe(`${inbox}.*`, { callback: (error, message) => {
-      if (error !== null) isRefused = true;
-      else this.#answers.set(message.subject, parse(message.string()));
-    } });
+    const subscription = this.#connection.subscribe(`${inbox}.*`, {
+      callback: (error, message) => {
+        if (error !== null) isRefused = true;
+        else this.#answers.set(message.subject, parse(message.string()));
+      },
+    });
     this.#subscriptions.push(subscription);
     await this.#connection.flush();
     if (isRefused) return false;
@@ -133,5 +168,5 @@ class Asking {
 
 /** A reply without responders has no payload. */
 function parse(text: string): Answer {
-  return text === '' ? { error: { description: 'nobody answers: JetStream is off' } } : JSON.parse(text) as Answer;
+  return text === '' ? { error: { description: 'nobody answers: JetStream is off' } } : (JSON.parse(text) as Answer);
 }

@@ -29,8 +29,16 @@ export function failureOf(message: Msg): BusError | undefined {
   const [kind, incident = '', answering = ''] = said.split(' ');
   const known = kinds.find((each) => each === kind) ?? 'handler-failed';
   const name = /^[0-9a-f]{12}$/.test(incident) ? incident : undefined;
-  const versions = known === 'unknown-kind' && /^[0-9A-Za-z.+-]{1,32}$/.test(answering) ? `: it is of version ${answering}, and asked by one of ${version}` : '';
-  return new BusError(known, `${meanings[known]}${versions}${name === undefined ? '' : ` (incident ${name})`}`, undefined, name);
+  const versions =
+    known === 'unknown-kind' && /^[0-9A-Za-z.+-]{1,32}$/.test(answering)
+      ? `: it is of version ${answering}, and asked by one of ${version}`
+      : '';
+  return new BusError(
+    known,
+    `${meanings[known]}${versions}${name === undefined ? '' : ` (incident ${name})`}`,
+    undefined,
+    name,
+  );
 }
 
 /** The kind of failure that is reported to the requester, for any error with a request or its answer. */
@@ -64,5 +72,11 @@ export function notFitting(verdict: 'junk' | 'unknown'): BusError {
 /** The report of a process that speaks another format. Its sign of life is still received, so that processes which watch signs send it nothing. */
 export function foreignSign(family: string, sign: unknown): BusFault {
   const { formats } = sign as { readonly formats: Formats };
-  return { kind: 'format', what: formatProblem(`a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`), family };
+  return {
+    kind: 'format',
+    what: formatProblem(
+      `a process of version ${printable(formats.version, 32)} on this NATS speaks format ${formats.says}`,
+    ),
+    family,
+  };
 }

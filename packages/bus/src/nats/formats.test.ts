@@ -14,20 +14,39 @@ it('what is stored says in which format, in one piece or in parts, and is read w
   const large = await nats.near.keyValue<string>({ name: 'formats-large' });
   await large.put('large', 'x'.repeat(1_500_000));
   const stored = await nats.outsider.buckets();
-  expect(JSON.parse(stored.get(sessionsBucket.name)?.get('said') ?? '')).toMatchObject({ format: ownFormats.says, value: { worker: 'worker' } });
-  expect(JSON.parse(stored.get('formats-large')?.get('large') ?? '')).toMatchObject({ format: ownFormats.says, parts: expect.any(Number) });
+  expect(JSON.parse(stored.get(sessionsBucket.name)?.get('said') ?? '')).toMatchObject({
+    format: ownFormats.says,
+    value: { worker: 'worker' },
+  });
+  expect(JSON.parse(stored.get('formats-large')?.get('large') ?? '')).toMatchObject({
+    format: ownFormats.says,
+    parts: expect.any(Number),
+  });
   await nats.outsider.put(sessionsBucket.name, 'older', JSON.stringify({ value: record }));
   expect(await records.get('older')).toMatchObject({ value: record });
 });
 
 it('a record of a format to come is neither read, nor taken for nothing, nor written over; members to come are passed over', async () => {
   const records = await nats.near.keyValue(sessionsBucket);
-  await nats.outsider.put(sessionsBucket.name, 'newer', JSON.stringify({ format: ownFormats.says + 1, value: { shape: 'nobody knows' } }));
-  await expect(records.get('newer')).rejects.toMatchObject({ kind: 'newer-format', message: expect.stringContaining(`this version (${version})`) });
+  await nats.outsider.put(
+    sessionsBucket.name,
+    'newer',
+    JSON.stringify({ format: ownFormats.says + 1, value: { shape: 'nobody knows' } }),
+  );
+  await expect(records.get('newer')).rejects.toMatchObject({
+    kind: 'newer-format',
+    message: expect.stringContaining(`this version (${version})`),
+  });
   await expect(records.create('newer', record)).rejects.toMatchObject({ kind: 'newer-format' });
-  expect(nats.faults.values.map(({ kind, family }) => `${kind} ${family}`)).toEqual(Array(2).fill(`format ${sessionsBucket.name}`));
+  expect(nats.faults.values.map(({ kind, family }) => `${kind} ${family}`)).toEqual(
+    Array(2).fill(`format ${sessionsBucket.name}`),
+  );
   expect((await nats.outsider.buckets()).get(sessionsBucket.name)?.get('newer')).toContain('nobody knows');
-  await nats.outsider.put(sessionsBucket.name, 'more', JSON.stringify({ format: ownFormats.says, more: 1, value: { ...record, more: { of: 'it' } } }));
+  await nats.outsider.put(
+    sessionsBucket.name,
+    'more',
+    JSON.stringify({ format: ownFormats.says, more: 1, value: { ...record, more: { of: 'it' } } }),
+  );
   const heard = new Heard<KeyValueChange<SessionRecord>>();
   (await records.watch(heard.add)).close();
   expect(heard.values.map(({ key }) => key)).toContain('more');
@@ -38,16 +57,36 @@ it('a request of a kind that only a newer version knows is answered with both ve
   const to = subjects.session('worker-1' as never);
   await nats.near.subscribe(to, () => expect.fail('it is not for this version'));
   const told = new Heard<unknown>();
-  nats.near.request(to, { key: 'key' as never, command: { kind: 'from-the-future' } as never }, { reply: told.add, failed: told.add });
-  expect(await told.until(1)).toMatchObject([{ kind: 'unknown-kind', message: expect.stringContaining(`of version ${version}, and asked by one of ${version}`) }]);
+  nats.near.request(
+    to,
+    { key: 'key' as never, command: { kind: 'from-the-future' } as never },
+    { reply: told.add, failed: told.add },
+  );
+  expect(await told.until(1)).toMatchObject([
+    { kind: 'unknown-kind', message: expect.stringContaining(`of version ${version}, and asked by one of ${version}`) },
+  ]);
 });
 
 it('a sign of life of another format is said, and passed on to whoever watches signs', async () => {
   const heard = new Heard<unknown>();
   await nats.near.subscribe(subjects.presence, heard.add);
-  const sign = { worker: 'worker-9', isLeaving: false, reconnects: 0, formats: { version: '9.0.0', says: 9, reads: [8, 9] } };
+  const sign = {
+    worker: 'worker-9',
+    isLeaving: false,
+    reconnects: 0,
+    formats: { version: '9.0.0', says: 9, reads: [8, 9] },
+  };
   nats.outsider.publish(subjects.presence.name, JSON.stringify(sign));
-  nats.outsider.publish(subjects.presence.name, JSON.stringify({ ...sign, formats: { ...ownFormats, version: '0.3.0' } }));
+  nats.outsider.publish(
+    subjects.presence.name,
+    JSON.stringify({ ...sign, formats: { ...ownFormats, version: '0.3.0' } }),
+  );
   expect(await heard.until(2)).toMatchObject([sign, { formats: { version: '0.3.0' } }]);
-  expect(nats.faults.values).toMatchObject([{ kind: 'format', family: 'presence', what: expect.stringContaining('a process of version 9.0.0 on this NATS speaks format 9') }]);
+  expect(nats.faults.values).toMatchObject([
+    {
+      kind: 'format',
+      family: 'presence',
+      what: expect.stringContaining('a process of version 9.0.0 on this NATS speaks format 9'),
+    },
+  ]);
 });

@@ -49,7 +49,11 @@ export class Inbox {
 
   /** Prepares to receive the replies to a request. */
   open<Request, Reply>(to: Subject<Request, Reply>, observer: ReplyObserver<Reply>): OpenedRequest {
-    const handle = this.#waiting.add({ observer: observer as ReplyObserver<unknown>, to: to as Subject<never, unknown>, lane: undefined });
+    const handle = this.#waiting.add({
+      observer: observer as ReplyObserver<unknown>,
+      to: to as Subject<never, unknown>,
+      lane: undefined,
+    });
     return { replyTo: this.#prefix + handle.toString(36), close: () => void this.#waiting.take(handle) };
   }
 

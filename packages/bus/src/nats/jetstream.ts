@@ -31,7 +31,12 @@ interface WantedStream {
  * @param place of JetStream: only at the server that we are connected to can be seen whether it has several nodes.
  * @throws {BusError} `timeout` when JetStream does not answer, or is not there; `overloaded` when it has no room for the stream.
  */
-export async function withReplicas<Made>(connection: NatsConnection, place: NatsPlace, { stream, reservedBytes }: WantedStream, create: (replicas: number) => Promise<Made>): Promise<Made> {
+export async function withReplicas<Made>(
+  connection: NatsConnection,
+  place: NatsPlace,
+  { stream, reservedBytes }: WantedStream,
+  create: (replicas: number) => Promise<Made>,
+): Promise<Made> {
   const giveUpAt = performance.now() + giveUpMs;
   let replicas = hasOneNode(connection, place) ? 1 : clusterReplicas;
   for (;;) {
@@ -40,10 +45,17 @@ export async function withReplicas<Made>(connection: NatsConnection, place: Nats
       void grow(connection, place, stream);
       return made;
     } catch (error) {
-      if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true) throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
+      if (!(error instanceof JetStreamApiError) && place.domain === undefined && connection.info?.jetstream !== true)
+        throw new BusError('timeout', 'the NATS server has no JetStream: start it with -js', error);
       const isLate = performance.now() > giveUpAt;
       // With status 503 there may be room when a node is back.
-      if (error instanceof JetStreamApiError && replicas === 1 && noRoom.includes(error.code) && (isLate || error.status !== 503)) throw roomless(stream, reservedBytes, error);
+      if (
+        error instanceof JetStreamApiError &&
+        replicas === 1 &&
+        noRoom.includes(error.code) &&
+        (isLate || error.status !== 503)
+      )
+        throw roomless(stream, reservedBytes, error);
       if (isLate) throw new BusError('timeout', `JetStream is not available: ${String(error)}`, error);
       if (error instanceof JetStreamApiError && tooFewNodes.includes(error.code) && replicas > 1) replicas = 1;
       else if (error instanceof JetStreamApiError && error.status !== 503) throw error;
@@ -54,7 +66,11 @@ export async function withReplicas<Made>(connection: NatsConnection, place: Nats
 
 function roomless(stream: string, reservedBytes: number | undefined, error: JetStreamApiError): BusError {
   const reserved = reservedBytes === undefined ? '' : `, which reserves ${Math.ceil(reservedBytes / 1_048_576)} MiB`;
-  return new BusError('overloaded', `JetStream has no room for the stream ${stream}${reserved} (${error.message}): give it more storage (max_file_store of the server, max_file of the account)`, error);
+  return new BusError(
+    'overloaded',
+    `JetStream has no room for the stream ${stream}${reserved} (${error.message}): give it more storage (max_file_store of the server, max_file of the account)`,
+    error,
+  );
 }
 
 function hasOneNode({ info }: NatsConnection, { domain }: NatsPlace): boolean {
@@ -68,7 +84,8 @@ async function grow(connection: NatsConnection, place: NatsPlace, stream: string
       if (!hasOneNode(connection, place)) {
         const manager = await jetstreamManager(connection, managerOptions(place));
         const { config } = await manager.streams.info(stream);
-        if (config.num_replicas < clusterReplicas) await manager.streams.update(stream, { num_replicas: clusterReplicas });
+        if (config.num_replicas < clusterReplicas)
+          await manager.streams.update(stream, { num_replicas: clusterReplicas });
         return;
       }
     } catch {

@@ -2,7 +2,14 @@
  * Journals on JetStream: a stream that captures the subjects. Entries are read one by one, which needs no consumer and so costs the server nothing when
  * thousands of streams are read because a worker is gone.
  */
-import { DiscardPolicy, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamManager } from '@nats-io/jetstream';
+import {
+  DiscardPolicy,
+  jetstreamManager,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type JetStreamManager,
+} from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
 import { decode, encode } from '../codec.ts';
 import type { Bus, Journal, JournalDefinition, OnFault, Watch } from '../bus.ts';
@@ -16,14 +23,27 @@ import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 const nameInUse = 10_058;
 const notFound = 10_037;
 
-export async function openJournal<Entry>(connection: NatsConnection, place: NatsPlace, bus: Bus, definition: JournalDefinition<Entry>, onFault: OnFault): Promise<Journal<Entry>> {
+export async function openJournal<Entry>(
+  connection: NatsConnection,
+  place: NatsPlace,
+  bus: Bus,
+  definition: JournalDefinition<Entry>,
+  onFault: OnFault,
+): Promise<Journal<Entry>> {
   const manager = await jetstreamManager(connection, managerOptions(place));
   const { family, tokens, maxAgeMs, maxBytes, maxEntries } = definition;
   const name = nameAt(place, definition.name);
   await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
     const config = {
-      subjects: [nameAt(place, allOf(family, tokens))], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.Old, num_replicas: replicas,
-      max_age: nanos(maxAgeMs), max_bytes: maxBytes, max_msgs_per_subject: maxEntries, duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),
+      subjects: [nameAt(place, allOf(family, tokens))],
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      num_replicas: replicas,
+      max_age: nanos(maxAgeMs),
+      max_bytes: maxBytes,
+      max_msgs_per_subject: maxEntries,
+      duplicate_window: nanos(Math.min(maxAgeMs, 60_000)),
     };
     try {
       await manager.streams.add({ name, ...config });
@@ -67,14 +87,21 @@ class NatsJournal<Entry> implements Journal<Entry> {
     // While the client connects again, it knows nothing of the server.
     this.#maxPayload = this.#connection.info?.max_payload ?? this.#maxPayload;
     // A claim to a large message is valid only as long as its sender lives, and a journal is read when its sender is gone.
-    if (bytes.length > this.#maxPayload) this.#onFault({ kind: 'store', what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}` });
-    else if (!this.#connection.isClosed() && !this.#connection.isDraining()) this.#connection.publish(nameAt(this.#place, to.name), bytes);
+    if (bytes.length > this.#maxPayload)
+      this.#onFault({
+        kind: 'store',
+        what: `an entry of ${bytes.length} bytes is too large for the journal ${this.#stream}`,
+      });
+    else if (!this.#connection.isClosed() && !this.#connection.isDraining())
+      this.#connection.publish(nameAt(this.#place, to.name), bytes);
   }
 
   async follow(subject: Subject<Entry>, observer: (entry: Entry) => void): Promise<Watch> {
     // The subscription comes first, so that no entry is missed between the stored ones and new ones; new ones wait until the stored ones were passed on.
     let waiting: Entry[] | undefined = [];
-    const subscription = await this.#bus.subscribe(subject, (entry) => (waiting === undefined ? observer(entry) : void waiting.push(entry)));
+    const subscription = await this.#bus.subscribe(subject, (entry) =>
+      waiting === undefined ? observer(entry) : void waiting.push(entry),
+    );
     try {
       const name = nameAt(this.#place, subject.name);
       const last = (await this.#read({ last_by_subj: name }))?.seq ?? 0;
@@ -98,16 +125,24 @@ class NatsJournal<Entry> implements Journal<Entry> {
   #readEntry(bytes: Uint8Array): Entry | undefined {
     try {
       const entry = decode(bytes);
-      if (this.#shape !== undefined && this.#shape(entry) !== 'fits') throw new BusError('undecodable', 'the entry does not have the shape of its journal');
+      if (this.#shape !== undefined && this.#shape(entry) !== 'fits')
+        throw new BusError('undecodable', 'the entry does not have the shape of its journal');
       return entry as Entry;
     } catch (error) {
-      this.#onFault({ kind: 'message', what: `an entry of ${this.#stream} could not be read`, family: this.#stream, error });
+      this.#onFault({
+        kind: 'message',
+        what: `an entry of ${this.#stream} could not be read`,
+        family: this.#stream,
+        error,
+      });
       return undefined;
     }
   }
 
   /** Asks the stream's leader, which knows the latest entry; the client's types have the second form for replicas only. */
-  async #read(which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string }): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
+  async #read(
+    which: { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string },
+  ): Promise<{ readonly seq: number; readonly data: Uint8Array } | undefined> {
     try {
       return (await this.#manager.streams.getMessage(this.#stream, which)) ?? undefined;
     } catch (error) {

@@ -14,28 +14,51 @@ import { sampleRecord as record, SharedNats } from '../testing/shared-nats.ts';
 const nats = await SharedNats.start();
 
 const names = Object.keys(families) as (keyof typeof families)[];
-const junk = ['', 'no JSON', '{', 'null', '0', '"text"', '[]', '[[[]]]', '{}', '{"kind":null}', '{"kind":"open"}', '{"kind":"call","exchange":"a.b"}', '{"key":"*"}', '{"kind":"post","message":{"kind":"request","message":null}}', '['.repeat(50_000), '{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000), Buffer.from([0xff, 0xfe, 0x00])];
+const junk = [
+  '',
+  'no JSON',
+  '{',
+  'null',
+  '0',
+  '"text"',
+  '[]',
+  '[[[]]]',
+  '{}',
+  '{"kind":null}',
+  '{"kind":"open"}',
+  '{"kind":"call","exchange":"a.b"}',
+  '{"key":"*"}',
+  '{"kind":"post","message":{"kind":"request","message":null}}',
+  '['.repeat(50_000),
+  '{"a":'.repeat(5_000) + '1' + '}'.repeat(5_000),
+  Buffer.from([0xff, 0xfe, 0x00]),
+];
 
-it.each(names)('junk on %s reaches no handler; what is sound does, and whoever asks with junk is told', async (name) => {
-  const family = families[name];
-  const to: Subject<unknown, unknown> = { ...subject<unknown, unknown>(name, ...family.tokens), shapes: family };
-  const heard = new Heard<unknown>();
-  const subscription = await nats.near.subscribe(to, (payload, reply) => {
-    heard.add(payload);
-    reply('nonsense');
-  });
-  for (const payload of junk) nats.outsider.publish(to.name, payload);
-  const answers = await Promise.all(junk.map((payload) => nats.outsider.request(to.name, payload, 5_000)));
-  for (const { headers, text } of answers) {
-    expect(headers).toEqual([expect.stringMatching(/^Omnibus-Failure: (undecodable [0-9a-f]{12}|unknown-kind [0-9a-f]{12} \S+)$/)]);
-    expect(text).toBe('');
-  }
-  nats.outsider.publish(to.name, JSON.stringify(samples[name].request));
-  expect(await heard.until(1)).toEqual([JSON.parse(JSON.stringify(samples[name].request))]);
-  const reported = await nats.faults.until(junk.length * 2);
-  expect(new Set(reported.map(({ kind, family: of }) => `${kind} ${of}`))).toEqual(new Set([`message ${name}`]));
-  subscription.close();
-});
+it.each(names)(
+  'junk on %s reaches no handler; what is sound does, and whoever asks with junk is told',
+  async (name) => {
+    const family = families[name];
+    const to: Subject<unknown, unknown> = { ...subject<unknown, unknown>(name, ...family.tokens), shapes: family };
+    const heard = new Heard<unknown>();
+    const subscription = await nats.near.subscribe(to, (payload, reply) => {
+      heard.add(payload);
+      reply('nonsense');
+    });
+    for (const payload of junk) nats.outsider.publish(to.name, payload);
+    const answers = await Promise.all(junk.map((payload) => nats.outsider.request(to.name, payload, 5_000)));
+    for (const { headers, text } of answers) {
+      expect(headers).toEqual([
+        expect.stringMatching(/^Omnibus-Failure: (undecodable [0-9a-f]{12}|unknown-kind [0-9a-f]{12} \S+)$/),
+      ]);
+      expect(text).toBe('');
+    }
+    nats.outsider.publish(to.name, JSON.stringify(samples[name].request));
+    expect(await heard.until(1)).toEqual([JSON.parse(JSON.stringify(samples[name].request))]);
+    const reported = await nats.faults.until(junk.length * 2);
+    expect(new Set(reported.map(({ kind, family: of }) => `${kind} ${of}`))).toEqual(new Set([`message ${name}`]));
+    subscription.close();
+  },
+);
 
 it('a junk reply fails its request; one of a kind that only a newer version knows is passed on', async () => {
   const to = subjects.backend('server' as never);
@@ -54,18 +77,25 @@ it('a junk reply fails its request; one of a kind that only a newer version know
   }
 });
 
-it.each(['no JSON', '{}', '{"value":null}', '{"value":{"caller":1}}', '{"generation":"x","parts":3}', '{"generation":"../..","parts":1}', '{"generation":"x","parts":1e9}', '[['.repeat(10_000)])(
-  'a junk record is as good as none, and does not keep its key: %.30s', async (value) => {
-    const records = await nats.near.keyValue(sessionsBucket);
-    await nats.outsider.put(sessionsBucket.name, 'key', value);
-    expect(await records.get('key')).toBeUndefined();
-    expect((await nats.faults.until(1))[0]).toMatchObject({ kind: 'message', family: sessionsBucket.name });
-    const revision = await records.create('key', record);
-    expect(await records.get('key')).toEqual({ key: 'key', value: record, revision });
-    await expect(records.create('key', record)).rejects.toMatchObject({ kind: 'revision-conflict' });
-    await records.delete('key');
-  },
-);
+it.each([
+  'no JSON',
+  '{}',
+  '{"value":null}',
+  '{"value":{"caller":1}}',
+  '{"generation":"x","parts":3}',
+  '{"generation":"../..","parts":1}',
+  '{"generation":"x","parts":1e9}',
+  '[['.repeat(10_000),
+])('a junk record is as good as none, and does not keep its key: %.30s', async (value) => {
+  const records = await nats.near.keyValue(sessionsBucket);
+  await nats.outsider.put(sessionsBucket.name, 'key', value);
+  expect(await records.get('key')).toBeUndefined();
+  expect((await nats.faults.until(1))[0]).toMatchObject({ kind: 'message', family: sessionsBucket.name });
+  const revision = await records.create('key', record);
+  expect(await records.get('key')).toEqual({ key: 'key', value: record, revision });
+  await expect(records.create('key', record)).rejects.toMatchObject({ kind: 'revision-conflict' });
+  await records.delete('key');
+});
 
 it('a watcher goes on after junk, and after a value whose parts are gone', async () => {
   const values = await nats.near.keyValue<SessionRecord>({ name: 'junk-parts', shape: sessionRecord });
@@ -83,7 +113,12 @@ it('a watcher goes on after junk, and after a value whose parts are gone', async
 
 it('junk in a journal is passed over', async () => {
   const journal = await nats.near.journal<{ readonly number: number }>({
-    name: 'junk-journal', family: 'junk-journal', tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 10,
+    name: 'junk-journal',
+    family: 'junk-journal',
+    tokens: 1,
+    maxAgeMs: 60_000,
+    maxBytes: 1_000_000,
+    maxEntries: 10,
     shape: (value) => (typeof (value as { readonly number?: unknown } | null)?.number === 'number' ? 'fits' : 'junk'),
   });
   const one = subject<{ readonly number: number }>('junk-journal', 'one');

@@ -27,7 +27,10 @@ const largestPartBytes = 512 * 1024;
 const maxParts = maxMessageBytes / (minPayloadBytes / 2);
 
 /** `format` is missing in values from before 0.2.0. */
-type Stored = { readonly format?: number } & ({ readonly value: unknown } | { readonly generation: string; readonly parts: number });
+type Stored = { readonly format?: number } & (
+  | { readonly value: unknown }
+  | { readonly generation: string; readonly parts: number }
+);
 
 /** The value was replaced while it was read. */
 const missing = Symbol('missing');
@@ -36,23 +39,50 @@ const missing = Symbol('missing');
 function readStored(stored: unknown): Stored {
   if (isObject(stored)) {
     const { format, generation, parts } = stored;
-    if (Number.isSafeInteger(format) && !isRead(format as number)) throw new BusError('newer-format', formatProblem(`it is written in format ${String(format)}`));
+    if (Number.isSafeInteger(format) && !isRead(format as number))
+      throw new BusError('newer-format', formatProblem(`it is written in format ${String(format)}`));
     if ('value' in stored) return { value: stored['value'] };
-    if (typeof generation === 'string' && isToken(generation) && Number.isInteger(parts) && (parts as number) > 0 && (parts as number) <= maxParts) return { generation, parts: parts as number };
+    if (
+      typeof generation === 'string' &&
+      isToken(generation) &&
+      Number.isInteger(parts) &&
+      (parts as number) > 0 &&
+      (parts as number) <= maxParts
+    )
+      return { generation, parts: parts as number };
   }
   throw new BusError('undecodable', 'it is neither a value nor a manifest of one');
 }
 
-export async function openKeyValue<Value>(connection: NatsConnection, place: NatsPlace, { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>, onFault: OnFault): Promise<KeyValue<Value>> {
+export async function openKeyValue<Value>(
+  connection: NatsConnection,
+  place: NatsPlace,
+  { name, isSmall = false, maxAgeMs, maxBytes, isCurrent = false, shape }: Bucket<Value>,
+  onFault: OnFault,
+): Promise<KeyValue<Value>> {
   const manager = bucketsAt(connection, place);
-  const options = { history: 1, ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }), ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }), ...(isCurrent ? { allow_direct: false } : {}) };
+  const options = {
+    history: 1,
+    ...(maxAgeMs === undefined ? {} : { ttl: maxAgeMs }),
+    ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
+    ...(isCurrent ? { allow_direct: false } : {}),
+  };
   const create = (ours: string): Promise<KV> => {
     const bucketName = nameAt(place, ours);
-    return withReplicas(connection, place, { stream: streamOf(bucketName), reservedBytes: maxBytes }, (replicas) => manager.create(bucketName, { ...options, replicas }));
+    return withReplicas(connection, place, { stream: streamOf(bucketName), reservedBytes: maxBytes }, (replicas) =>
+      manager.create(bucketName, { ...options, replicas }),
+    );
   };
   const bucket = await create(name);
   const parts = isSmall ? undefined : await create(`${name}-parts`);
-  return new NatsKeyValue<Value>({ name, bucket, parts, shape, partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2), onFault });
+  return new NatsKeyValue<Value>({
+    name,
+    bucket,
+    parts,
+    shape,
+    partBytes: Math.min(largestPartBytes, (connection.info?.max_payload ?? largestPartBytes) / 2),
+    onFault,
+  });
 }
 
 /** The stream of a bucket (NATS, ADR-8). */
@@ -67,7 +97,8 @@ function passOverNewer(error: unknown): undefined {
 
 function ofConflict(key: string, error: unknown): unknown {
   if (!(error instanceof JetStreamApiError)) return error;
-  if (error.code === wrongLastSequence) return new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
+  if (error.code === wrongLastSequence)
+    return new BusError('revision-conflict', `key ${key} was changed by somebody else`, error);
   return error.code === storeFailed ? new BusError('overloaded', `there is no room for key ${key}`, error) : error;
 }
 
@@ -117,7 +148,8 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     try {
       return await this.#store(key, value, (bytes) => this.#bucket.create(key, bytes));
     } catch (error) {
-      const present = error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
+      const present =
+        error instanceof BusError && error.kind === 'revision-conflict' ? await this.#bucket.get(key) : null;
       // A value that no version can read counts as missing, and must not occupy a key for ever; one that a newer version can read stays.
       if (present === null || present.operation !== 'PUT' || (await this.#load(present)) !== undefined) throw error;
       return this.update(key, value, present.revision);
@@ -156,7 +188,9 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
         presence.heard(entry.key);
       }
     };
-    follow().catch((error: unknown) => this.#onFault({ kind: 'store', what: `the watch of ${this.#name} ended`, error }));
+    follow().catch((error: unknown) =>
+      this.#onFault({ kind: 'store', what: `the watch of ${this.#name} ended`, error }),
+    );
     await presence.allHeard();
     return { close: () => watch.stop() };
   }
@@ -196,7 +230,12 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
       if (verdict !== 'fits') throw new BusError('undecodable', 'the value does not have the shape of its bucket');
       return { key: entry.key, value: value as Value, revision: entry.revision };
     } catch (error) {
-      if (error instanceof BusError && error.kind === 'newer-format') this.#onFault({ kind: 'format', what: `a value in ${this.#name} was left alone: ${error.message}`, family: this.#name });
+      if (error instanceof BusError && error.kind === 'newer-format')
+        this.#onFault({
+          kind: 'format',
+          what: `a value in ${this.#name} was left alone: ${error.message}`,
+          family: this.#name,
+        });
       if (!(error instanceof BusError && error.kind === 'undecodable')) throw error;
       this.#onFault({ kind: 'message', what: `a value in ${this.#name} could not be read`, family: this.#name, error });
       return undefined;
@@ -225,12 +264,19 @@ class NatsKeyValue<Value> implements KeyValue<Value> {
     const inline = encode({ format, value } satisfies Stored);
     try {
       if (inline.length <= this.#partBytes) return await write(inline);
-      if (this.#parts === undefined) throw new BusError('payload-too-large', `the value of key ${key} has ${inline.length} bytes, more than a bucket of small values takes`);
+      if (this.#parts === undefined)
+        throw new BusError(
+          'payload-too-large',
+          `the value of key ${key} has ${inline.length} bytes, more than a bucket of small values takes`,
+        );
       const bytes = encode(value);
       const generation = randomBytes(9).toString('base64url');
       const parts = Math.ceil(bytes.length / this.#partBytes);
       for (let index = 0; index < parts; index += 1) {
-        await this.#parts.put(`${key}.${generation}.${index}`, bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes));
+        await this.#parts.put(
+          `${key}.${generation}.${index}`,
+          bytes.subarray(index * this.#partBytes, (index + 1) * this.#partBytes),
+        );
       }
       const revision = await write(encode({ format, generation, parts } satisfies Stored));
       await this.#purgeParts(key, generation);

@@ -18,10 +18,13 @@ export class Lane {
       return Promise.resolve();
     }
     this.waiting += 1;
-    const run: Promise<void> = (this.tail ?? Promise.resolve()).then(step).catch(failed).finally(() => {
-      this.waiting -= 1;
-      if (this.tail === run) this.tail = undefined;
-    });
+    const run: Promise<void> = (this.tail ?? Promise.resolve())
+      .then(step)
+      .catch(failed)
+      .finally(() => {
+        this.waiting -= 1;
+        if (this.tail === run) this.tail = undefined;
+      });
     this.tail = run; // B2
     return run;
   }
@@ -39,7 +42,12 @@ export class Lanes {
    * Handles a message that is a claim or comes after one.
    * @returns when it has been handled; undefined when that was at once.
    */
-  receive(order: Order, bytes: Uint8Array, handle: (bytes: Uint8Array) => void, failed: (error: unknown) => void): Promise<void> | undefined {
+  receive(
+    order: Order,
+    bytes: Uint8Array,
+    handle: (bytes: Uint8Array) => void,
+    failed: (error: unknown) => void,
+  ): Promise<void> | undefined {
     if (order.kind === 'after') {
       const before = this.#bySender.get(order.sender);
       if (before !== undefined) return before.after(() => handle(bytes), failed);

@@ -9,7 +9,10 @@ import { openNatsBus } from './bus.ts';
 
 const nats = await SharedNats.start();
 
-interface Note { readonly name: string; readonly padding?: string }
+interface Note {
+  readonly name: string;
+  readonly padding?: string;
+}
 const calls = subject<Note, Note>('large-calls');
 const controls = subject<Note>('large-controls');
 const large = 'x'.repeat(3_000_000);
@@ -39,10 +42,16 @@ it('what follows a large message on another subject does not overtake it', async
   await nats.far.subscribe(calls, ({ name }) => heard.add(name));
   await nats.far.subscribe(controls, ({ name }) => heard.add(name));
   for (let round = 0; round < 5; round += 1) {
-    nats.near.request(calls, { name: `call ${round}`, padding: large }, { reply: () => undefined, failed: () => undefined });
+    nats.near.request(
+      calls,
+      { name: `call ${round}`, padding: large },
+      { reply: () => undefined, failed: () => undefined },
+    );
     nats.near.publish(controls, { name: `cancel ${round}` });
   }
-  expect(await heard.until(10)).toEqual(Array.from({ length: 5 }, (_, round) => [`call ${round}`, `cancel ${round}`]).flat());
+  expect(await heard.until(10)).toEqual(
+    Array.from({ length: 5 }, (_, round) => [`call ${round}`, `cancel ${round}`]).flat(),
+  );
 });
 
 it.each([
@@ -64,13 +73,19 @@ it.each([
   ['more', '{"name":"longer than it says"}', 5],
   ['less', '{}', 50],
   ['nothing', '', 50],
-])('a sender that sends %s than its claim says is not believed, and whoever asks is told', async (_what, said, bytes) => {
-  await nats.far.subscribe(calls, () => expect.fail('there is nothing to handle'));
-  nats.outsider.subscribe(sender('liar'), (_subject, _part, respond) => respond(said));
-  await nats.outsider.flush();
-  const answer = await nats.outsider.request(calls.name, '', 5_000, ['Omnibus-Blob', `${sender('liar')} 1 1 ${bytes}`]);
-  expect(answer.headers).toEqual([expect.stringMatching(/^Omnibus-Failure: lost /)]);
-});
+])(
+  'a sender that sends %s than its claim says is not believed, and whoever asks is told',
+  async (_what, said, bytes) => {
+    await nats.far.subscribe(calls, () => expect.fail('there is nothing to handle'));
+    nats.outsider.subscribe(sender('liar'), (_subject, _part, respond) => respond(said));
+    await nats.outsider.flush();
+    const answer = await nats.outsider.request(calls.name, '', 5_000, [
+      'Omnibus-Blob',
+      `${sender('liar')} 1 1 ${bytes}`,
+    ]);
+    expect(answer.headers).toEqual([expect.stringMatching(/^Omnibus-Failure: lost /)]);
+  },
+);
 
 it('nobody can ask a sender for what it does not keep', async () => {
   const claims = new Heard<string>();
@@ -81,26 +96,35 @@ it('nobody can ask a sender for what it does not keep', async () => {
   nats.near.publish(calls, { name: 'large', padding: large });
   await heard.until(1);
   const [blob] = await claims.until(1);
-  for (const asked of ['', '1', '1 -1', '1 1e9', '1 NaN', 'x 0', `${'9'.repeat(400)} 0`]) expect((await nats.outsider.request(blob as string, asked, 5_000)).text).toBe('');
+  for (const asked of ['', '1', '1 -1', '1 1e9', '1 NaN', 'x 0', `${'9'.repeat(400)} 0`])
+    expect((await nats.outsider.request(blob as string, asked, 5_000)).text).toBe('');
   nats.near.publish(calls, { name: 'again', padding: large });
   expect(await heard.until(2)).toEqual(['large', 'again']);
 });
 
 it('a NATS that refuses what is said or heard is named, and nobody waits for it', async () => {
-  await using strict = await startNatsProgram(`no_auth_user: a\nauthorization { users = [{ user: a, password: a, permissions: { publish: { deny: "${calls.name}" }, subscribe: { deny: "${controls.name}" } } }] }`);
+  await using strict = await startNatsProgram(
+    `no_auth_user: a\nauthorization { users = [{ user: a, password: a, permissions: { publish: { deny: "${calls.name}" }, subscribe: { deny: "${controls.name}" } } }] }`,
+  );
   const problems = new Heard<BusFault>();
   const bus = await openNatsBus({ servers: strict.url, clientName: 'denied', connectTimeoutMs: 5_000 }, problems.add);
   const told = new Heard<unknown>();
   bus.request(calls, { name: 'hello' }, { reply: told.add, failed: told.add });
-  expect(await told.until(1)).toMatchObject([{ kind: 'no-responders', message: expect.stringContaining(calls.name) as string }]);
-  await expect(bus.subscribe(controls, () => undefined)).rejects.toThrow(`NATS does not let this process hear ${controls.name}`);
+  expect(await told.until(1)).toMatchObject([
+    { kind: 'no-responders', message: expect.stringContaining(calls.name) as string },
+  ]);
+  await expect(bus.subscribe(controls, () => undefined)).rejects.toThrow(
+    `NATS does not let this process hear ${controls.name}`,
+  );
   expect(problems.values.map(({ what }) => what).join('\n')).toMatch(/NATS refuses: .*Publish/i);
   await bus.drain();
 });
 
 it('a NATS that takes only small messages is refused at the start, and one that takes smaller ones than usual is used', async () => {
   await using tiny = await startNatsProgram('max_payload: 16384');
-  await expect(openNatsBus({ servers: tiny.url, clientName: 'tiny', connectTimeoutMs: 5_000 }, nats.faults.add)).rejects.toThrow('raise max_payload');
+  await expect(
+    openNatsBus({ servers: tiny.url, clientName: 'tiny', connectTimeoutMs: 5_000 }, nats.faults.add),
+  ).rejects.toThrow('raise max_payload');
   await using small = await startNatsProgram('max_payload: 131072');
   const bus = await openNatsBus({ servers: small.url, clientName: 'small', connectTimeoutMs: 5_000 }, nats.faults.add);
   const bucket = await bus.keyValue<Note>({ name: 'small' });

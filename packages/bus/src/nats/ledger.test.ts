@@ -25,7 +25,16 @@ async function collect<Entry>(entries: AsyncIterable<Entry>): Promise<Entry[]> {
 }
 
 /** Connects with the permissions of one role only. */
-const over = (role: 'session' | 'edge'): Promise<Bus> => openNatsBus({ servers: server.url.replace('://', `://${role}:${role}@`), clientName: role, inboxPrefix: inboxOf(role), connectTimeoutMs: 5_000 }, () => undefined);
+const over = (role: 'session' | 'edge'): Promise<Bus> =>
+  openNatsBus(
+    {
+      servers: server.url.replace('://', `://${role}:${role}@`),
+      clientName: role,
+      inboxPrefix: inboxOf(role),
+      connectTimeoutMs: 5_000,
+    },
+    () => undefined,
+  );
 
 it('nobody else adds under the name of a writer, and no role can take anything away', async () => {
   const [session, edge] = [await over('session'), await over('edge')];
@@ -35,7 +44,12 @@ it('nobody else adds under the name of a writer, and no role can take anything a
   await one.append('mine', 'mine:2', 'b');
   const { connect } = await import('@nats-io/transport-node');
   const { jetstreamManager } = await import('@nats-io/jetstream');
-  const connection = await connect({ servers: server.url, user: 'session', pass: 'session', inboxPrefix: inboxOf('session') });
+  const connection = await connect({
+    servers: server.url,
+    user: 'session',
+    pass: 'session',
+    inboxPrefix: inboxOf('session'),
+  });
   const manager = await jetstreamManager(connection, { checkAPI: false });
   await expect(manager.streams.purge(auditLedger.name)).rejects.toThrow();
   await expect(manager.streams.deleteMessage(auditLedger.name, 1)).rejects.toThrow();
@@ -54,14 +68,25 @@ describe.each(['memory', 'nats'])('%s', (kind) => {
     await ledger.append('one', 'one:2', 'c');
     const back = await collect(ledger.readBack());
     expect(back.slice(0, 3).map(({ writer, text }) => writer + text)).toEqual(['onec', 'otherb', 'onea']);
-    expect((await collect(ledger.readBack(back[1]?.number))).map(({ number }) => number)).toEqual(back.slice(2).map(({ number }) => number));
+    expect((await collect(ledger.readBack(back[1]?.number))).map(({ number }) => number)).toEqual(
+      back.slice(2).map(({ number }) => number),
+    );
     expect((await collect(ledger.read('one'))).map(({ text }) => text)).toEqual(['a', 'c']);
     expect(await collect(ledger.readBack(1))).toEqual([]);
     await ledger.append('one', 'one:3', 'd');
-    expect((await all(bus)).filter(({ writer }) => writer !== 'mine')).toEqual([['one', 'a'], ['other', 'b'], ['one', 'c'], ['one', 'd']].map(([writer, text]) => ({ writer, text })));
-    await expect((async () => {
-      for (let number = 4; number < 10; number += 1) await ledger.append('one', `one:${number}`, 'x'.repeat(20_000));
-    })()).rejects.toMatchObject({ kind: 'overloaded' });
+    expect((await all(bus)).filter(({ writer }) => writer !== 'mine')).toEqual(
+      [
+        ['one', 'a'],
+        ['other', 'b'],
+        ['one', 'c'],
+        ['one', 'd'],
+      ].map(([writer, text]) => ({ writer, text })),
+    );
+    await expect(
+      (async () => {
+        for (let number = 4; number < 10; number += 1) await ledger.append('one', `one:${number}`, 'x'.repeat(20_000));
+      })(),
+    ).rejects.toMatchObject({ kind: 'overloaded' });
     await bus.drain();
   });
 });

@@ -2,7 +2,16 @@
  * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is removed before its time. NATS checks that an entry follows the last
  * one of its writer, so that nobody else can write under that name, and stores an entry that comes twice only once.
  */
-import { DiscardPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type JetStreamClient, type JetStreamManager } from '@nats-io/jetstream';
+import {
+  DiscardPolicy,
+  jetstream,
+  jetstreamManager,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type JetStreamClient,
+  type JetStreamManager,
+} from '@nats-io/jetstream';
 import { nanos, type NatsConnection } from '@nats-io/transport-node';
 import type { Ledger, LedgerDefinition, LedgerEntry } from '../bus.ts';
 import { BusError } from '../errors.ts';
@@ -17,7 +26,11 @@ const duplicateMs = 120_000;
 const answerMs = 5_000;
 const idHeader = 'Nats-Msg-Id';
 
-export async function openLedger(connection: NatsConnection, place: NatsPlace, definition: LedgerDefinition): Promise<Ledger> {
+export async function openLedger(
+  connection: NatsConnection,
+  place: NatsPlace,
+  definition: LedgerDefinition,
+): Promise<Ledger> {
   const manager = await jetstreamManager(connection, managerOptions(place));
   const { family, maxAgeMs, maxBytes } = definition;
   const name = nameAt(place, definition.name);
@@ -25,8 +38,17 @@ export async function openLedger(connection: NatsConnection, place: NatsPlace, d
   await withReplicas(connection, place, { stream: name, reservedBytes: maxBytes }, async (replicas) => {
     try {
       await manager.streams.add({
-        name, subjects: [subject], retention: RetentionPolicy.Limits, storage: StorageType.File, discard: DiscardPolicy.New, num_replicas: replicas,
-        max_age: nanos(maxAgeMs), max_bytes: maxBytes, duplicate_window: nanos(Math.min(maxAgeMs, duplicateMs)), deny_delete: true, deny_purge: true,
+        name,
+        subjects: [subject],
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.New,
+        num_replicas: replicas,
+        max_age: nanos(maxAgeMs),
+        max_bytes: maxBytes,
+        duplicate_window: nanos(Math.min(maxAgeMs, duplicateMs)),
+        deny_delete: true,
+        deny_purge: true,
       });
     } catch (error) {
       // The process that created the stream has decided how much it keeps.
@@ -54,12 +76,18 @@ class NatsLedger implements Ledger {
   async append(writer: string, id: string, text: string): Promise<void> {
     const subject = this.#subjectOf(writer);
     try {
-      const { seq } = await this.#client.publish(subject, text, { msgID: id, timeout: answerMs, expect: { lastSubjectSequence: this.#last.get(writer) ?? 0 } });
+      const { seq } = await this.#client.publish(subject, text, {
+        msgID: id,
+        timeout: answerMs,
+        expect: { lastSubjectSequence: this.#last.get(writer) ?? 0 },
+      });
       this.#last.set(writer, seq);
     } catch (error) {
       const code = error instanceof JetStreamApiError ? error.code : 0;
-      if ((codes.full as readonly number[]).includes(code)) throw new BusError('overloaded', `the stream ${this.#stream} is full`, error);
-      if (!(codes.wrongLast as readonly number[]).includes(code)) throw new BusError('timeout', `the stream ${this.#stream} has not taken an entry: ${String(error)}`, error);
+      if ((codes.full as readonly number[]).includes(code))
+        throw new BusError('overloaded', `the stream ${this.#stream} is full`, error);
+      if (!(codes.wrongLast as readonly number[]).includes(code))
+        throw new BusError('timeout', `the stream ${this.#stream} has not taken an entry: ${String(error)}`, error);
       await this.#findOwn(writer, subject, id);
     }
   }
@@ -72,7 +100,8 @@ class NatsLedger implements Ledger {
       this.#last.delete(writer);
       throw new BusError('timeout', `the stream ${this.#stream} has nothing of ${writer} any more`);
     }
-    if (last.header.get(idHeader) !== id) throw new BusError('revision-conflict', `somebody else has written to the stream ${this.#stream} as ${writer}`);
+    if (last.header.get(idHeader) !== id)
+      throw new BusError('revision-conflict', `somebody else has written to the stream ${this.#stream} as ${writer}`);
     this.#last.set(writer, last.seq);
   }
 
@@ -98,7 +127,9 @@ class NatsLedger implements Ledger {
     }
   }
 
-  async #stored(which: { readonly seq: number; readonly next_by_subj?: string } | { readonly last_by_subj: string }): Promise<{ readonly seq: number; readonly subject: string; string(): string } | undefined> {
+  async #stored(
+    which: { readonly seq: number; readonly next_by_subj?: string } | { readonly last_by_subj: string },
+  ): Promise<{ readonly seq: number; readonly subject: string; string(): string } | undefined> {
     // Asked of the stream's leader, which knows the latest entry; the client's types know `seq` with a subject for replicas only.
     try {
       return (await this.#manager.streams.getMessage(this.#stream, which as { readonly seq: number })) ?? undefined;

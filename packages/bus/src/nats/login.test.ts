@@ -65,20 +65,38 @@ describe('a NATS that wants to know who we are', () => {
     await using server = await startNatsProgram(`authorization { users = [{ nkey: ${user.getPublicKey()} }] }`);
     const nkeyFile = await written('user.nk', `# the seed of a user\n${new TextDecoder().decode(user.getSeed())}\n`);
     await expect(uses(at(server), { nkeyFile })).resolves.toBe('stored');
-    await expect(uses(at(server), { nkeyFile: await written('none.nk', 'nothing here') })).rejects.toThrow("holds no seed of a user's NKey");
+    await expect(uses(at(server), { nkeyFile: await written('none.nk', 'nothing here') })).rejects.toThrow(
+      "holds no seed of a user's NKey",
+    );
   });
 
   it('is shown the JWT of a credentials file', async () => {
     const [operator, system, account, user] = [createOperator(), createAccount(), createAccount(), createUser()];
-    const unlimited = { imports: -1, exports: -1, wildcards: true, conn: -1, leaf: -1, subs: -1, data: -1, payload: -1 };
+    const unlimited = {
+      imports: -1,
+      exports: -1,
+      wildcards: true,
+      conn: -1,
+      leaf: -1,
+      subs: -1,
+      data: -1,
+      payload: -1,
+    };
     const stored = { ...unlimited, mem_storage: -1, disk_storage: -1, streams: -1, consumer: -1 };
     const operatorJwt = await encodeOperator('operator', operator, { system_account: system.getPublicKey() });
-    const accountJwts = await Promise.all([encodeAccount('system', system, { limits: unlimited }, { signer: operator }), encodeAccount('team', account, { limits: stored }, { signer: operator })]);
+    const accountJwts = await Promise.all([
+      encodeAccount('system', system, { limits: unlimited }, { signer: operator }),
+      encodeAccount('team', account, { limits: stored }, { signer: operator }),
+    ]);
     const userJwt = await encodeUser('omnibus', user, account, {});
-    await using server = await startNatsProgram(`operator: ${operatorJwt}\nresolver: MEMORY\nresolver_preload: { ${system.getPublicKey()}: ${accountJwts[0]}, ${account.getPublicKey()}: ${accountJwts[1]} }`);
+    await using server = await startNatsProgram(
+      `operator: ${operatorJwt}\nresolver: MEMORY\nresolver_preload: { ${system.getPublicKey()}: ${accountJwts[0]}, ${account.getPublicKey()}: ${accountJwts[1]} }`,
+    );
     const credentialsFile = await written('omnibus.creds', new TextDecoder().decode(fmtCreds(userJwt, user)));
     await expect(uses(at(server), { credentialsFile })).resolves.toBe('stored');
-    await expect(uses(at(server), { credentialsFile: join(folder, 'missing.creds') })).rejects.toThrow(/missing\.creds/);
+    await expect(uses(at(server), { credentialsFile: join(folder, 'missing.creds') })).rejects.toThrow(
+      /missing\.creds/,
+    );
   });
 
   it('is shown another NKey once the file was replaced, without a restart', async () => {
@@ -86,7 +104,10 @@ describe('a NATS that wants to know who we are', () => {
     const settings = (key: string): string => `authorization { users = [{ nkey: ${key} }] }`;
     await using server = await startNatsProgram(settings(before.getPublicKey()));
     const nkeyFile = await written('rotated.nk', new TextDecoder().decode(before.getSeed()));
-    const bus = await openNatsBus({ servers: at(server), login: { nkeyFile }, clientName: 'rotated', connectTimeoutMs: 5_000 }, () => undefined);
+    const bus = await openNatsBus(
+      { servers: at(server), login: { nkeyFile }, clientName: 'rotated', connectTimeoutMs: 5_000 },
+      () => undefined,
+    );
     await server.kill();
     await server.start(settings(after.getPublicKey()));
     // Refused as long as the old key is shown, but not given up.
@@ -102,7 +123,13 @@ describe('a NATS that wants to know who we are', () => {
     const missing = join(folder, 'missing.pem');
     const nothing = await written('nothing.pem', 'SUnothing');
     const { certFile, keyFile } = certificate;
-    const told = async (login: NatsLogin): Promise<string> => String(await uses(at(server), login).then(() => 'let in', (error: unknown) => error));
+    const told = async (login: NatsLogin): Promise<string> =>
+      String(
+        await uses(at(server), login).then(
+          () => 'let in',
+          (error: unknown) => error,
+        ),
+      );
     expect(await told({ credentialsFile: seed })).toContain(`${seed} holds no JWT of a user with its seed`);
     expect(await told({ tls: { caFile: missing } })).toContain(`${missing} cannot be read (ENOENT)`);
     expect(await told({ tls: { caFile: folder } })).toContain(`${folder} cannot be read (EISDIR)`);
@@ -118,8 +145,18 @@ describe('a NATS that wants to know who we are', () => {
 
   it('is never told apart by a secret in an error', async () => {
     await using server = await startNatsProgram('authorization { user: team, password: right }');
-    const told = async (servers: string, login?: NatsLogin): Promise<string> => String(await uses(servers, login).then(() => 'let in', (error: unknown) => error));
-    for (const text of [await told(at(server, 'team:hunter2@')), await told(at(server), { user: 'team', password: 'hunter2' }), await told(at(server), { token: 'hunter2' })]) {
+    const told = async (servers: string, login?: NatsLogin): Promise<string> =>
+      String(
+        await uses(servers, login).then(
+          () => 'let in',
+          (error: unknown) => error,
+        ),
+      );
+    for (const text of [
+      await told(at(server, 'team:hunter2@')),
+      await told(at(server), { user: 'team', password: 'hunter2' }),
+      await told(at(server), { token: 'hunter2' }),
+    ]) {
       expect(text).toContain(new URL(server.url).host);
       expect(text).not.toContain('hunter2');
     }
@@ -127,33 +164,42 @@ describe('a NATS that wants to know who we are', () => {
 });
 
 describe('a NATS that shows who it is', () => {
-  const tls = ({ certFile, keyFile }: Certificate, more = ''): string => `tls { cert_file: "${certFile}", key_file: "${keyFile}" ${more} }`;
+  const tls = ({ certFile, keyFile }: Certificate, more = ''): string =>
+    `tls { cert_file: "${certFile}", key_file: "${keyFile}" ${more} }`;
 
   it('is believed when an authority that we name has signed its certificate', async () => {
     await using server = await startNatsProgram(tls(certificate));
     await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).resolves.toBe('stored');
     await expect(uses(at(server, '', 'tls'))).rejects.toThrow(/certificate of NATS .* is not trusted/);
-    await expect(uses(at(server))).rejects.toThrow(/certificate of NATS .* is not trusted .*; nats\.tls\.caFile names its authority/);
+    await expect(uses(at(server))).rejects.toThrow(
+      /certificate of NATS .* is not trusted .*; nats\.tls\.caFile names its authority/,
+    );
     await expect(uses(at(server))).rejects.not.toThrow('--use-system-ca');
   });
 
   it('is not believed once its certificate has expired', async () => {
     const old = await authority.sign('old', [{ type: 'ip', value: '127.0.0.1' }], -1);
     await using server = await startNatsProgram(tls(old));
-    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(/certificate of NATS .* is not trusted .*expired/);
+    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(
+      /certificate of NATS .* is not trusted .*expired/,
+    );
   });
 
   it('is not believed under another name', async () => {
     const other = await authority.sign('other', [{ type: 'dns', value: 'nats.example.com' }]);
     await using server = await startNatsProgram(tls(other));
-    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(/certificate of NATS .* is not trusted/);
+    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(
+      /certificate of NATS .* is not trusted/,
+    );
   });
 
   it('is shown our own certificate', async () => {
     await using server = await startNatsProgram(tls(certificate, `, ca_file: "${authority.caFile}", verify: true`));
     const own = await authority.sign('gateway', [{ type: 'dns', value: 'gateway' }]);
     await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile, ...own } })).resolves.toBe('stored');
-    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow('does it want a certificate of this process');
+    await expect(uses(at(server, '', 'tls'), { tls: { caFile: authority.caFile } })).rejects.toThrow(
+      'does it want a certificate of this process',
+    );
   });
 
   it('is never spoken to in the clear where tls:// was said', async () => {

@@ -2,7 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
-import { credsAuthenticator, nkeyAuthenticator, tokenAuthenticator, usernamePasswordAuthenticator, type Authenticator, type NodeConnectionOptions } from '@nats-io/transport-node';
+import {
+  credsAuthenticator,
+  nkeyAuthenticator,
+  tokenAuthenticator,
+  usernamePasswordAuthenticator,
+  type Authenticator,
+  type NodeConnectionOptions,
+} from '@nats-io/transport-node';
 import { BusError } from '../errors.ts';
 import { seedIn } from './login-files.ts';
 
@@ -44,14 +51,24 @@ export interface NatsAddresses {
  * @throws {BusError} `refused` for a text that is not an address. The message never contains a password.
  */
 export function parseNatsAddresses(text: string): NatsAddresses {
-  const addresses = text.split(',').map((each) => each.trim()).filter((each) => each !== '').map((address) => {
-    const withScheme = address.includes('://') ? address : `nats://${address}`;
-    const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
-    if (url === undefined || url.hostname === '' || !['nats:', 'tls:'].includes(url.protocol)) throw new BusError('refused', 'an address of NATS is nats://host:port or tls://host:port, several separated by commas');
-    return url;
-  });
+  const addresses = text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '')
+    .map((address) => {
+      const withScheme = address.includes('://') ? address : `nats://${address}`;
+      const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
+      if (url === undefined || url.hostname === '' || !['nats:', 'tls:'].includes(url.protocol))
+        throw new BusError(
+          'refused',
+          'an address of NATS is nats://host:port or tls://host:port, several separated by commas',
+        );
+      return url;
+    });
   if (addresses.length === 0) throw new BusError('refused', 'NATS needs an address: nats://host:port');
-  const logins = new Set(addresses.map(({ username, password }) => `${username}:${password}`).filter((each) => each !== ':'));
+  const logins = new Set(
+    addresses.map(({ username, password }) => `${username}:${password}`).filter((each) => each !== ':'),
+  );
   if (logins.size > 1) throw new BusError('refused', 'the addresses of NATS name different users; one process has one');
   const named = addresses.find(({ username, password }) => username !== '' || password !== '');
   const user = named === undefined ? undefined : decoded(named.username);
@@ -68,17 +85,26 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw new BusError('refused', 'the user or the password in an address of NATS cannot be read: a % in it is written %25');
+    throw new BusError(
+      'refused',
+      'the user or the password in an address of NATS cannot be read: a % in it is written %25',
+    );
   }
 }
 
 /** The login options for the client library. @throws {BusError} `refused` when two ways to log in are given, or a part of one is missing. */
 export function loginOptions(addresses: NatsAddresses, given: NatsLogin): NodeConnectionOptions {
   const { user, password, token, nkeyFile, credentialsFile } = { ...given, ...addresses.login };
-  const isTwice = Object.keys(addresses.login).length > 0 && (given.user ?? given.password ?? given.token) !== undefined;
+  const isTwice =
+    Object.keys(addresses.login).length > 0 && (given.user ?? given.password ?? given.token) !== undefined;
   const ways = [user ?? password, token, nkeyFile, credentialsFile].filter((way) => way !== undefined);
-  if (isTwice || ways.length > 1) throw new BusError('refused', 'NATS is given two ways to log in: one of user and password, token, NKey or credentials file is wanted, in its address or beside it');
-  if (user === undefined && password !== undefined) throw new BusError('refused', 'NATS is given a password and no user');
+  if (isTwice || ways.length > 1)
+    throw new BusError(
+      'refused',
+      'NATS is given two ways to log in: one of user and password, token, NKey or credentials file is wanted, in its address or beside it',
+    );
+  if (user === undefined && password !== undefined)
+    throw new BusError('refused', 'NATS is given a password and no user');
   const authenticator = authenticatorOf({ user, password, token, nkeyFile, credentialsFile });
   return {
     ...(authenticator === undefined ? {} : { authenticator }),
@@ -99,8 +125,12 @@ export function findLoginProblem(servers: string, login: NatsLogin): string | un
   }
 }
 
-function tlsOptions({ servers }: NatsAddresses, { caFile, certFile, keyFile, handshakeFirst = false }: NatsTls): TlsOptions {
-  if ((certFile === undefined) !== (keyFile === undefined)) throw new BusError('refused', 'a client certificate for NATS needs both the certificate and its key');
+function tlsOptions(
+  { servers }: NatsAddresses,
+  { caFile, certFile, keyFile, handshakeFirst = false }: NatsTls,
+): TlsOptions {
+  if ((certFile === undefined) !== (keyFile === undefined))
+    throw new BusError('refused', 'a client certificate for NATS needs both the certificate and its key');
   const hosts = servers.map((server) => new URL(`nats://${server}`).hostname.replaceAll(/^\[|\]$/g, ''));
   return {
     ...(handshakeFirst ? { handshakeFirst } : {}),
@@ -121,7 +151,13 @@ interface TlsOptions extends NonNullable<NodeConnectionOptions['tls']> {
   readonly checkServerIdentity: (name: string, certificate: PeerCertificate) => Error | undefined;
 }
 
-function authenticatorOf({ user, password, token, nkeyFile, credentialsFile }: Omit<NatsLogin, 'tls'>): Authenticator | undefined {
+function authenticatorOf({
+  user,
+  password,
+  token,
+  nkeyFile,
+  credentialsFile,
+}: Omit<NatsLogin, 'tls'>): Authenticator | undefined {
   if (user !== undefined) return usernamePasswordAuthenticator(user, password);
   if (token !== undefined) return tokenAuthenticator(token);
   if (nkeyFile !== undefined) return nkeyAuthenticator(() => Buffer.from(seedIn(nkeyFile)));

@@ -15,8 +15,14 @@ let server: NatsServer;
 const connections = new Map<BusRole, NatsConnection>();
 
 beforeAll(async () => {
-  server = await startNatsProgram(`authorization { users: [\n${natsUsers((role) => `${role}-secret`)}\n{ user: admin, password: admin }\n] }\nno_auth_user: admin`);
-  for (const role of busRoles) connections.set(role, await connect({ servers: server.url, user: role, pass: `${role}-secret`, inboxPrefix: inboxOf(role) }));
+  server = await startNatsProgram(
+    `authorization { users: [\n${natsUsers((role) => `${role}-secret`)}\n{ user: admin, password: admin }\n] }\nno_auth_user: admin`,
+  );
+  for (const role of busRoles)
+    connections.set(
+      role,
+      await connect({ servers: server.url, user: role, pass: `${role}-secret`, inboxPrefix: inboxOf(role) }),
+    );
 });
 afterAll(async () => {
   for (const connection of connections.values()) await connection.close();
@@ -28,9 +34,11 @@ const of = (role: BusRole): NatsConnection => connections.get(role) as NatsConne
 /** Whether NATS lets a role subscribe to a subject. */
 async function hears(role: BusRole, subject: string): Promise<boolean> {
   let refused = false;
-  const subscription = of(role).subscribe(subject, { callback: (error) => {
-    refused ||= error !== null;
-  } });
+  const subscription = of(role).subscribe(subject, {
+    callback: (error) => {
+      refused ||= error !== null;
+    },
+  });
   await of(role).flush();
   subscription.unsubscribe();
   return !refused;
@@ -40,9 +48,11 @@ async function hears(role: BusRole, subject: string): Promise<boolean> {
 async function says(role: BusRole, subject: string): Promise<boolean> {
   const admin = await connect({ servers: server.url });
   let arrived = 0;
-  admin.subscribe(subject, { callback: () => {
-    arrived += 1;
-  } });
+  admin.subscribe(subject, {
+    callback: () => {
+      arrived += 1;
+    },
+  });
   await admin.flush();
   of(role).publish(subject, '{}');
   await of(role).flush();
@@ -56,7 +66,10 @@ const example = (name: string, { tokens }: Family): string => [allOf(name, 0), .
 describe.each(busRoles)('the user of role %s', (role) => {
   it.each(Object.entries<Family>(families))('says and hears of %s what the table says', async (name, family) => {
     const subject = example(name, family);
-    expect({ says: await says(role, subject), hears: await hears(role, subject) }).toEqual({ says: family.from.includes(role), hears: family.hears.includes(role) });
+    expect({ says: await says(role, subject), hears: await hears(role, subject) }).toEqual({
+      says: family.from.includes(role),
+      hears: family.hears.includes(role),
+    });
   });
 
   it('hears neither answers to another role nor everything', async () => {
@@ -68,7 +81,10 @@ describe.each(busRoles)('the user of role %s', (role) => {
 
 it('an edge reads and writes nothing that is stored of sessions or servers', async () => {
   for (const { name } of [sessionsBucket, catalogBucket]) {
-    const bus = await openNatsBus({ servers: server.url, clientName: 'owner', connectTimeoutMs: 5_000 }, () => undefined);
+    const bus = await openNatsBus(
+      { servers: server.url, clientName: 'owner', connectTimeoutMs: 5_000 },
+      () => undefined,
+    );
     await (await bus.keyValue<string>({ name })).put('key', 'secret');
     await bus.drain();
     expect(await says('edge', `$KV.${name}.key`)).toBe(false);

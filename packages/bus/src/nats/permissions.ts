@@ -7,7 +7,19 @@
 import { families, type BusRole, type Family } from '../families.ts';
 import { allOf, root } from '../subject.ts';
 import { apiAt, nameAt, usualPlace, type NatsPlace } from './place.ts';
-import { approvalsBucket, approvedBucket, auditLedger, authorizationBuckets, blocksBucket, catalogBucket, quotaBuckets, sessionsBucket, streamJournal, usageBucket, vaultBuckets } from '../subjects.ts';
+import {
+  approvalsBucket,
+  approvedBucket,
+  auditLedger,
+  authorizationBuckets,
+  blocksBucket,
+  catalogBucket,
+  quotaBuckets,
+  sessionsBucket,
+  streamJournal,
+  usageBucket,
+  vaultBuckets,
+} from '../subjects.ts';
 
 export interface Permissions {
   /** Subjects, with NATS' wildcards. */
@@ -59,12 +71,18 @@ export function permissionsOf(role: BusRole, place: NatsPlace = usualPlace): Per
   const subjectOf = ([name, { tokens }]: readonly [string, Family]): string => allOf(name, tokens.length);
   return {
     publish: [
-      ...[...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`)].map(at), ...apisAt(place).map((api) => `${api}.INFO`),
-      ...Object.entries(stored).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => ofBucket(at(bucket), place)),
-      ...Object.entries(followed).filter(([, roles]) => roles.includes(role)).flatMap(([bucket]) => followingOf(at(bucket), place)),
+      ...[...said.map(subjectOf), blobs, ...[...talksTo].map((other) => `${inboxOf(other)}.>`)].map(at),
+      ...apisAt(place).map((api) => `${api}.INFO`),
+      ...Object.entries(stored)
+        .filter(([, roles]) => roles.includes(role))
+        .flatMap(([bucket]) => ofBucket(at(bucket), place)),
+      ...Object.entries(followed)
+        .filter(([, roles]) => roles.includes(role))
+        .flatMap(([bucket]) => followingOf(at(bucket), place)),
       ...(journalRoles.includes(role) ? ofStream(at(streamJournal.name), place) : []),
       // Every process adds to the audit under a name of its own; no role may remove anything from it.
-      at(allOf(auditLedger.family, 1)), ...ofStream(at(auditLedger.name), place),
+      at(allOf(auditLedger.family, 1)),
+      ...ofStream(at(auditLedger.name), place),
     ].toSorted(),
     subscribe: [...heard.map(subjectOf), blobs, `${inboxOf(role)}.>`].map(at).toSorted(),
   };
@@ -80,13 +98,23 @@ function apisAt(place: NatsPlace): string[] {
 
 /** Permission to create or find a stream, and to read single messages. */
 function ofStream(stream: string, place: NatsPlace): string[] {
-  return apisAt(place).flatMap((api) => ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`));
+  return apisAt(place).flatMap((api) =>
+    ['CREATE', 'INFO', 'UPDATE', 'MSG.GET'].map((action) => `${api}.STREAM.${action}.${stream}`),
+  );
 }
 
 /** Permissions for a bucket (NATS, ADR-8): those of its stream, and watching all keys by a consumer. */
 function followingOf(bucket: string, place: NatsPlace): string[] {
   const stream = `KV_${bucket}`;
-  return [...ofStream(stream, place), ...apisAt(place).flatMap((api) => ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map((action) => `${api}.${action}.${stream}.>`)), `$JS.FC.${stream}.>`];
+  return [
+    ...ofStream(stream, place),
+    ...apisAt(place).flatMap((api) =>
+      ['DIRECT.GET', 'CONSUMER.CREATE', 'CONSUMER.INFO', 'CONSUMER.DELETE'].map(
+        (action) => `${api}.${action}.${stream}.>`,
+      ),
+    ),
+    `$JS.FC.${stream}.>`,
+  ];
 }
 
 /** The same, and writing keys. */
@@ -102,8 +130,10 @@ function ofBucket(bucket: string, place: NatsPlace): string[] {
  */
 export function natsUsers(passwordOf: (role: BusRole) => string, place: NatsPlace = usualPlace): string {
   const list = (subjects: readonly string[]): string => `[${subjects.map((each) => JSON.stringify(each)).join(', ')}]`;
-  return busRoles.map((role) => {
-    const { publish, subscribe } = permissionsOf(role, place);
-    return `{ user: ${role}, password: ${JSON.stringify(passwordOf(role))}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`;
-  }).join('\n');
+  return busRoles
+    .map((role) => {
+      const { publish, subscribe } = permissionsOf(role, place);
+      return `{ user: ${role}, password: ${JSON.stringify(passwordOf(role))}, permissions: { publish: ${list(publish)}, subscribe: ${list(subscribe)} } }`;
+    })
+    .join('\n');
 }

@@ -11,7 +11,7 @@ it('a watch begins although a key is written again and again meanwhile', async (
   const over = new AbortController();
   let writes = 0;
   const writing = (async () => {
-    while (!over.signal.aborted) await near.put('one', writes += 1);
+    while (!over.signal.aborted) await near.put('one', (writes += 1));
   })();
   for (let count = 0; count < 100; count += 1) (await far.watch(() => undefined)).close();
   over.abort();

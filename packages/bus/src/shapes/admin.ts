@@ -4,10 +4,26 @@ import { count, fields, list, object, optional, shape, text, token } from './sha
 
 /** The body of an answer has many shapes, and is checked by the process that asked. */
 export const adminQuestion = shape<AdminQuestion>(fields<AdminQuestion>({ about: text, args: object }));
-export const adminAnswer = shape<AdminAnswer>(fields<AdminAnswer>({
-  process: token, role: text, workers: list(token), known: list(fields<WorkerOfRole>({ worker: token, role: text })), body: optional(object), problem: optional(text),
-}));
+export const adminAnswer = shape<AdminAnswer>(
+  fields<AdminAnswer>({
+    process: token,
+    role: text,
+    workers: list(token),
+    known: list(fields<WorkerOfRole>({ worker: token, role: text })),
+    body: optional(object),
+    problem: optional(text),
+  }),
+);
 
-const filter = fields<TapFilter>({ server: optional(text), tool: optional(text), client: optional(text), session: optional(text) });
-export const tapLease = shape<TapLease>(fields<TapLease>({ watch: token, to: token, termMs: count, filter, perSecond: count, payload: text }));
-export const tapReport = shape<TapReport>(fields<TapReport>({ process: token, watch: token, events: list(object), dropped: count }));
+const filter = fields<TapFilter>({
+  server: optional(text),
+  tool: optional(text),
+  client: optional(text),
+  session: optional(text),
+});
+export const tapLease = shape<TapLease>(
+  fields<TapLease>({ watch: token, to: token, termMs: count, filter, perSecond: count, payload: text }),
+);
+export const tapReport = shape<TapReport>(
+  fields<TapReport>({ process: token, watch: token, events: list(object), dropped: count }),
+);

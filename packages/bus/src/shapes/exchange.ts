@@ -1,21 +1,93 @@
 /** Shapes of the messages between session and backend workers. */
-import { isCustomMethod, isInputMethod, type BackendPresence, type CallCommand, type CallerTokenAsk, type CallerTokenReply, type ConnectCommand, type ConnectionRow, type ConnectReply, type ControlCommand, type ExchangeContext, type ExchangeEvent, type HeldExchanges, type JsonRpcErrorObject, type ProgressEvent, type ServerNotice, type TaskPlace, type OfferCaller, type Who } from '@omnibus/protocol';
+import {
+  isCustomMethod,
+  isInputMethod,
+  type BackendPresence,
+  type CallCommand,
+  type CallerTokenAsk,
+  type CallerTokenReply,
+  type ConnectCommand,
+  type ConnectionRow,
+  type ConnectReply,
+  type ControlCommand,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type HeldExchanges,
+  type JsonRpcErrorObject,
+  type ProgressEvent,
+  type ServerNotice,
+  type TaskPlace,
+  type OfferCaller,
+  type Who,
+} from '@omnibus/protocol';
 import { client, gatewayFault, logLevel, sign, signs } from './session-messages.ts';
-import { closed, count, fields, flag, list, number, object, oneOf, optional, shape, text, token, variants, whole, type Predicate } from './shape.ts';
+import {
+  closed,
+  count,
+  fields,
+  flag,
+  list,
+  number,
+  object,
+  oneOf,
+  optional,
+  shape,
+  text,
+  token,
+  variants,
+  whole,
+  type Predicate,
+} from './shape.ts';
 
 const place = optional(fields<TaskPlace>({ worker: token, connection: token, isProgram: flag }));
-const who = optional(fields<Who>({ issuer: text, subject: text, tenant: optional(text), groups: list(text), claims: optional(object), at: optional(token) }));
+const who = optional(
+  fields<Who>({
+    issuer: text,
+    subject: text,
+    tenant: optional(text),
+    groups: list(text),
+    claims: optional(object),
+    at: optional(token),
+  }),
+);
 const context = fields<ExchangeContext>({
-  principal: text, who, session: token, capabilities: object, taskOwner: optional(token), taskPlace: place, standsAlone: flag,
-  client: optional(client), logLevel: optional(logLevel), wantsProgress: flag, trace: optional(text), tap: optional(text), maxTimeMs: number,
+  principal: text,
+  who,
+  session: token,
+  capabilities: object,
+  taskOwner: optional(token),
+  taskPlace: place,
+  standsAlone: flag,
+  client: optional(client),
+  logLevel: optional(logLevel),
+  wantsProgress: flag,
+  trace: optional(text),
+  tap: optional(text),
+  maxTimeMs: number,
 });
-const offerCaller = fields<OfferCaller>({ principal: text, who, session: token, capabilities: object, standsAlone: flag });
+const offerCaller = fields<OfferCaller>({
+  principal: text,
+  who,
+  session: token,
+  capabilities: object,
+  standsAlone: flag,
+});
 /** The method is any text: the adapter refuses one that this version does not support, with a message. */
-export const callCommand = variants<CallCommand, 'kind'>('kind', { call: { exchange: token, method: text, params: object, context, isBound: optional(flag), isNotification: optional(flag) } });
+export const callCommand = variants<CallCommand, 'kind'>('kind', {
+  call: {
+    exchange: token,
+    method: text,
+    params: object,
+    context,
+    isBound: optional(flag),
+    isNotification: optional(flag),
+  },
+});
 
 const error = fields<JsonRpcErrorObject>({ code: number, message: text, data: () => true });
 const progress = { progress: number, total: optional(number), message: optional(text), more: optional(object) };
-const questionMethod: Predicate = (value) => typeof value === 'string' && (isInputMethod(value) || isCustomMethod(value));
+const questionMethod: Predicate = (value) =>
+  typeof value === 'string' && (isInputMethod(value) || isCustomMethod(value));
 
 export const exchangeEvent = variants<ExchangeEvent, 'kind'>('kind', {
   progress,
@@ -54,7 +126,16 @@ export const serverNotice = variants<ServerNotice, 'kind'>('kind', {
   'resource-updated': { server: token, uri: text, more: optional(object), sessions },
   log: { server: token, params: object, sessions },
   notification: { server: token, method: text, params: optional(object), sessions },
-  question: { server: token, input: count, method: questionMethod, params: object, place, tool: optional(text), movedFrom: optional(token), sessions },
+  question: {
+    server: token,
+    input: count,
+    method: questionMethod,
+    params: object,
+    place,
+    tool: optional(text),
+    movedFrom: optional(token),
+    sessions,
+  },
   'question-withdrawn': { server: token, input: count, reason: text, sessions },
   'task-status': { server: token, task: object, place, tool: optional(text), sessions },
   'task-progress': { server: token, taskId: text, place, tool: optional(text), progress: progressEvent, sessions },
@@ -69,16 +150,43 @@ export const connectCommand = variants<ConnectCommand, 'kind'>('kind', {
   revoke: { server: token, principal: text },
   forget: { subject: text, issuer: optional(text), principal: optional(text), before: optional(number) },
 });
-const connection = fields<ConnectionRow>({ server: token, host: text, principal: text, owner: optional(text), issuer: text, scope: optional(text), since: number, state: oneOf('connected', 'signed-out', 'unreadable') });
-export const connectReply = closed(variants<ConnectReply, 'kind'>('kind', {
-  ticket: { server: token, host: text, issuer: optional(text), principal: text, who }, leave: { address: text }, done: { server: token, code: optional(text) }, gone: {}, failed: { problem: text, ticket: optional(text) },
-  connections: { connections: list(connection), total: count }, revoked: { isRevoked: optional(flag), wasUnreadable: optional(flag) }, forgotten: { count, notRevoked: count },
-}));
+const connection = fields<ConnectionRow>({
+  server: token,
+  host: text,
+  principal: text,
+  owner: optional(text),
+  issuer: text,
+  scope: optional(text),
+  since: number,
+  state: oneOf('connected', 'signed-out', 'unreadable'),
+});
+export const connectReply = closed(
+  variants<ConnectReply, 'kind'>('kind', {
+    ticket: { server: token, host: text, issuer: optional(text), principal: text, who },
+    leave: { address: text },
+    done: { server: token, code: optional(text) },
+    gone: {},
+    failed: { problem: text, ticket: optional(text) },
+    connections: { connections: list(connection), total: count },
+    revoked: { isRevoked: optional(flag), wasUnreadable: optional(flag) },
+    forgotten: { count, notRevoked: count },
+  }),
+);
 
-export const callerTokenAsk = shape<CallerTokenAsk>(fields<CallerTokenAsk>({
-  server: token, principal: text, key: object, resourceMetadata: optional(text), scope: optional(text), isProofWanted: optional(flag), refused: optional(text),
-}));
-export const callerTokenReply = closed(variants<CallerTokenReply, 'kind'>('kind', { token: { sealed: text }, failed: { problem: text, isPassing: flag } }));
+export const callerTokenAsk = shape<CallerTokenAsk>(
+  fields<CallerTokenAsk>({
+    server: token,
+    principal: text,
+    key: object,
+    resourceMetadata: optional(text),
+    scope: optional(text),
+    isProofWanted: optional(flag),
+    refused: optional(text),
+  }),
+);
+export const callerTokenReply = closed(
+  variants<CallerTokenReply, 'kind'>('kind', { token: { sealed: text }, failed: { problem: text, isPassing: flag } }),
+);
 
 export const backendPresence = sign<BackendPresence>(fields<BackendPresence>({ ...signs, servers: list(token) }));
 export const heldExchanges = shape<HeldExchanges>(fields<HeldExchanges>({ exchanges: list(token) }));

@@ -1,15 +1,78 @@
 /** Shapes of messages about limits, and of stored records of quotas, use, blocks and approvals. */
-import { approvalStates, blockKinds, type ApprovalRecord, type BlockRecord, type LimitsNews, type QuotaRecord, type UsageRecord, type UsageRow } from '@omnibus/protocol';
-import { count, fields, flag, list, oneOf, optional, pair, shape, text, token, variants, type Predicate } from './shape.ts';
+import {
+  approvalStates,
+  blockKinds,
+  type ApprovalRecord,
+  type BlockRecord,
+  type LimitsNews,
+  type QuotaRecord,
+  type UsageRecord,
+  type UsageRow,
+} from '@omnibus/protocol';
+import {
+  count,
+  fields,
+  flag,
+  list,
+  oneOf,
+  optional,
+  pair,
+  shape,
+  text,
+  token,
+  variants,
+  type Predicate,
+} from './shape.ts';
 
 const whole: Predicate = (value) => Number.isSafeInteger(value);
 const counts = list(pair(text, whole));
-export const limitsNews = variants<LimitsNews, 'kind'>('kind', { taken: { worker: token, taken: counts, running: counts, isAll: optional(flag) } });
+export const limitsNews = variants<LimitsNews, 'kind'>('kind', {
+  taken: { worker: token, taken: counts, running: counts, isAll: optional(flag) },
+});
 export const quotaRecord = shape<QuotaRecord>(fields<QuotaRecord>({ used: count }));
-const row = fields<UsageRow>({ caller: text, tenant: optional(text), groups: list(text), server: text, tool: text, calls: count, failed: count, bytes: count });
+const row = fields<UsageRow>({
+  caller: text,
+  tenant: optional(text),
+  groups: list(text),
+  server: text,
+  tool: text,
+  calls: count,
+  failed: count,
+  bytes: count,
+});
 export const usageRecord = shape<UsageRecord>(fields<UsageRecord>({ day: text, rows: list(row) }));
-export const blockRecord = shape<BlockRecord>(fields<BlockRecord>({ kind: oneOf(...blockKinds), name: text, by: text, at: count, until: optional(count), because: optional(text), isPause: optional(flag) }));
-export const approvalRecord = shape<ApprovalRecord>(fields<ApprovalRecord>({
-  id: token, state: oneOf(...approvalStates), worker: token, at: count, until: count, rule: text, because: optional(text), server: token, kind: optional(oneOf('prompt', 'resource')), tool: text, arguments: text, hidden: optional(count), digest: text,
-  principal: text, who: list(text), tenant: optional(text), client: optional(text), approvers: optional(list(text)), by: optional(text), reason: optional(text),
-}));
+export const blockRecord = shape<BlockRecord>(
+  fields<BlockRecord>({
+    kind: oneOf(...blockKinds),
+    name: text,
+    by: text,
+    at: count,
+    until: optional(count),
+    because: optional(text),
+    isPause: optional(flag),
+  }),
+);
+export const approvalRecord = shape<ApprovalRecord>(
+  fields<ApprovalRecord>({
+    id: token,
+    state: oneOf(...approvalStates),
+    worker: token,
+    at: count,
+    until: count,
+    rule: text,
+    because: optional(text),
+    server: token,
+    kind: optional(oneOf('prompt', 'resource')),
+    tool: text,
+    arguments: text,
+    hidden: optional(count),
+    digest: text,
+    principal: text,
+    who: list(text),
+    tenant: optional(text),
+    client: optional(text),
+    approvers: optional(list(text)),
+    by: optional(text),
+    reason: optional(text),
+  }),
+);

@@ -54,7 +54,8 @@ export function fields<Payload extends object>(checks: { readonly [name in keyof
   const predicates = Object.values<Predicate>(checks);
   return (value) => {
     if (!isObject(value)) return false;
-    for (let index = 0; index < names.length; index += 1) if (!(predicates[index] as Predicate)(value[names[index] as string])) return false;
+    for (let index = 0; index < names.length; index += 1)
+      if (!(predicates[index] as Predicate)(value[names[index] as string])) return false;
     return true;
   };
 }
@@ -66,9 +67,18 @@ export function shape<Payload extends object>(predicate: Predicate): Shape<Paylo
 /** A union of payloads, told apart by one member, mostly `kind`. */
 export function variants<Payload extends object, Tag extends keyof Payload & string>(
   tag: Tag,
-  kinds: { readonly [kind in Payload[Tag] & string]: { readonly [name in Exclude<keyof Extract<Payload, Readonly<Record<Tag, kind>>>, Tag>]-?: Predicate } },
+  kinds: {
+    readonly [kind in Payload[Tag] & string]: {
+      readonly [name in Exclude<keyof Extract<Payload, Readonly<Record<Tag, kind>>>, Tag>]-?: Predicate;
+    };
+  },
 ): Shape<Payload> {
-  const byKind = new Map(Object.entries<Readonly<Record<string, Predicate>>>(kinds).map(([kind, checks]) => [kind, fields<JsonObject>(checks)]));
+  const byKind = new Map(
+    Object.entries<Readonly<Record<string, Predicate>>>(kinds).map(([kind, checks]) => [
+      kind,
+      fields<JsonObject>(checks),
+    ]),
+  );
   return (value) => {
     if (!isObject(value) || typeof value[tag] !== 'string') return 'junk';
     const check = byKind.get(value[tag]);

@@ -64,7 +64,11 @@ export class Backups implements AsyncDisposable {
   async #snapshot(name: string): Promise<Snapshot> {
     const inbox = `_INBOX.backup.${name}`;
     const messages = this.#connection.subscribe(inbox);
-    const { config = {}, state = {} } = await this.#ask(`$JS.API.STREAM.SNAPSHOT.${name}`, { deliver_subject: inbox, no_consumers: true, chunk_size: 64 * 1024 });
+    const { config = {}, state = {} } = await this.#ask(`$JS.API.STREAM.SNAPSHOT.${name}`, {
+      deliver_subject: inbox,
+      no_consumers: true,
+      chunk_size: 64 * 1024,
+    });
     const pieces: Uint8Array[] = [];
     for await (const message of messages) {
       if (message.data.length === 0) break;
@@ -75,7 +79,9 @@ export class Backups implements AsyncDisposable {
   }
 
   async #ask(subject: string, question: object): Promise<Answer> {
-    const answer = (await this.#connection.request(subject, JSON.stringify(question), { timeout: 10_000 })).json<Answer>();
+    const answer = (
+      await this.#connection.request(subject, JSON.stringify(question), { timeout: 10_000 })
+    ).json<Answer>();
     if (answer.error !== undefined) throw new Error(`${subject}: ${answer.error.description}`);
     return answer;
   }

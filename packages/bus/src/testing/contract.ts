@@ -47,7 +47,8 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
 
     it('delivers a message to one member of a queue group', async () => {
       const heard = new Heard<number>();
-      for (let member = 0; member < 3; member += 1) await bus.far.subscribe(notes, ({ number }) => heard.add(number), { queue: 'readers' });
+      for (let member = 0; member < 3; member += 1)
+        await bus.far.subscribe(notes, ({ number }) => heard.add(number), { queue: 'readers' });
       for (let number = 0; number < 30; number += 1) bus.near.publish(notes, { number });
       const values = await heard.until(30);
       expect([...values].sort((a, b) => a - b)).toEqual(Array.from({ length: 30 }, (_, number) => number));
@@ -141,22 +142,40 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
     });
 
     it.each([
-      ['throws', () => { throw new Error('a broken handler'); }],
-      ['rejects its promise', async () => { await Promise.resolve(); throw new Error('a broken handler'); }],
-    ])('fails a request whose handler %s, after the replies it has sent, under the name that the fault is reported by', async (_how, breaks) => {
-      await bus.far.subscribe(greetings, ({ text }, reply) => {
-        reply({ text });
-        return breaks();
-      });
-      const { heard, observer } = observe<{ readonly text: string }>();
-      bus.near.request(greetings, { text: 'hello' }, observer);
-      const [first, failure] = await heard.until(2) as [unknown, BusError];
-      expect(first).toEqual({ text: 'hello' });
-      expect(failure).toMatchObject({ kind: 'handler-failed' });
-      const [reported] = await faults.until(1);
-      expect(reported).toMatchObject({ kind: 'handler', error: new Error('a broken handler'), incident: failure.incident });
-      expect(failure.incident).toMatch(/^[0-9a-f]{12}$/);
-    });
+      [
+        'throws',
+        () => {
+          throw new Error('a broken handler');
+        },
+      ],
+      [
+        'rejects its promise',
+        async () => {
+          await Promise.resolve();
+          throw new Error('a broken handler');
+        },
+      ],
+    ])(
+      'fails a request whose handler %s, after the replies it has sent, under the name that the fault is reported by',
+      async (_how, breaks) => {
+        await bus.far.subscribe(greetings, ({ text }, reply) => {
+          reply({ text });
+          return breaks();
+        });
+        const { heard, observer } = observe<{ readonly text: string }>();
+        bus.near.request(greetings, { text: 'hello' }, observer);
+        const [first, failure] = (await heard.until(2)) as [unknown, BusError];
+        expect(first).toEqual({ text: 'hello' });
+        expect(failure).toMatchObject({ kind: 'handler-failed' });
+        const [reported] = await faults.until(1);
+        expect(reported).toMatchObject({
+          kind: 'handler',
+          error: new Error('a broken handler'),
+          incident: failure.incident,
+        });
+        expect(failure.incident).toMatch(/^[0-9a-f]{12}$/);
+      },
+    );
 
     it('says nothing of a handler that fails after its request was closed', async () => {
       const broken = new Heard<(error: Error) => void>();
@@ -172,9 +191,13 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
     });
 
     it('lets the others answer when everybody is asked and one fails', async () => {
-      const everybody = forEveryone(subject<{ readonly text: string }, { readonly text: string }>('contract-everybody'));
+      const everybody = forEveryone(
+        subject<{ readonly text: string }, { readonly text: string }>('contract-everybody'),
+      );
       const asked = new Heard<(payload: { readonly text: string }) => void>();
-      await bus.far.subscribe(everybody, () => { throw new Error('a broken handler'); });
+      await bus.far.subscribe(everybody, () => {
+        throw new Error('a broken handler');
+      });
       await bus.far.subscribe(everybody, (_payload, reply) => asked.add(reply));
       const { heard, observer } = observe<{ readonly text: string }>();
       bus.near.request(everybody, { text: 'hello' }, observer);
@@ -194,13 +217,17 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
         told.add(what);
         throw new Error('a broken observer');
       };
-      bus.near.request(greetings, { text: 'hello' }, {
-        reply: () => throws('reply'),
-        failed: (error) => {
-          told.add(error);
-          throws('failed');
+      bus.near.request(
+        greetings,
+        { text: 'hello' },
+        {
+          reply: () => throws('reply'),
+          failed: (error) => {
+            told.add(error);
+            throws('failed');
+          },
         },
-      });
+      );
       const { heard, observer } = observe<{ readonly text: string }>();
       bus.near.request(greetings, { text: 'other' }, observer);
       await heard.until(2);
@@ -220,6 +247,9 @@ export function busContract(name: string, open: (onFault: OnFault) => Promise<Bu
       expect(() => bus.near.publish(notes, { number: 1 })).toThrow(BusError);
     });
 
-    storesContract(() => bus, () => faults);
+    storesContract(
+      () => bus,
+      () => faults,
+    );
   });
 }

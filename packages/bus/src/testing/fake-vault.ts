@@ -63,7 +63,13 @@ export class FakeVault {
   /** Listens at the same port as before. */
   async listen(): Promise<void> {
     const handle = (request: IncomingMessage, response: ServerResponse): void => void this.#handle(request, response);
-    this.#server = this.#certificate === undefined ? createServer(handle) : createSecureServer({ cert: await readFile(this.#certificate.certFile), key: await readFile(this.#certificate.keyFile) }, handle);
+    this.#server =
+      this.#certificate === undefined
+        ? createServer(handle)
+        : createSecureServer(
+            { cert: await readFile(this.#certificate.certFile), key: await readFile(this.#certificate.keyFile) },
+            handle,
+          );
     this.#server.listen(this.#port, '127.0.0.1');
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
@@ -91,7 +97,7 @@ export class FakeVault {
 
   /** Writes a new version of a secret, below the mount `secret/` (KV v2). */
   put(path: string, fields: Fields): void {
-    this.#versions.set(path, [...this.#versions.get(path) ?? [], { fields, state: 'live' }]);
+    this.#versions.set(path, [...(this.#versions.get(path) ?? []), { fields, state: 'live' }]);
   }
 
   /** Writes a secret below the mount `kv/` (KV v1). */
@@ -110,26 +116,43 @@ export class FakeVault {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const url = new URL(request.url ?? '/', this.address);
     const path = decodeURIComponent(url.pathname.replace(/^\/v1\//, ''));
-    const header = (name: string): string | undefined => (typeof request.headers[name] === 'string' ? request.headers[name] : undefined);
+    const header = (name: string): string | undefined =>
+      typeof request.headers[name] === 'string' ? request.headers[name] : undefined;
     const token = header('x-vault-token');
-    const body = chunks.length === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString()) as Fields;
+    const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Fields);
     if (this.isSilent && this.failing.length === 0) return;
     const [status, answer] = this.#answer(path, { token, body, version: url.searchParams.get('version') });
-    response.writeHead(status, { 'content-type': 'application/json' }).end(answer === undefined ? '' : JSON.stringify(answer));
+    response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(answer === undefined ? '' : JSON.stringify(answer));
     this.asked.add({ path, token, namespace: header('x-vault-namespace'), status });
   }
 
-  #answer(path: string, { token, body, version }: { readonly token: string | undefined; readonly body: Fields; readonly version: string | null }): readonly [number, object?] {
+  #answer(
+    path: string,
+    {
+      token,
+      body,
+      version,
+    }: { readonly token: string | undefined; readonly body: Fields; readonly version: string | null },
+  ): readonly [number, object?] {
     const failure = this.failing.shift();
     if (failure !== undefined) return [failure, { errors: [] }];
     if (this.isSealed) return [503, { errors: ['Vault is sealed'] }];
     const denied = [403, { errors: ['permission denied'] }] as const;
-    if (path === 'auth/approle/login') return body['role_id'] === this.role.roleId && body['secret_id'] === this.role.secretId ? this.#loggedIn() : [400, { errors: ['invalid role or secret ID'] }];
-    if (path === 'auth/kubernetes/login') return body['role'] === this.serviceAccount.role && body['jwt'] === this.serviceAccount.jwt ? this.#loggedIn() : denied;
+    if (path === 'auth/approle/login')
+      return body['role_id'] === this.role.roleId && body['secret_id'] === this.role.secretId
+        ? this.#loggedIn()
+        : [400, { errors: ['invalid role or secret ID'] }];
+    if (path === 'auth/kubernetes/login')
+      return body['role'] === this.serviceAccount.role && body['jwt'] === this.serviceAccount.jwt
+        ? this.#loggedIn()
+        : denied;
     const life = token === undefined ? undefined : this.tokens.get(token);
     if (token === undefined || life === undefined) return denied;
     if (path === 'auth/token/lookup-self') return [200, { data: { ttl: life, renewable: life > 0 } }];
-    if (path === 'auth/token/renew-self') return [200, { auth: { client_token: token, lease_duration: life, renewable: true } }];
+    if (path === 'auth/token/renew-self')
+      return [200, { auth: { client_token: token, lease_duration: life, renewable: true } }];
     if (path === 'auth/token/revoke-self') {
       this.tokens.delete(token);
       return [204];
@@ -139,15 +162,22 @@ export class FakeVault {
     if (path.startsWith('sys/internal/ui/mounts/')) {
       const [mount = ''] = path.slice('sys/internal/ui/mounts/'.length).split('/');
       const type = { secret: 'kv', kv: 'kv', database: 'database' }[mount];
-      return type === undefined ? denied : [200, { data: { path: `${mount}/`, type, options: mount === 'secret' ? { version: '2' } : null } }];
+      return type === undefined
+        ? denied
+        : [200, { data: { path: `${mount}/`, type, options: mount === 'secret' ? { version: '2' } : null } }];
     }
     if (path.startsWith('secret/data/')) return this.#versioned(path.slice('secret/data/'.length), version);
     const fields = path.startsWith('kv/') ? this.#plain.get(path.slice('kv/'.length)) : undefined;
-    return fields === undefined ? [404, { errors: [] }] : [200, { data: fields, lease_id: '', lease_duration: 2_764_800 }];
+    return fields === undefined
+      ? [404, { errors: [] }]
+      : [200, { data: fields, lease_id: '', lease_duration: 2_764_800 }];
   }
 
   #loggedIn(): readonly [number, object] {
-    return [200, { auth: { client_token: this.newToken(this.lifeSeconds), lease_duration: this.lifeSeconds, renewable: true } }];
+    return [
+      200,
+      { auth: { client_token: this.newToken(this.lifeSeconds), lease_duration: this.lifeSeconds, renewable: true } },
+    ];
   }
 
   #versioned(path: string, wanted: string | null): readonly [number, object] {
@@ -155,7 +185,13 @@ export class FakeVault {
     const number = wanted === null ? versions.length : Number(wanted);
     const found = versions[number - 1];
     if (found === undefined) return [404, { errors: [] }];
-    const metadata = { version: number, destroyed: found.state === 'destroyed', deletion_time: found.state === 'deleted' ? '2026-11-01T00:00:00Z' : '' };
-    return found.state === 'live' ? [200, { data: { data: found.fields, metadata } }] : [404, { data: { data: null, metadata } }];
+    const metadata = {
+      version: number,
+      destroyed: found.state === 'destroyed',
+      deletion_time: found.state === 'deleted' ? '2026-11-01T00:00:00Z' : '',
+    };
+    return found.state === 'live'
+      ? [200, { data: { data: found.fields, metadata } }]
+      : [404, { data: { data: null, metadata } }];
   }
 }

@@ -12,7 +12,7 @@ export async function freePorts(count: number): Promise<number[]> {
   const ports = new Set<number>();
   while (ports.size < count) {
     const port = lowest + Math.floor(Math.random() * (highest - lowest));
-    if (!ports.has(port) && await isFree(port)) ports.add(port);
+    if (!ports.has(port) && (await isFree(port))) ports.add(port);
   }
   return [...ports];
 }

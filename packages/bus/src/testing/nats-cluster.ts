@@ -37,48 +37,69 @@ export async function startNatsCluster(maxStoreMegabytes: number, started = 3): 
   const ports = await freePorts(6);
   const routes = ports.slice(3).map((port) => `nats://127.0.0.1:${port}`);
   const leads = Promise.withResolvers<void>();
-  const nodes = await Promise.all([0, 1, 2].map(async (index) => {
-    const file = join(folder, `${index}.conf`);
-    // Clients stay with the address that they were given, so that a test may put a proxy between them and a node.
-    await writeFile(file, `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\n`
-      + `cluster { name: chaos, listen: 127.0.0.1:${ports[index + 3]}, routes: [${routes.join(', ')}], no_advertise: true }\n`
-      + `jetstream { store_dir: ${JSON.stringify(join(folder, String(index)))}, max_file_store: ${maxStoreMegabytes}MB }\n`);
-    let child: ChildProcess | undefined;
-    const node: NatsNode = {
-      port: ports[index] as number,
-      get isUp() {
-        return child !== undefined;
-      },
-      async kill() {
-        if (child === undefined) return;
-        const exited = once(child, 'exit');
-        child.kill('SIGKILL');
-        child = undefined;
-        await exited;
-      },
-      async start() {
-        child = await spawnNats(['--config', file], (log) => {
-          if (log.includes(' metadata leader')) leads.resolve();
-        });
-      },
-    };
-    return node;
-  }));
+  const nodes = await Promise.all(
+    [0, 1, 2].map(async (index) => {
+      const file = join(folder, `${index}.conf`);
+      // Clients stay with the address that they were given, so that a test may put a proxy between them and a node.
+      await writeFile(
+        file,
+        `server_name: n${index}\nlisten: 127.0.0.1:${ports[index]}\n` +
+          `cluster { name: chaos, listen: 127.0.0.1:${ports[index + 3]}, routes: [${routes.join(', ')}], no_advertise: true }\n` +
+          `jetstream { store_dir: ${JSON.stringify(join(folder, String(index)))}, max_file_store: ${maxStoreMegabytes}MB }\n`,
+      );
+      let child: ChildProcess | undefined;
+      const node: NatsNode = {
+        port: ports[index] as number,
+        get isUp() {
+          return child !== undefined;
+        },
+        async kill() {
+          if (child === undefined) return;
+          const exited = once(child, 'exit');
+          child.kill('SIGKILL');
+          child = undefined;
+          await exited;
+        },
+        async start() {
+          child = await spawnNats(['--config', file], (log) => {
+            if (log.includes(' metadata leader')) leads.resolve();
+          });
+        },
+      };
+      return node;
+    }),
+  );
   await Promise.all(nodes.slice(0, started).map((node) => node.start()));
   await leads.promise;
   return {
     nodes,
     async fillStore() {
-      const connection = await connect({ servers: nodes.filter(({ isUp }) => isUp).map(({ port }) => `127.0.0.1:${port}`) });
+      const connection = await connect({
+        servers: nodes.filter(({ isUp }) => isUp).map(({ port }) => `127.0.0.1:${port}`),
+      });
       const manager = await jetstreamManager(connection, { checkAPI: false });
       // A cluster that has just lost a node may have no leader for a moment.
-      for (let isThere = false; !isThere;) isThere = await manager.streams.add({ name: filler, subjects: [filler], num_replicas: nodes.length, discard: DiscardPolicy.New }).then(() => true, () => false);
+      for (let isThere = false; !isThere;)
+        isThere = await manager.streams
+          .add({ name: filler, subjects: [filler], num_replicas: nodes.length, discard: DiscardPolicy.New })
+          .then(
+            () => true,
+            () => false,
+          );
       const client = manager.jetstream();
       const piece = new Uint8Array(pieceBytes);
-      for (let isFull = false; !isFull;) isFull = await client.publish(filler, piece).then(() => false, () => true);
+      for (let isFull = false; !isFull;)
+        isFull = await client.publish(filler, piece).then(
+          () => false,
+          () => true,
+        );
       return async () => {
         // A full server may be too busy to confirm the deletion.
-        for (let isGone = false; !isGone;) isGone = await manager.streams.delete(filler).then(() => true, (error: unknown) => error instanceof JetStreamApiError);
+        for (let isGone = false; !isGone;)
+          isGone = await manager.streams.delete(filler).then(
+            () => true,
+            (error: unknown) => error instanceof JetStreamApiError,
+          );
         await connection.close();
       };
     },

@@ -33,14 +33,18 @@ export async function startNatsContainer(settings = ''): Promise<NatsServer> {
   process.env['TESTCONTAINERS_RYUK_DISABLED'] ??= 'true';
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
   const image = await providedImage();
-  const [port] = await freePorts(1) as [number];
+  const [port] = (await freePorts(1)) as [number];
   // On Linux the container uses the network of the host: it listens on loopback only, and the port stays the same after a restart.
   const isLinux = process.platform === 'linux';
   const container = new GenericContainer(image).withWaitStrategy(Wait.forLogMessage(/Server is ready/));
   const command = isLinux ? ['--addr', '127.0.0.1', '--port', String(port)] : ['--port', String(clientPort)];
-  const placed = isLinux ? container.withNetworkMode('host') : container.withExposedPorts({ container: clientPort, host: port });
-  const started = await placed.withCopyContentToContainer([{ content: settings, target: settingsFile }])
-    .withCommand(['--config', settingsFile, ...command, '--jetstream', '--store_dir', '/data']).start();
+  const placed = isLinux
+    ? container.withNetworkMode('host')
+    : container.withExposedPorts({ container: clientPort, host: port });
+  const started = await placed
+    .withCopyContentToContainer([{ content: settings, target: settingsFile }])
+    .withCommand(['--config', settingsFile, ...command, '--jetstream', '--store_dir', '/data'])
+    .start();
   const engine = await getContainerRuntimeClient();
   const handle = engine.container.getById(started.getId());
   return {
@@ -62,7 +66,12 @@ export async function startNatsContainer(settings = ''): Promise<NatsServer> {
 /** Resolves when a NATS server answers on the port. */
 async function answers(port: number): Promise<void> {
   const { connect } = await import('@nats-io/transport-node');
-  const connection = await connect({ servers: `127.0.0.1:${port}`, waitOnFirstConnect: true, reconnectTimeWait: 50, maxReconnectAttempts: -1 });
+  const connection = await connect({
+    servers: `127.0.0.1:${port}`,
+    waitOnFirstConnect: true,
+    reconnectTimeWait: 50,
+    maxReconnectAttempts: -1,
+  });
   await connection.close();
 }
 
@@ -71,7 +80,9 @@ async function providedImage(): Promise<string> {
   const found = spawnSync('which', ['nats-server'], { encoding: 'utf8' });
   if (process.platform !== 'linux' || found.status !== 0) return officialImage;
   const program = found.stdout.trim();
-  const libraries = [...spawnSync('ldd', [program], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g)].map(([, path]) => path as string);
+  const libraries = [...spawnSync('ldd', [program], { encoding: 'utf8' }).stdout.matchAll(/(\/\S+) \(0x/g)].map(
+    ([, path]) => path as string,
+  );
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-image-'));
   try {
     for (const file of [program, ...libraries]) {
@@ -79,7 +90,10 @@ async function providedImage(): Promise<string> {
       await copyFile(file, join(folder, file));
     }
     const copies = [program, ...libraries].map((file) => `COPY .${file} ${file}`);
-    await writeFile(join(folder, 'Dockerfile'), ['FROM scratch', ...copies, `ENTRYPOINT ["${program}"]`, ''].join('\n'));
+    await writeFile(
+      join(folder, 'Dockerfile'),
+      ['FROM scratch', ...copies, `ENTRYPOINT ["${program}"]`, ''].join('\n'),
+    );
     // With the cache of the engine, every build after the first one only compares files.
     const built = spawnSync('docker', ['build', '--quiet', '--tag', builtImage, folder], { encoding: 'utf8' });
     if (built.status !== 0) throw new Error(`the image of nats-server could not be built: ${built.stderr}`);

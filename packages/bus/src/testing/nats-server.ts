@@ -32,14 +32,21 @@ export function startNatsServer(settings = ''): Promise<NatsServer> {
  * @param settings of its configuration file.
  */
 export async function startNatsProgram(settings = ''): Promise<NatsServer> {
-  if (spawnSync('nats-server', ['--version']).status !== 0) throw new Error('the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)');
+  if (spawnSync('nats-server', ['--version']).status !== 0)
+    throw new Error(
+      'the tests need a NATS server: install nats-server (Debian: apt-get install nats-server; macOS: brew install nats-server)',
+    );
   const folder = await mkdtemp(join(tmpdir(), 'omnibus-nats-'));
   let log = '';
   const file = join(folder, 'nats.conf');
   await writeFile(file, settings);
-  const spawnAt = (address: string): Promise<ChildProcess> => spawnNats(['--config', file, '--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder], (said) => {
-    log = said;
-  });
+  const spawnAt = (address: string): Promise<ChildProcess> =>
+    spawnNats(
+      ['--config', file, '--addr', '127.0.0.1', '--port', address, '--jetstream', '--store_dir', folder],
+      (said) => {
+        log = said;
+      },
+    );
   let child: ChildProcess | undefined = await spawnAt('-1');
   const port = /client connections on 127\.0\.0\.1:(\d+)/.exec(log)?.[1] as string;
   const kill = async (): Promise<void> => {
@@ -51,7 +58,8 @@ export async function startNatsProgram(settings = ''): Promise<NatsServer> {
   };
   return {
     url: `nats://127.0.0.1:${port}`,
-    folder, kill,
+    folder,
+    kill,
     async start(otherSettings) {
       if (otherSettings !== undefined) await writeFile(file, otherSettings);
       child = await spawnAt(port);

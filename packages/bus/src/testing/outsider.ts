@@ -22,14 +22,31 @@ export class Outsider {
   }
 
   /** Sends a request and waits for the first answer. @returns its headers, each as one text, and its payload. */
-  async request(subject: string, payload: Bytes, timeoutMs: number, header?: readonly [name: string, value: string]): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
-    const answer = await this.#connection.request(subject, payload, { timeout: timeoutMs, ...(header === undefined ? {} : { headers: headersOf(header) }) });
-    return { headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [], text: answer.string() };
+  async request(
+    subject: string,
+    payload: Bytes,
+    timeoutMs: number,
+    header?: readonly [name: string, value: string],
+  ): Promise<{ readonly headers: readonly string[]; readonly text: string }> {
+    const answer = await this.#connection.request(subject, payload, {
+      timeout: timeoutMs,
+      ...(header === undefined ? {} : { headers: headersOf(header) }),
+    });
+    return {
+      headers: answer.headers?.keys().map((key) => `${key}: ${answer.headers?.get(key) ?? ''}`) ?? [],
+      text: answer.string(),
+    };
   }
 
   /** Receives the subjects of a pattern. @returns a function that ends it. */
-  subscribe(pattern: string, heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void): () => void {
-    const subscription = this.#connection.subscribe(pattern, { callback: (_error, message) => heard(message.subject, message.string(), (payload) => void message.respond(payload)) });
+  subscribe(
+    pattern: string,
+    heard: (subject: string, text: string, respond: (payload: Bytes) => void) => void,
+  ): () => void {
+    const subscription = this.#connection.subscribe(pattern, {
+      callback: (_error, message) =>
+        heard(message.subject, message.string(), (payload) => void message.respond(payload)),
+    });
     return () => subscription.unsubscribe();
   }
 
@@ -37,7 +54,12 @@ export class Outsider {
   capture(): () => string {
     const said: string[] = [];
     this.#connection.subscribe('>', {
-      callback: (_error, message) => void said.push(message.subject, ...(message.headers?.keys() ?? []).map((key) => message.headers?.values(key).join() ?? ''), Buffer.from(message.data).toString('latin1')),
+      callback: (_error, message) =>
+        void said.push(
+          message.subject,
+          ...(message.headers?.keys() ?? []).map((key) => message.headers?.values(key).join() ?? ''),
+          Buffer.from(message.data).toString('latin1'),
+        ),
     });
     return () => said.join('\n');
   }
@@ -46,11 +68,19 @@ export class Outsider {
   async streams(): Promise<string> {
     const manager = await jetstreamManager(this.#connection);
     const stored: string[] = [];
-    for await (const { config: { name }, state } of manager.streams.list()) {
+    for await (const {
+      config: { name },
+      state,
+    } of manager.streams.list()) {
       for (let seq = state.first_seq; seq <= state.last_seq; seq += 1) {
         // Messages in between may have been replaced.
         const message = await manager.streams.getMessage(name, { seq }).catch(() => null);
-        if (message !== null) stored.push(message.subject, ...message.header.keys().map((key) => message.header.values(key).join()), Buffer.from(message.data).toString('latin1'));
+        if (message !== null)
+          stored.push(
+            message.subject,
+            ...message.header.keys().map((key) => message.header.values(key).join()),
+            Buffer.from(message.data).toString('latin1'),
+          );
       }
     }
     return stored.join('\n');
@@ -68,7 +98,10 @@ export class Outsider {
       const store = await manager.open(bucket);
       const keys: string[] = [];
       for await (const key of await store.keys()) keys.push(key);
-      stored.set(bucket, new Map(await Promise.all(keys.map(async (key) => [key, (await store.get(key))?.string() ?? ''] as const))));
+      stored.set(
+        bucket,
+        new Map(await Promise.all(keys.map(async (key) => [key, (await store.get(key))?.string() ?? ''] as const))),
+      );
     }
     return stored;
   }

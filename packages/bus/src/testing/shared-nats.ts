@@ -22,8 +22,14 @@ export class SharedNats {
     const shared = new SharedNats();
     beforeEach(async () => {
       shared.faults = new Heard();
-      shared.near = await openNatsBus({ servers: server.url, clientName: 'near', connectTimeoutMs: 5_000 }, shared.faults.add);
-      shared.far = await openNatsBus({ servers: server.url, clientName: 'far', connectTimeoutMs: 5_000 }, shared.faults.add);
+      shared.near = await openNatsBus(
+        { servers: server.url, clientName: 'near', connectTimeoutMs: 5_000 },
+        shared.faults.add,
+      );
+      shared.far = await openNatsBus(
+        { servers: server.url, clientName: 'far', connectTimeoutMs: 5_000 },
+        shared.faults.add,
+      );
       shared.outsider = await Outsider.connect(server.url);
     });
     afterEach(async () => {
@@ -37,5 +43,11 @@ export class SharedNats {
 }
 
 export const sampleRecord: SessionRecord = {
-  caller: { principal: 'anonymous' as never, endpoint: '' as never }, revision: latestLegacyRevision, capabilities: {}, isReady: true, touched: [], subscriptions: [], worker: 'worker' as never,
+  caller: { principal: 'anonymous' as never, endpoint: '' as never },
+  revision: latestLegacyRevision,
+  capabilities: {},
+  isReady: true,
+  touched: [],
+  subscriptions: [],
+  worker: 'worker' as never,
 };

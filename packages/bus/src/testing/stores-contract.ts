@@ -59,13 +59,22 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
       await kept.create('b', { text: 'one' });
       await kept.delete('b');
       await expect(kept.restore('b', { text: 'again' })).rejects.toMatchObject({ kind: 'revision-conflict' });
-      expect([await kept.wasDeleted('b'), await kept.wasDeleted('never'), await store.wasDeleted('a')]).toEqual([true, false, false]);
+      expect([await kept.wasDeleted('b'), await kept.wasDeleted('never'), await store.wasDeleted('a')]).toEqual([
+        true,
+        false,
+        false,
+      ]);
       await kept.create('b', { text: 'anew' });
       expect(await kept.wasDeleted('b')).toBe(false);
     });
 
     it('takes no more bytes than it may, and takes others when some are gone', async () => {
-      const small: Bucket<{ readonly text: string }> = { name: `${bucket.name}-small`, isSmall: true, isCurrent: true, maxBytes: 10_000 };
+      const small: Bucket<{ readonly text: string }> = {
+        name: `${bucket.name}-small`,
+        isSmall: true,
+        isCurrent: true,
+        maxBytes: 10_000,
+      };
       const [near, far] = [await bus().near.keyValue(small), await bus().far.keyValue(small)];
       await near.put('a', { text: 'x'.repeat(6_000) });
       await expect(far.put('b', { text: 'y'.repeat(6_000) })).rejects.toMatchObject({ kind: 'overloaded' });
@@ -135,13 +144,22 @@ export function storesContract(bus: () => BusUnderTest, faults: () => Heard<BusF
   });
 
   describe('journal', () => {
-    interface Line { readonly number: number }
+    interface Line {
+      readonly number: number;
+    }
     let journals = 0;
     let definition: JournalDefinition<Line>;
 
     beforeEach(() => {
       journals += 1;
-      definition = { name: `contract-journal-${journals}`, family: `contract-journal-${journals}`, tokens: 1, maxAgeMs: 60_000, maxBytes: 1_000_000, maxEntries: 3 };
+      definition = {
+        name: `contract-journal-${journals}`,
+        family: `contract-journal-${journals}`,
+        tokens: 1,
+        maxAgeMs: 60_000,
+        maxBytes: 1_000_000,
+        maxEntries: 3,
+      };
     });
 
     it('is heard from the oldest kept entry on, and goes on with what is appended', async () => {

@@ -23,12 +23,23 @@ export function differencesOf(before: unknown, after: unknown): readonly Differe
   const found: Difference[] = [];
   const compare = (at: string, one: unknown, other: unknown): void => {
     if (found.length >= maxDifferences || canonical(one) === canonical(other)) return;
-    if (one === undefined || other === undefined || isLeaf(one) || isLeaf(other) || Array.isArray(one) !== Array.isArray(other)) {
-      found.push({ at, ...(one === undefined ? {} : { before: show(one) }), ...(other === undefined ? {} : { after: show(other) }) });
+    if (
+      one === undefined ||
+      other === undefined ||
+      isLeaf(one) ||
+      isLeaf(other) ||
+      Array.isArray(one) !== Array.isArray(other)
+    ) {
+      found.push({
+        at,
+        ...(one === undefined ? {} : { before: show(one) }),
+        ...(other === undefined ? {} : { after: show(other) }),
+      });
       return;
     }
     const [left, right] = [one as JsonObject, other as JsonObject];
-    for (const key of new Set([...Object.keys(left), ...Object.keys(right)])) compare(at === '' ? drawn(key) : `${at}.${drawn(key)}`, left[key], right[key]);
+    for (const key of new Set([...Object.keys(left), ...Object.keys(right)]))
+      compare(at === '' ? drawn(key) : `${at}.${drawn(key)}`, left[key], right[key]);
   };
   compare('', before, after);
   return found;
@@ -49,7 +60,8 @@ export function isHiding(definition: unknown): boolean {
 function textRisks(definition: unknown): readonly string[] {
   const found = new Set<string>();
   const look = (value: unknown, at: string): void => {
-    if (typeof value === 'string') for (const what of findingsIn(value)) found.add(`${at === '' ? 'it' : at} has ${what}`);
+    if (typeof value === 'string')
+      for (const what of findingsIn(value)) found.add(`${at === '' ? 'it' : at} has ${what}`);
     if (typeof value !== 'object' || value === null) return;
     for (const [key, each] of Object.entries(value)) {
       const name = Array.isArray(value) ? at : at === '' ? drawn(key) : `${at}.${drawn(key)}`;
@@ -65,15 +77,22 @@ function changedRisks(kind: DefinedKind, before: JsonObject, after: JsonObject):
   const [were, are] = [argumentsOf(kind, before), argumentsOf(kind, after)];
   const risks = [...are].flatMap(([name, isRequired]) => {
     const shown = drawn(name);
-    if (!were.has(name)) return [isRequired ? `it wants a new argument "${shown}"` : `it takes a new argument "${shown}"`];
-    return isRequired && were.get(name) === false ? [`it wants the argument "${shown}", which could be left out before`] : [];
+    if (!were.has(name))
+      return [isRequired ? `it wants a new argument "${shown}"` : `it takes a new argument "${shown}"`];
+    return isRequired && were.get(name) === false
+      ? [`it wants the argument "${shown}", which could be left out before`]
+      : [];
   });
   const [said, says] = [hintsOf(before), hintsOf(after)];
-  if (said['readOnlyHint'] === true && says['readOnlyHint'] !== true) risks.push('it does not say any more that it only reads');
+  if (said['readOnlyHint'] === true && says['readOnlyHint'] !== true)
+    risks.push('it does not say any more that it only reads');
   if (said['readOnlyHint'] !== true && says['readOnlyHint'] === true) risks.push('it says now that it only reads');
-  if (said['destructiveHint'] !== false && says['destructiveHint'] === false) risks.push('it says now that it destroys nothing');
-  if (said['destructiveHint'] === false && says['destructiveHint'] !== false) risks.push('it does not say any more that it destroys nothing');
-  if (said['openWorldHint'] === false && says['openWorldHint'] !== false) risks.push('it does not say any more that it stays with what it has');
+  if (said['destructiveHint'] !== false && says['destructiveHint'] === false)
+    risks.push('it says now that it destroys nothing');
+  if (said['destructiveHint'] === false && says['destructiveHint'] !== false)
+    risks.push('it does not say any more that it destroys nothing');
+  if (said['openWorldHint'] === false && says['openWorldHint'] !== false)
+    risks.push('it does not say any more that it stays with what it has');
   return risks;
 }
 
@@ -81,7 +100,12 @@ const hintsOf = ({ annotations }: JsonObject): JsonObject => (isObject(annotatio
 
 /** The arguments by name, and whether each is required. */
 function argumentsOf(kind: DefinedKind, { inputSchema, arguments: given }: JsonObject): ReadonlyMap<string, boolean> {
-  if (kind === 'prompts') return new Map((Array.isArray(given) ? given : []).filter(isObject).map(({ name, required }) => [String(name), required === true]));
+  if (kind === 'prompts')
+    return new Map(
+      (Array.isArray(given) ? given : [])
+        .filter(isObject)
+        .map(({ name, required }) => [String(name), required === true]),
+    );
   const { properties, required } = isObject(inputSchema) ? inputSchema : {};
   const wanted = new Set(Array.isArray(required) ? required : []);
   return new Map(Object.keys(isObject(properties) ? properties : {}).map((name) => [name, wanted.has(name)]));

@@ -19,20 +19,47 @@ const values = new Set(['enum', 'const', 'default']);
 function withoutWords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutWords);
   if (!isObject(schema)) return schema;
-  return Object.fromEntries(Object.entries(schema).filter(([key]) => !annotations.has(key)).map(([key, value]) => {
-    if (values.has(key)) return [key, value];
-    if (named.has(key) && isObject(value)) return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutWords(each)]))];
-    return [key, withoutWords(value)];
-  }));
+  return Object.fromEntries(
+    Object.entries(schema)
+      .filter(([key]) => !annotations.has(key))
+      .map(([key, value]) => {
+        if (values.has(key)) return [key, value];
+        if (named.has(key) && isObject(value))
+          return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, withoutWords(each)]))];
+        return [key, withoutWords(value)];
+      }),
+  );
 }
 
 /** The facets of a definition. The `title` of a tool's annotations counts as text, and so does `_meta`, whose use is up to hosts. */
 function facetsOf(kind: DefinedKind, entry: JsonObject): Readonly<Record<Facet, unknown>> {
-  const { title, description, icons, _meta, inputSchema, outputSchema, arguments: given, annotations: hints, ...rest } = entry;
+  const {
+    title,
+    description,
+    icons,
+    _meta,
+    inputSchema,
+    outputSchema,
+    arguments: given,
+    annotations: hints,
+    ...rest
+  } = entry;
   const { title: hintTitle, ...behaviour } = isObject(hints) ? hints : {};
   const words = { title, description, icons, _meta, hintTitle };
-  if (kind === 'tools') return { words: { ...words, inputSchema, outputSchema }, input: withoutWords(inputSchema), output: withoutWords(outputSchema), behaviour: { ...rest, ...behaviour } };
-  if (kind === 'prompts') return { words: { ...words, given }, input: withoutWords(given), output: undefined, behaviour: { ...rest, ...behaviour } };
+  if (kind === 'tools')
+    return {
+      words: { ...words, inputSchema, outputSchema },
+      input: withoutWords(inputSchema),
+      output: withoutWords(outputSchema),
+      behaviour: { ...rest, ...behaviour },
+    };
+  if (kind === 'prompts')
+    return {
+      words: { ...words, given },
+      input: withoutWords(given),
+      output: undefined,
+      behaviour: { ...rest, ...behaviour },
+    };
   const { name, uriTemplate, mimeType, ...more } = rest;
   return { words: { ...words, name }, input: uriTemplate, output: mimeType, behaviour: { ...more, ...behaviour } };
 }

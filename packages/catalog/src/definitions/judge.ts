@@ -2,7 +2,15 @@
  * Compares the definitions of a server with the approved ones. Where only texts have changed, the approved texts are served; an entry whose input,
  * output or behaviour has changed is held back until it is approved. Pure: the result says as data what is to be shown.
  */
-import { definedKinds, type ApprovedDefinitions, type CallerOffer, type CatalogLists, type DefinedKind, type HeldEntry, type JsonObject } from '@omnibus/protocol';
+import {
+  definedKinds,
+  type ApprovedDefinitions,
+  type CallerOffer,
+  type CatalogLists,
+  type DefinedKind,
+  type HeldEntry,
+  type JsonObject,
+} from '@omnibus/protocol';
 import { identity } from '../entry.ts';
 import { changedFacets, definitionDigest, type Facet } from './facets.ts';
 import { differencesOf, isHiding, risksOf, type Difference } from './difference.ts';
@@ -58,10 +66,16 @@ export function atFirstSight(approved: ApprovedDefinitions | undefined, said: Sa
   const kinds = said.kinds.filter((kind) => approved?.kinds.includes(kind) !== true);
   if (approved !== undefined && (kinds.length === 0 || approved.reached !== said.reached)) return approved;
   const { reached, instructions } = approved ?? said;
-  const entries = kinds.flatMap((kind) => (said.lists[kind] as readonly JsonObject[]).filter((entry) => !isHiding(entry)).map((entry) => [definitionKey(kind, nameOf(kind, entry)), entry] as const));
+  const entries = kinds.flatMap((kind) =>
+    (said.lists[kind] as readonly JsonObject[])
+      .filter((entry) => !isHiding(entry))
+      .map((entry) => [definitionKey(kind, nameOf(kind, entry)), entry] as const),
+  );
   return {
-    reached, ...(instructions === undefined || (approved === undefined && isHiding(instructions)) ? {} : { instructions }),
-    kinds: [...(approved?.kinds ?? []), ...kinds], entries: { ...approved?.entries, ...Object.fromEntries(entries) },
+    reached,
+    ...(instructions === undefined || (approved === undefined && isHiding(instructions)) ? {} : { instructions }),
+    kinds: [...(approved?.kinds ?? []), ...kinds],
+    entries: { ...approved?.entries, ...Object.fromEntries(entries) },
   };
 }
 
@@ -79,20 +93,50 @@ export function judge(mode: DefinitionsMode, approved: ApprovedDefinitions, said
     const why: Why = hasMoved ? 'moved' : isHiding(entry) ? 'hiding' : before === undefined ? 'new' : 'changed';
     const isHeld = isPinned && (hasMoved || before === undefined || facets.some((facet) => facet !== 'words'));
     const digest = definitionDigest(entry);
-    deviations.set(`${key} ${digest}`, { kind, name, why, isHeld, facets, risks: risksOf(kind, before, entry), differences: differencesOf(before, entry), digest });
+    deviations.set(`${key} ${digest}`, {
+      kind,
+      name,
+      why,
+      isHeld,
+      facets,
+      risks: risksOf(kind, before, entry),
+      differences: differencesOf(before, entry),
+      digest,
+    });
     if (isHeld) return undefined;
-    return isPinned ? before as Entry : entry;
+    return isPinned ? (before as Entry) : entry;
   };
-  const list = <Kind extends DefinedKind>(kind: Kind): CatalogLists[Kind] => (said.lists[kind] as readonly JsonObject[]).flatMap((entry) => shown(kind, entry) ?? []) as unknown as CatalogLists[Kind];
-  const lists: CatalogLists = { ...said.lists, tools: list('tools'), prompts: list('prompts'), resourceTemplates: list('resourceTemplates') };
-  const offers = said.offers.map((offer) => ({ ...offer, lists: Object.fromEntries(Object.entries(offer.lists).map(([kind, difference]) => {
-    if (!isDefined(kind)) return [kind, difference];
-    const kept = difference.entries.map((entry) => ({ name: nameOf(kind, entry), entry: shown(kind, entry) }));
-    const without = kept.filter(({ entry }) => entry === undefined).map(({ name }) => name);
-    return [kind, { entries: kept.flatMap(({ entry }) => entry ?? []), without: [...new Set([...difference.without, ...without])] }];
-  })) }));
+  const list = <Kind extends DefinedKind>(kind: Kind): CatalogLists[Kind] =>
+    (said.lists[kind] as readonly JsonObject[]).flatMap(
+      (entry) => shown(kind, entry) ?? [],
+    ) as unknown as CatalogLists[Kind];
+  const lists: CatalogLists = {
+    ...said.lists,
+    tools: list('tools'),
+    prompts: list('prompts'),
+    resourceTemplates: list('resourceTemplates'),
+  };
+  const offers = said.offers.map((offer) => ({
+    ...offer,
+    lists: Object.fromEntries(
+      Object.entries(offer.lists).map(([kind, difference]) => {
+        if (!isDefined(kind)) return [kind, difference];
+        const kept = difference.entries.map((entry) => ({ name: nameOf(kind, entry), entry: shown(kind, entry) }));
+        const without = kept.filter(({ entry }) => entry === undefined).map(({ name }) => name);
+        return [
+          kind,
+          {
+            entries: kept.flatMap(({ entry }) => entry ?? []),
+            without: [...new Set([...difference.without, ...without])],
+          },
+        ];
+      }),
+    ),
+  }));
   const instructions = instructionsOf(isPinned, hasMoved, approved, said, deviations);
-  const held = [...deviations.values()].filter(({ isHeld }) => isHeld).map(({ kind, name }) => ({ kind: kind as DefinedKind, name }));
+  const held = [...deviations.values()]
+    .filter(({ isHeld }) => isHeld)
+    .map(({ kind, name }) => ({ kind: kind as DefinedKind, name }));
   return { lists, offers, instructions, held: isPinned ? held : [], deviations: [...deviations.values()] };
 }
 
@@ -100,29 +144,63 @@ export function judge(mode: DefinitionsMode, approved: ApprovedDefinitions, said
  * The approved definitions after an approval of some deviations.
  * @param taken digests of the definitions that are approved.
  */
-export function approve(approved: ApprovedDefinitions, said: Said, deviations: readonly Deviation[], taken: ReadonlySet<string>): ApprovedDefinitions {
+export function approve(
+  approved: ApprovedDefinitions,
+  said: Said,
+  deviations: readonly Deviation[],
+  taken: ReadonlySet<string>,
+): ApprovedDefinitions {
   const chosen = deviations.filter(({ digest }) => taken.has(digest));
   // A server that moved is approved as a whole: whoever looks sees all of it.
   const hasMoved = approved.reached !== said.reached;
   const entries: Record<string, JsonObject> = hasMoved ? {} : { ...approved.entries };
-  const all = definedKinds.flatMap((kind) => [...(said.lists[kind] as readonly JsonObject[]), ...said.offers.flatMap(({ lists }) => lists[kind]?.entries ?? [])].map((entry) => ({ kind, entry })));
+  const all = definedKinds.flatMap((kind) =>
+    [
+      ...(said.lists[kind] as readonly JsonObject[]),
+      ...said.offers.flatMap(({ lists }) => lists[kind]?.entries ?? []),
+    ].map((entry) => ({ kind, entry })),
+  );
   for (const { kind, entry } of all) {
     const digest = definitionDigest(entry);
-    if (chosen.some((deviation) => deviation.kind === kind && deviation.digest === digest)) entries[definitionKey(kind, nameOf(kind, entry))] = entry;
+    if (chosen.some((deviation) => deviation.kind === kind && deviation.digest === digest))
+      entries[definitionKey(kind, nameOf(kind, entry))] = entry;
   }
   const takesInstructions = chosen.some(({ kind }) => kind === 'instructions');
   const instructions = takesInstructions ? said.instructions : hasMoved ? undefined : approved.instructions;
-  return { reached: said.reached, ...(instructions === undefined ? {} : { instructions }), kinds: hasMoved ? said.kinds : approved.kinds, entries };
+  return {
+    reached: said.reached,
+    ...(instructions === undefined ? {} : { instructions }),
+    kinds: hasMoved ? said.kinds : approved.kinds,
+    entries,
+  };
 }
 
-function instructionsOf(isPinned: boolean, hasMoved: boolean, approved: ApprovedDefinitions, said: Said, deviations: Map<string, Deviation>): string | undefined {
+function instructionsOf(
+  isPinned: boolean,
+  hasMoved: boolean,
+  approved: ApprovedDefinitions,
+  said: Said,
+  deviations: Map<string, Deviation>,
+): string | undefined {
   const { instructions } = said;
   if (!hasMoved && instructions === approved.instructions) return instructions;
-  const why: Why = hasMoved ? 'moved' : instructions !== undefined && isHiding(instructions) ? 'hiding' : approved.instructions === undefined ? 'new' : 'changed';
+  const why: Why = hasMoved
+    ? 'moved'
+    : instructions !== undefined && isHiding(instructions)
+      ? 'hiding'
+      : approved.instructions === undefined
+        ? 'new'
+        : 'changed';
   if (instructions !== undefined || !hasMoved) {
     deviations.set('instructions', {
-      kind: 'instructions', name: '', why, isHeld: false, facets: ['words'], risks: risksOf('prompts', undefined, { instructions: instructions ?? '' }),
-      differences: differencesOf({ instructions: approved.instructions }, { instructions }), digest: definitionDigest(instructions ?? null),
+      kind: 'instructions',
+      name: '',
+      why,
+      isHeld: false,
+      facets: ['words'],
+      risks: risksOf('prompts', undefined, { instructions: instructions ?? '' }),
+      differences: differencesOf({ instructions: approved.instructions }, { instructions }),
+      digest: definitionDigest(instructions ?? null),
     });
   }
   if (!isPinned) return instructions;

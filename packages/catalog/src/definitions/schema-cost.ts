@@ -34,7 +34,8 @@ export function schemaFindings(schema: JsonObject): readonly string[] {
     return size;
   };
   const special = ({ $ref: reference, pattern }: JsonObject, depth: number): number => {
-    if (typeof pattern === 'string' && nestedRepetition.test(pattern.slice(0, 1_000))) found.add('it has a pattern that can take for ever to match');
+    if (typeof pattern === 'string' && nestedRepetition.test(pattern.slice(0, 1_000)))
+      found.add('it has a pattern that can take for ever to match');
     if (typeof reference !== 'string') return 0;
     if (!reference.startsWith('#')) {
       found.add('it refers to a schema elsewhere');
@@ -50,7 +51,10 @@ export function schemaFindings(schema: JsonObject): readonly string[] {
 /** What a reference within the document points to (RFC 6901). */
 function targetOf(schema: JsonObject, reference: string): unknown {
   let at: unknown = schema;
-  for (const step of reference.slice(1).split('/').slice(1, 2 * maxDepth)) {
+  for (const step of reference
+    .slice(1)
+    .split('/')
+    .slice(1, 2 * maxDepth)) {
     const key = step.replaceAll('~1', '/').replaceAll('~0', '~');
     if (!(isObject(at) || Array.isArray(at)) || !Object.hasOwn(at, key)) return undefined;
     at = (at as JsonObject)[key];

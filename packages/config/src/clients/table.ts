@@ -36,120 +36,222 @@ export interface Client {
   readonly hint: string;
 }
 
-const withHeaders = (headers: Readonly<Record<string, string>>): object => (Object.keys(headers).length === 0 ? {} : { headers });
+const withHeaders = (headers: Readonly<Record<string, string>>): object =>
+  Object.keys(headers).length === 0 ? {} : { headers };
 
 /** Folder of settings of desktop programs. */
 function appData({ platform, home, env }: Machine): string {
   if (platform === 'darwin') return join(home, 'Library', 'Application Support');
-  return platform === 'win32' ? (env['APPDATA'] ?? join(home, 'AppData', 'Roaming')) : (env['XDG_CONFIG_HOME'] ?? join(home, '.config'));
+  return platform === 'win32'
+    ? (env['APPDATA'] ?? join(home, 'AppData', 'Roaming'))
+    : (env['XDG_CONFIG_HOME'] ?? join(home, '.config'));
 }
 
 const codeUser = (machine: Machine): string => join(appData(machine), 'Code', 'User');
-const extension = (machine: Machine, id: string, file: string): readonly string[] => ['Code', 'Cursor', 'VSCodium'].map((editor) => join(appData(machine), editor, 'User', 'globalStorage', id, 'settings', file));
+const extension = (machine: Machine, id: string, file: string): readonly string[] =>
+  ['Code', 'Cursor', 'VSCodium'].map((editor) =>
+    join(appData(machine), editor, 'User', 'globalStorage', id, 'settings', file),
+  );
 
 export const clients: readonly Client[] = [
   {
-    id: 'claude-desktop', name: 'Claude Desktop', keys: [['mcpServers']], known: /(^|\/)claude_desktop_config\.json$/,
+    id: 'claude-desktop',
+    name: 'Claude Desktop',
+    keys: [['mcpServers']],
+    known: /(^|\/)claude_desktop_config\.json$/,
     userFiles: (machine) => [join(appData(machine), 'Claude', 'claude_desktop_config.json')],
     // It starts programs only.
     entry: ({ command, args }) => ({ command, args }),
     hint: 'Claude Desktop writes this file too while it runs: quit it before, and start it again after',
   },
   {
-    id: 'claude-code', name: 'Claude Code', keys: [['mcpServers']], known: /(^|\/)(\.claude\.json|\.mcp\.json)$/,
-    userFiles: ({ home, env }) => [env['CLAUDE_CONFIG_DIR'] === undefined ? join(home, '.claude.json') : join(env['CLAUDE_CONFIG_DIR'], '.claude.json')],
+    id: 'claude-code',
+    name: 'Claude Code',
+    keys: [['mcpServers']],
+    known: /(^|\/)(\.claude\.json|\.mcp\.json)$/,
+    userFiles: ({ home, env }) => [
+      env['CLAUDE_CONFIG_DIR'] === undefined
+        ? join(home, '.claude.json')
+        : join(env['CLAUDE_CONFIG_DIR'], '.claude.json'),
+    ],
     projectFile: '.mcp.json',
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
     hint: 'start Claude Code again',
   },
   {
-    id: 'cursor', name: 'Cursor', keys: [['mcpServers']], known: /(^|\/)\.cursor\/mcp\.json$/,
-    userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')], projectFile: '.cursor/mcp.json',
+    id: 'cursor',
+    name: 'Cursor',
+    keys: [['mcpServers']],
+    known: /(^|\/)\.cursor\/mcp\.json$/,
+    userFiles: ({ home }) => [join(home, '.cursor', 'mcp.json')],
+    projectFile: '.cursor/mcp.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
     hint: 'Cursor rereads the file by itself; else: Settings, MCP, refresh',
   },
   {
-    id: 'vscode', name: 'VS Code', keys: [['servers'], ['mcp', 'servers'], ['mcpServers']], known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
-    userFiles: (machine) => [join(codeUser(machine), 'mcp.json')], projectFile: '.vscode/mcp.json',
+    id: 'vscode',
+    name: 'VS Code',
+    keys: [['servers'], ['mcp', 'servers'], ['mcpServers']],
+    known: /(^|\/)(\.vscode|Code( - Insiders)?\/User(\/profiles\/[^/]+)?|data\/User)\/mcp\.json$/,
+    userFiles: (machine) => [join(codeUser(machine), 'mcp.json')],
+    projectFile: '.vscode/mcp.json',
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers) }),
     hint: 'VS Code asks whether the server is to be started: MCP: List Servers',
   },
   {
-    id: 'windsurf', name: 'Windsurf', keys: [['mcpServers']], known: /(^|\/)\.codeium\/(windsurf\/)?mcp_config\.json$/,
-    userFiles: ({ home }) => [join(home, '.codeium', 'windsurf', 'mcp_config.json'), join(home, '.codeium', 'mcp_config.json')],
+    id: 'windsurf',
+    name: 'Windsurf',
+    keys: [['mcpServers']],
+    known: /(^|\/)\.codeium\/(windsurf\/)?mcp_config\.json$/,
+    userFiles: ({ home }) => [
+      join(home, '.codeium', 'windsurf', 'mcp_config.json'),
+      join(home, '.codeium', 'mcp_config.json'),
+    ],
     entry: ({ url, headers }) => ({ serverUrl: url, ...withHeaders(headers) }),
     hint: 'press the refresh button of its MCP servers; Windsurf takes 100 tools in all, so a profile may be of use (--endpoint NAME)',
   },
   {
-    id: 'zed', name: 'Zed', keys: [['context_servers']], known: /(^|\/)(\.zed|zed|Zed)\/settings\.json$/,
-    userFiles: (machine) => [machine.platform === 'darwin' ? join(machine.home, '.config', 'zed', 'settings.json') : join(appData(machine), machine.platform === 'win32' ? 'Zed' : 'zed', 'settings.json')],
+    id: 'zed',
+    name: 'Zed',
+    keys: [['context_servers']],
+    known: /(^|\/)(\.zed|zed|Zed)\/settings\.json$/,
+    userFiles: (machine) => [
+      machine.platform === 'darwin'
+        ? join(machine.home, '.config', 'zed', 'settings.json')
+        : join(appData(machine), machine.platform === 'win32' ? 'Zed' : 'zed', 'settings.json'),
+    ],
     projectFile: '.zed/settings.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
     hint: 'Zed rereads the file by itself',
   },
   {
-    id: 'cline', name: 'Cline', keys: [['mcpServers']], timeoutUnit: 's', known: /(^|\/)cline_mcp_settings\.json$/,
+    id: 'cline',
+    name: 'Cline',
+    keys: [['mcpServers']],
+    timeoutUnit: 's',
+    known: /(^|\/)cline_mcp_settings\.json$/,
     userFiles: (machine) => extension(machine, 'saoudrizwan.claude-dev', 'cline_mcp_settings.json'),
     entry: ({ url, headers }) => ({ type: 'streamableHttp', url, ...withHeaders(headers) }),
     hint: 'Cline rereads the file by itself',
   },
   {
-    id: 'roo', name: 'Roo Code', keys: [['mcpServers']], timeoutUnit: 's', known: /(^|\/)(rooveterinaryinc\.roo-cline\/settings\/mcp_settings|\.roo\/mcp|mcp_settings)\.json$/,
-    userFiles: (machine) => extension(machine, 'rooveterinaryinc.roo-cline', 'mcp_settings.json'), projectFile: '.roo/mcp.json',
+    id: 'roo',
+    name: 'Roo Code',
+    keys: [['mcpServers']],
+    timeoutUnit: 's',
+    known: /(^|\/)(rooveterinaryinc\.roo-cline\/settings\/mcp_settings|\.roo\/mcp|mcp_settings)\.json$/,
+    userFiles: (machine) => extension(machine, 'rooveterinaryinc.roo-cline', 'mcp_settings.json'),
+    projectFile: '.roo/mcp.json',
     hint: '',
   },
   {
-    id: 'antigravity', name: 'Antigravity', keys: [['mcpServers']], known: /(^|\/)antigravity\/mcp_config\.json$/,
+    id: 'antigravity',
+    name: 'Antigravity',
+    keys: [['mcpServers']],
+    known: /(^|\/)antigravity\/mcp_config\.json$/,
     userFiles: ({ home }) => [join(home, '.gemini', 'antigravity', 'mcp_config.json')],
     entry: ({ url, headers }) => ({ serverUrl: url, ...withHeaders(headers) }),
     hint: 'refresh its MCP servers',
   },
   {
-    id: 'gemini', name: 'Gemini CLI', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)\.?gemini(-cli)?\/settings\.json$/,
-    userFiles: ({ home }) => [join(home, '.gemini', 'settings.json')], projectFile: '.gemini/settings.json',
+    id: 'gemini',
+    name: 'Gemini CLI',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)\.?gemini(-cli)?\/settings\.json$/,
+    userFiles: ({ home }) => [join(home, '.gemini', 'settings.json')],
+    projectFile: '.gemini/settings.json',
     entry: ({ url, headers }) => ({ httpUrl: url, ...withHeaders(headers) }),
     hint: 'start Gemini CLI again',
   },
   {
-    id: 'codex', name: 'Codex', keys: [['mcp_servers']], known: /(^|\/)\.codex\/config\.toml$/,
-    userFiles: ({ home, env }) => [join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml')], projectFile: '.codex/config.toml',
+    id: 'codex',
+    name: 'Codex',
+    keys: [['mcp_servers']],
+    known: /(^|\/)\.codex\/config\.toml$/,
+    userFiles: ({ home, env }) => [join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml')],
+    projectFile: '.codex/config.toml',
     entry: ({ url, headers }) => ({ url, ...(Object.keys(headers).length === 0 ? {} : { http_headers: headers }) }),
     hint: 'start Codex again',
   },
   {
-    id: 'copilot', name: 'Copilot CLI', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)mcp-config\.json$/,
+    id: 'copilot',
+    name: 'Copilot CLI',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)mcp-config\.json$/,
     userFiles: ({ home, env }) => [join(env['COPILOT_HOME'] ?? join(home, '.copilot'), 'mcp-config.json')],
     entry: ({ url, headers }) => ({ type: 'http', url, ...withHeaders(headers), tools: ['*'] }),
     hint: 'start Copilot CLI again',
   },
   {
-    id: 'lmstudio', name: 'LM Studio', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)\.(lmstudio|cache\/lm-studio)\/mcp\.json$/,
+    id: 'lmstudio',
+    name: 'LM Studio',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)\.(lmstudio|cache\/lm-studio)\/mcp\.json$/,
     userFiles: ({ home }) => [join(home, '.lmstudio', 'mcp.json'), join(home, '.cache', 'lm-studio', 'mcp.json')],
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
     hint: 'LM Studio rereads the file by itself',
   },
   {
-    id: 'kiro', name: 'Kiro', keys: [['mcpServers']], timeoutUnit: 'ms', known: /(^|\/)\.kiro\/settings\/mcp\.json$/,
-    userFiles: ({ home }) => [join(home, '.kiro', 'settings', 'mcp.json')], projectFile: '.kiro/settings/mcp.json',
+    id: 'kiro',
+    name: 'Kiro',
+    keys: [['mcpServers']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)\.kiro\/settings\/mcp\.json$/,
+    userFiles: ({ home }) => [join(home, '.kiro', 'settings', 'mcp.json')],
+    projectFile: '.kiro/settings/mcp.json',
     entry: ({ url, headers }) => ({ url, ...withHeaders(headers) }),
     hint: 'Kiro rereads the file by itself',
   },
   {
-    id: 'opencode', name: 'opencode', keys: [['mcp']], timeoutUnit: 'ms', known: /(^|\/)opencode\.jsonc?$/,
-    userFiles: ({ home, env }) => ['opencode.json', 'opencode.jsonc'].map((file) => join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', file)), projectFile: 'opencode.json',
+    id: 'opencode',
+    name: 'opencode',
+    keys: [['mcp']],
+    timeoutUnit: 'ms',
+    known: /(^|\/)opencode\.jsonc?$/,
+    userFiles: ({ home, env }) =>
+      ['opencode.json', 'opencode.jsonc'].map((file) =>
+        join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', file),
+      ),
+    projectFile: 'opencode.json',
     entry: ({ url, headers }) => ({ type: 'remote', url, enabled: true, ...withHeaders(headers) }),
     hint: 'start opencode again',
   },
   {
-    id: 'goose', name: 'Goose', keys: [['extensions']], timeoutUnit: 's', known: /(^|\/)goose\/config\.yaml$/,
-    userFiles: ({ home, env, platform }) => [platform === 'win32' ? join(env['APPDATA'] ?? home, 'Block', 'goose', 'config', 'config.yaml') : join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'goose', 'config.yaml')],
-    entry: ({ url, headers }) => ({ enabled: true, type: 'streamable_http', name: 'omnibus', uri: url, timeout: 300, ...withHeaders(headers) }),
+    id: 'goose',
+    name: 'Goose',
+    keys: [['extensions']],
+    timeoutUnit: 's',
+    known: /(^|\/)goose\/config\.yaml$/,
+    userFiles: ({ home, env, platform }) => [
+      platform === 'win32'
+        ? join(env['APPDATA'] ?? home, 'Block', 'goose', 'config', 'config.yaml')
+        : join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'goose', 'config.yaml'),
+    ],
+    entry: ({ url, headers }) => ({
+      enabled: true,
+      type: 'streamable_http',
+      name: 'omnibus',
+      uri: url,
+      timeout: 300,
+      ...withHeaders(headers),
+    }),
     hint: 'start Goose again',
   },
   {
-    id: 'continue', name: 'Continue', keys: [['mcpServers']], known: /(^|\/)\.continue\/(config\.ya?ml|mcpServers\/[^/]+\.ya?ml)$/,
+    id: 'continue',
+    name: 'Continue',
+    keys: [['mcpServers']],
+    known: /(^|\/)\.continue\/(config\.ya?ml|mcpServers\/[^/]+\.ya?ml)$/,
     userFiles: ({ home }) => [join(home, '.continue', 'config.yaml')],
-    entry: ({ url, headers }) => ({ name: 'omnibus', type: 'streamable-http', url, ...(Object.keys(headers).length === 0 ? {} : { requestOptions: { headers } }) }),
+    entry: ({ url, headers }) => ({
+      name: 'omnibus',
+      type: 'streamable-http',
+      url,
+      ...(Object.keys(headers).length === 0 ? {} : { requestOptions: { headers } }),
+    }),
     hint: 'Continue rereads the file by itself',
   },
 ];

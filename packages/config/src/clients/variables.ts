@@ -16,7 +16,10 @@ function projectFolder(file: string): string {
 
 /** The variable that stands for what VS Code asks its user: `${input:github-token}` is `${GITHUB_TOKEN}`. */
 export function inputVariable(id: string): string {
-  return id.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_').replace(/^(?=\d)/, '_');
+  return id
+    .toUpperCase()
+    .replaceAll(/[^A-Z0-9]+/g, '_')
+    .replace(/^(?=\d)/, '_');
 }
 
 /** Rewrites the placeholders of clients in a text as references of Omnibus. An unknown placeholder stays, and is reported when references are resolved. */
@@ -26,9 +29,12 @@ export function translatePlaceholders(text: string, { file, takesBare }: Placeho
     if (inner === 'userHome') return '${HOME}';
     if (inner === 'pathSeparator' || inner === '/') return '/';
     if (/^(workspaceFolder(:[^}]*)?|workspaceRoot)$/.test(inner)) return projectFolder(file).replaceAll('${', '$${');
-    if (inner === 'workspaceFolderBasename') return (projectFolder(file).split(/[/\\]/).at(-1) ?? '').replaceAll('${', '$${');
+    if (inner === 'workspaceFolderBasename')
+      return (projectFolder(file).split(/[/\\]/).at(-1) ?? '').replaceAll('${', '$${');
     return whole;
   });
-  const otherwise = braced.replaceAll(/\{env:([A-Za-z_]\w*)\}/g, (whole, name: string, at: number) => (braced[at - 1] === '$' ? whole : `\${${name}}`));
+  const otherwise = braced.replaceAll(/\{env:([A-Za-z_]\w*)\}/g, (whole, name: string, at: number) =>
+    braced[at - 1] === '$' ? whole : `\${${name}}`,
+  );
   return takesBare ? otherwise.replaceAll(/\$([A-Za-z_]\w*)/g, (_whole, name: string) => `\${${name}}`) : otherwise;
 }

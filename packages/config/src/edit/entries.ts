@@ -5,7 +5,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isMap as isRecord } from '../clients/recognize.ts';
 import { blankComments, looksLikeJson } from '../document.ts';
-import { isMap, isScalar, isSeq, parseDocument, stringify, type Document, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  parseDocument,
+  stringify,
+  type Document,
+  type Pair,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
 import { removeTable, setTable, tomlValue } from './toml.ts';
 
 export type EntryFormat = 'yaml' | 'json' | 'toml';
@@ -21,7 +31,13 @@ export function formatOf(file: string, text: string): EntryFormat {
  * @returns the text with the entry in it, in the place of one of that name.
  * @throws {Error} in words, when the text cannot be read, or not be changed without changing more.
  */
-export function setEntry(text: string, format: EntryFormat, path: readonly string[], name: string, value: object): string {
+export function setEntry(
+  text: string,
+  format: EntryFormat,
+  path: readonly string[],
+  name: string,
+  value: object,
+): string {
   const changed = withSet(text, format, path, name, value);
   // A file of Windows keeps its line ends.
   return /\r\n/.test(text) && !/(^|[^\r])\n/.test(text) ? changed.replaceAll(/\r?\n/g, '\r\n') : changed;
@@ -43,9 +59,26 @@ export function removeEntry(text: string, format: EntryFormat, path: readonly st
   if (!hasEntry(value, path, name)) return text;
   const parent = document.getIn(path, true);
   const wanted = withoutEntry(value, path, name);
-  if (isSeq(parent)) return verified(cutItem(text, parent, parent.items.findIndex((item) => isMap(item) && item.get('name') === name)), format, wanted);
+  if (isSeq(parent))
+    return verified(
+      cutItem(
+        text,
+        parent,
+        parent.items.findIndex((item) => isMap(item) && item.get('name') === name),
+      ),
+      format,
+      wanted,
+    );
   if (!isMap(parent)) throw new Error(`${path.join('.')} is no map`);
-  return verified(cutPair(text, parent, parent.items.findIndex(({ key }) => isScalar(key) && String(key.value) === name)), format, wanted);
+  return verified(
+    cutPair(
+      text,
+      parent,
+      parent.items.findIndex(({ key }) => isScalar(key) && String(key.value) === name),
+    ),
+    format,
+    wanted,
+  );
 }
 
 /** What stands at a path. @throws {Error} in words */
@@ -73,7 +106,9 @@ function verified(text: string, format: EntryFormat, wanted: unknown): string {
   try {
     if (isDeepStrictEqual(normal(read(text, format).value), normal(wanted))) return text;
   } catch (error) {
-    throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand', { cause: error });
+    throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand', {
+      cause: error,
+    });
   }
   throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand');
 }
@@ -81,12 +116,20 @@ function verified(text: string, format: EntryFormat, wanted: unknown): string {
 /** A map that is empty, or has nothing behind it, is the same here. */
 function normal(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => normal(item));
-  return isRecord(value) ? Object.fromEntries(Object.entries(value).filter(([, item]) => item !== null && !(isRecord(item) && Object.keys(item).length === 0)).map(([key, item]) => [key, normal(item)])) : value;
+  return isRecord(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([, item]) => item !== null && !(isRecord(item) && Object.keys(item).length === 0))
+          .map(([key, item]) => [key, normal(item)]),
+      )
+    : value;
 }
 
 function hasEntry(value: unknown, path: readonly string[], name: string): boolean {
   const parent = path.reduce<unknown>((at, step) => (isRecord(at) ? at[step] : undefined), value);
-  return Array.isArray(parent) ? parent.some((item) => isRecord(item) && item['name'] === name) : isRecord(parent) && Object.hasOwn(parent, name);
+  return Array.isArray(parent)
+    ? parent.some((item) => isRecord(item) && item['name'] === name)
+    : isRecord(parent) && Object.hasOwn(parent, name);
 }
 
 function withEntry(value: unknown, [step, ...rest]: readonly string[], name: string, entry: object): unknown {
@@ -109,25 +152,39 @@ function withoutEntry(value: unknown, [step, ...rest]: readonly string[], name: 
 function insert(text: string, format: EntryFormat, path: readonly string[], name: string, entry: object): string {
   const { document } = read(text, format);
   let depth = path.length;
-  while (depth > 0 && !isMap(document.getIn(path.slice(0, depth), true)) && !isSeq(document.getIn(path.slice(0, depth), true))) depth -= 1;
+  while (
+    depth > 0 &&
+    !isMap(document.getIn(path.slice(0, depth), true)) &&
+    !isSeq(document.getIn(path.slice(0, depth), true))
+  )
+    depth -= 1;
   const node = depth === 0 ? document.contents : document.getIn(path.slice(0, depth), true);
   if (isSeq(node)) return appendItem(text, node, entry);
   const [key = name] = path.slice(depth);
-  const value = depth === path.length ? entry : path.slice(depth + 1).reduceRight<object>((inner, step) => ({ [step]: inner }), { [name]: entry });
+  const value =
+    depth === path.length
+      ? entry
+      : path.slice(depth + 1).reduceRight<object>((inner, step) => ({ [step]: inner }), { [name]: entry });
   // `mcpServers:` with nothing behind it.
   const empty = isMap(node) ? node.items.find((pair) => isScalar(pair.key) && pair.key.value === key) : undefined;
   if (empty !== undefined) return fillEmpty(text, empty, value);
-  if (!isMap(node) || node.range === undefined || node.range === null) return format === 'json' ? `${JSON.stringify({ [key]: value }, null, 2)}\n` : `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${block({ [key]: value }, 0)}\n`;
+  if (!isMap(node) || node.range === undefined || node.range === null)
+    return format === 'json'
+      ? `${JSON.stringify({ [key]: value }, null, 2)}\n`
+      : `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${block({ [key]: value }, 0)}\n`;
   return node.flow === true ? insertFlow(text, node, key, value, format) : insertBlock(text, node, { [key]: value });
 }
 
 function block(value: object, indent: number): string {
-  return stringify(value, { lineWidth: 0, indent: 2 }).trimEnd().replaceAll(/^(?=.)/gm, ' '.repeat(indent));
+  return stringify(value, { lineWidth: 0, indent: 2 })
+    .trimEnd()
+    .replaceAll(/^(?=.)/gm, ' '.repeat(indent));
 }
 
 /** The column that a position is in. */
 const columnOf = (text: string, at: number): number => at - (text.lastIndexOf('\n', at - 1) + 1);
-const endOfLine = (text: string, at: number): number => (text.indexOf('\n', at) === -1 ? text.length : text.indexOf('\n', at));
+const endOfLine = (text: string, at: number): number =>
+  text.indexOf('\n', at) === -1 ? text.length : text.indexOf('\n', at);
 
 /** Behind what is said last, without the blank lines after it. */
 function endOf(text: string, node: unknown): number {
@@ -137,7 +194,8 @@ function endOf(text: string, node: unknown): number {
   return at;
 }
 
-const startOf = (node: unknown): number => (node as { readonly range?: readonly [number, number, number] | null } | null)?.range?.[0] ?? 0;
+const startOf = (node: unknown): number =>
+  (node as { readonly range?: readonly [number, number, number] | null } | null)?.range?.[0] ?? 0;
 
 function insertBlock(text: string, node: YAMLMap, value: object): string {
   const last = node.items.at(-1) as Pair;
@@ -169,7 +227,8 @@ function insertFlow(text: string, node: YAMLMap, key: string, value: object, for
   const last = endOf(text, hasRange(node.items.at(-1)?.value) ? node.items.at(-1)?.value : node.items.at(-1)?.key);
   const comma = /^\s*,/.exec(blanked.slice(last, end))?.[0].length ?? 0;
   const at = last + comma;
-  if (!isSpread) return `${text.slice(0, at)}${comma > 0 ? ' ' : ', '}${JSON.stringify(key)}: ${JSON.stringify(value)}${text.slice(at)}`;
+  if (!isSpread)
+    return `${text.slice(0, at)}${comma > 0 ? ' ' : ', '}${JSON.stringify(key)}: ${JSON.stringify(value)}${text.slice(at)}`;
   const inner = text.slice(text.lastIndexOf('\n', startOf(first.key) - 1) + 1, startOf(first.key));
   // A comment behind the last entry stays behind it.
   const rest = /^[ \t]*\/\//.test(text.slice(at)) ? endOfLine(text, at) : at;
@@ -188,7 +247,13 @@ function unitOf(text: string): string {
 function cutPair(text: string, parent: YAMLMap, index: number): string {
   const pair = parent.items[index] as Pair;
   const [start, end] = [startOf(pair.key), endOf(text, hasRange(pair.value) ? pair.value : pair.key)];
-  if (parent.flow === true) return cutFlow(text, parent.items.map(({ key, value }) => [startOf(key), endOf(text, hasRange(value) ? value : key)]), index, parent.range as [number, number, number]);
+  if (parent.flow === true)
+    return cutFlow(
+      text,
+      parent.items.map(({ key, value }) => [startOf(key), endOf(text, hasRange(value) ? value : key)]),
+      index,
+      parent.range as [number, number, number],
+    );
   if (parent.items.length === 1) return emptied(text, start, end, '{}');
   return cutLines(text, start, end);
 }
@@ -204,7 +269,13 @@ function emptied(text: string, start: number, end: number, empty: string): strin
 
 function cutItem(text: string, parent: YAMLSeq, index: number): string {
   const item = parent.items[index];
-  if (parent.flow === true) return cutFlow(text, parent.items.map((each) => [startOf(each), endOf(text, each)]), index, parent.range as [number, number, number]);
+  if (parent.flow === true)
+    return cutFlow(
+      text,
+      parent.items.map((each) => [startOf(each), endOf(text, each)]),
+      index,
+      parent.range as [number, number, number],
+    );
   if (parent.items.length === 1) return emptied(text, startOf(item), endOf(text, item), '[]');
   return cutLines(text, startOf(item), endOf(text, item));
 }
@@ -213,7 +284,12 @@ function cutLines(text: string, start: number, end: number): string {
   return `${text.slice(0, text.lastIndexOf('\n', start - 1) + 1)}${text.slice(endOfLine(text, end) + 1)}`;
 }
 
-function cutFlow(text: string, items: readonly (readonly [number, number] | readonly number[])[], index: number, range: readonly [number, number, number]): string {
+function cutFlow(
+  text: string,
+  items: readonly (readonly [number, number] | readonly number[])[],
+  index: number,
+  range: readonly [number, number, number],
+): string {
   const [start, end] = items[index] as [number, number];
   const before = items[index - 1]?.[1];
   const after = items[index + 1]?.[0];
@@ -227,7 +303,8 @@ function cutFlow(text: string, items: readonly (readonly [number, number] | read
     // A comment in the lines before the next entry is about that one.
     const between = text.slice(end, after);
     const line = between.indexOf('\n');
-    const kept = line === -1 || withoutComments(between.slice(line)).includes(',') ? '' : between.slice(line).trimStart();
+    const kept =
+      line === -1 || withoutComments(between.slice(line)).includes(',') ? '' : between.slice(line).trimStart();
     return `${text.slice(0, start)}${kept}${text.slice(after)}`;
   }
   return `${text.slice(0, range[0] + 1)}${text.slice(range[1] - 1)}`;

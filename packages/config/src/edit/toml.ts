@@ -12,15 +12,22 @@ export function tomlValue(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-const header = (path: readonly string[], name: string): string => [...path, name].map((step) => (/^[A-Za-z0-9_-]+$/.test(step) ? step : JSON.stringify(step))).join('.');
+const header = (path: readonly string[], name: string): string =>
+  [...path, name].map((step) => (/^[A-Za-z0-9_-]+$/.test(step) ? step : JSON.stringify(step))).join('.');
 
 export function setTable(text: string, path: readonly string[], name: string, value: object): string {
   const without = removeTable(text, path, name);
   const plain = Object.fromEntries(Object.entries(value).filter(([, each]) => !isMap(each)));
-  const inner = Object.entries(value).filter(([, each]) => isMap(each)).map(([key, each]) => `\n[${header([...path, name], key)}]\n${stringify(each)}`);
+  const inner = Object.entries(value)
+    .filter(([, each]) => isMap(each))
+    .map(([key, each]) => `\n[${header([...path, name], key)}]\n${stringify(each)}`);
   const changed = `${without.trimEnd()}${without.trim() === '' ? '' : '\n\n'}[${header(path, name)}]\n${stringify(plain).trimEnd()}\n${inner.join('')}`;
   const written = path.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), tomlValue(changed));
-  if (!isMap(written) || !isDeepStrictEqual(JSON.parse(JSON.stringify(written[name])), JSON.parse(JSON.stringify(value)))) throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand');
+  if (
+    !isMap(written) ||
+    !isDeepStrictEqual(JSON.parse(JSON.stringify(written[name])), JSON.parse(JSON.stringify(value)))
+  )
+    throw new Error('the file cannot be edited by a program without changing other parts of it: edit it by hand');
   return changed;
 }
 
@@ -39,6 +46,9 @@ export function removeTable(text: string, path: readonly string[], name: string)
   }
   const changed = `${kept.join('\n').trimEnd()}\n`;
   const left = path.reduce<unknown>((at, step) => (isMap(at) ? at[step] : undefined), tomlValue(changed));
-  if (isMap(left) && Object.hasOwn(left, name)) throw new Error(`${[...path, name].join('.')} cannot be removed by a program without changing other parts of the file: edit it by hand`);
+  if (isMap(left) && Object.hasOwn(left, name))
+    throw new Error(
+      `${[...path, name].join('.')} cannot be removed by a program without changing other parts of the file: edit it by hand`,
+    );
   return changed === '\n' ? '' : changed;
 }

@@ -41,13 +41,17 @@ export class Envelopes {
   /** Decrypts a text. @returns undefined for what is not an envelope, or was encrypted for another place or under a key that is gone. */
   open(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
-    return opened === undefined ? undefined : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
+    return opened === undefined
+      ? undefined
+      : openSealed(opened.own, about(place, opened.issuer), opened.sealed)?.toString();
   }
 
   /** The envelope of the same text under the key that encrypts now. @returns undefined when it is under that key already, or cannot be decrypted. */
   renewed(place: Place, envelope: string): string | undefined {
     const opened = this.#open(place, envelope);
-    return opened === undefined || opened.key === this.keys.sealing.id ? undefined : this.#written(place, opened.issuer, opened.own, opened.sealed);
+    return opened === undefined || opened.key === this.keys.sealing.id
+      ? undefined
+      : this.#written(place, opened.issuer, opened.own, opened.sealed);
   }
 
   /** The unencrypted parts of an envelope: the name of its key and the issuer. @returns undefined for what is not an envelope. */
@@ -58,10 +62,19 @@ export class Envelopes {
 
   #written(place: Place, issuer: string, own: Buffer, sealed: string): string {
     const { id, key } = this.keys.sealing;
-    return JSON.stringify({ version, key: id, issuer, wrapped: seal(key, `${id} ${about(place, issuer)}`, own), sealed } satisfies Envelope);
+    return JSON.stringify({
+      version,
+      key: id,
+      issuer,
+      wrapped: seal(key, `${id} ${about(place, issuer)}`, own),
+      sealed,
+    } satisfies Envelope);
   }
 
-  #open(place: Place, text: string): { readonly own: Buffer; readonly issuer: string; readonly sealed: string; readonly key: string } | undefined {
+  #open(
+    place: Place,
+    text: string,
+  ): { readonly own: Buffer; readonly issuer: string; readonly sealed: string; readonly key: string } | undefined {
     const envelope = read(text);
     if (envelope === undefined) return undefined;
     const { version: written, key: id, issuer, wrapped, sealed } = envelope;
@@ -76,7 +89,9 @@ export class Envelopes {
 function read(text: string): Envelope | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) && ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value[part] === 'string') ? value as unknown as Envelope : undefined;
+    return isObject(value) && ['key', 'issuer', 'wrapped', 'sealed'].every((part) => typeof value[part] === 'string')
+      ? (value as unknown as Envelope)
+      : undefined;
   } catch {
     return undefined; // It is not JSON.
   }
@@ -96,7 +111,9 @@ function seal(key: Buffer, bound: string, bytes: Buffer): string {
 function openSealed(key: Buffer, bound: string, text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length < nonceBytes + tagBytes) return undefined;
-  const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(bound)).setAuthTag(bytes.subarray(-tagBytes));
+  const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes))
+    .setAAD(Buffer.from(bound))
+    .setAuthTag(bytes.subarray(-tagBytes));
   try {
     return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]);
   } catch {

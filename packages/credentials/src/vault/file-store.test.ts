@@ -14,11 +14,26 @@ function file(): string {
 it('what two gateways write at the same time is all there, and of two changes of the same one wins', async () => {
   const path = file();
   const [one, other] = [new FileStore(path), new FileStore(path)];
-  await Promise.all(Array.from({ length: 20 }, (_, count) => [one.create(`a${count}`, 'one'), other.create(`b${count}`, 'other')]).flat());
+  await Promise.all(
+    Array.from({ length: 20 }, (_, count) => [
+      one.create(`a${count}`, 'one'),
+      other.create(`b${count}`, 'other'),
+    ]).flat(),
+  );
   const third = new FileStore(path);
-  expect(await Promise.all(Array.from({ length: 20 }, async (_, count) => [(await third.get(`a${count}`))?.value, (await third.get(`b${count}`))?.value]))).toEqual(Array.from({ length: 20 }, () => ['one', 'other']));
+  expect(
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, count) => [
+        (await third.get(`a${count}`))?.value,
+        (await third.get(`b${count}`))?.value,
+      ]),
+    ),
+  ).toEqual(Array.from({ length: 20 }, () => ['one', 'other']));
   const [mine, theirs] = [await one.get('a0'), await other.get('a0')];
-  const outcomes = await Promise.allSettled([one.update('a0', 'x', mine?.revision ?? 0), other.update('a0', 'y', theirs?.revision ?? 0)]);
+  const outcomes = await Promise.allSettled([
+    one.update('a0', 'x', mine?.revision ?? 0),
+    other.update('a0', 'y', theirs?.revision ?? 0),
+  ]);
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
   expect((await one.get('a0'))?.value).toBe((await other.get('a0'))?.value);
   expect(readdirSync(join(path, '..'))).toEqual(['vault.json']);
@@ -39,7 +54,9 @@ it('what another gateway writes is heard', async () => {
 });
 
 it.each([
-  ['a process that is gone', JSON.stringify({ host: hostname(), pid: 2 ** 22 + 1, id: 'x' }), 0], ['a process of another machine that hangs', JSON.stringify({ host: 'elsewhere', pid: 1, id: 'x' }), 60_000], ['nobody who can be read', '', 60_000],
+  ['a process that is gone', JSON.stringify({ host: hostname(), pid: 2 ** 22 + 1, id: 'x' }), 0],
+  ['a process of another machine that hangs', JSON.stringify({ host: 'elsewhere', pid: 1, id: 'x' }), 60_000],
+  ['nobody who can be read', '', 60_000],
 ])('a lock of %s is recovered', async (_whose, token, age) => {
   const path = file();
   writeFileSync(`${path}.lock`, token);

@@ -2,7 +2,17 @@
  * A vault in a file that only its owner can read, rewritten as a whole with each change. Several processes of one user may use it: each takes the lock beside
  * the file, reads what others have written, and writes.
  */
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, watch, writeFileSync, type FSWatcher } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  watch,
+  writeFileSync,
+  type FSWatcher,
+} from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { isObject } from '@omnibus/protocol';
 import { FileLock } from './file-lock.ts';
@@ -58,7 +68,8 @@ export class FileStore implements VaultStore {
 
   async delete(key: string, revision?: number): Promise<void> {
     await this.#change(key, (entry) => {
-      if (revision !== undefined && entry?.revision !== revision) throw new Conflict(`${key} is not at revision ${revision}`);
+      if (revision !== undefined && entry?.revision !== revision)
+        throw new Conflict(`${key} is not at revision ${revision}`);
       return undefined;
     });
   }
@@ -165,7 +176,9 @@ function read(path: string): Readonly<Record<string, unknown>> {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new Error(`the vault ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, { cause: error });
+    throw new Error(`the vault ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, {
+      cause: error,
+    });
   }
   try {
     const value: unknown = JSON.parse(text);

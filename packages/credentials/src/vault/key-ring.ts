@@ -27,7 +27,10 @@ export function parseVaultKeys(lines: readonly string[]): VaultKeys {
   const keys = lines.map((line, index) => {
     const [, id, text = ''] = /^([\w.-]{1,40}):([A-Za-z0-9+/_-]+={0,2})$/.exec(line.trim()) ?? [];
     const key = Buffer.from(text, 'base64');
-    if (id === undefined || key.length < keyBytes) throw new Error(`key ${index + 1} of the vault is not NAME:BASE64 of ${keyBytes} random bytes (openssl rand -base64 ${keyBytes})`);
+    if (id === undefined || key.length < keyBytes)
+      throw new Error(
+        `key ${index + 1} of the vault is not NAME:BASE64 of ${keyBytes} random bytes (openssl rand -base64 ${keyBytes})`,
+      );
     return { id, key: key.subarray(0, keyBytes) };
   });
   const [first, ...more] = keys;
@@ -37,7 +40,10 @@ export function parseVaultKeys(lines: readonly string[]): VaultKeys {
 }
 
 /** The key cannot be derived from the digest, since it has 256 random bits. */
-const nameOf = ({ id, key }: VaultKey): KeyName => ({ id, check: createHmac('sha256', key).update('omnibus vault key').digest('base64url').slice(0, 16) });
+const nameOf = ({ id, key }: VaultKey): KeyName => ({
+  id,
+  check: createHmac('sha256', key).update('omnibus vault key').digest('base64url').slice(0, 16),
+});
 
 export class KeyRing {
   #keys: VaultKeys;

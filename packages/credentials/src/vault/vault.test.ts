@@ -18,7 +18,9 @@ function fileOfVault(): string {
 }
 
 function vaultOf(file: string, keys: readonly string[], unreadable: string[] = []): Vault {
-  return new Vault(new FileStore(file), new Envelopes(new KeyRing(parseVaultKeys(keys))), (key) => unreadable.push(key));
+  return new Vault(new FileStore(file), new Envelopes(new KeyRing(parseVaultKeys(keys))), (key) =>
+    unreadable.push(key),
+  );
 }
 
 it('what is kept is read again by the next process, in a file for its owner alone that shows nothing of it', async () => {
@@ -43,7 +45,9 @@ it.each([
 
 it('two envelopes of one text have nothing in common but what says where they are from', () => {
   const envelopes = new Envelopes(new KeyRing(parseVaultKeys([keyLine('a')])));
-  const [one, other] = [envelopes.seal(place, '', 'secret'), envelopes.seal(place, '', 'secret')].map((text) => JSON.parse(text) as { readonly wrapped: string; readonly sealed: string });
+  const [one, other] = [envelopes.seal(place, '', 'secret'), envelopes.seal(place, '', 'secret')].map(
+    (text) => JSON.parse(text) as { readonly wrapped: string; readonly sealed: string },
+  );
   expect(one?.sealed).not.toBe(other?.sealed);
   expect(one?.wrapped).not.toBe(other?.wrapped);
 });
@@ -56,7 +60,12 @@ async function replicaOf(file: string, keys: readonly string[]): Promise<Vault> 
   return vault;
 }
 
-const keyOfEntry = (file: string, entry = 'connection.github.p_una'): string => (JSON.parse((JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>)[entry] ?? '{}') as { readonly key: string }).key;
+const keyOfEntry = (file: string, entry = 'connection.github.p_una'): string =>
+  (
+    JSON.parse((JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>)[entry] ?? '{}') as {
+      readonly key: string;
+    }
+  ).key;
 
 it('a new key takes over what is under the old one, which can go then', async () => {
   const [file, old, fresh] = [fileOfVault(), keyLine('2026a'), keyLine('2026b')];
@@ -83,7 +92,9 @@ it('replicas that have the new key turn to it when one of them is told to, and g
   // The state after a process was killed that had only announced the new key.
   const store = new FileStore(file);
   await store.update('current-key', '2026b', (await store.get('current-key'))?.revision ?? 0);
-  await expect.poll(() => ['p_una', 'p_duo', 'p_tre'].map((principal) => keyOfEntry(file, `connection.github.${principal}`))).toEqual(['2026b', '2026b', '2026b']);
+  await expect
+    .poll(() => ['p_una', 'p_duo', 'p_tre'].map((principal) => keyOfEntry(file, `connection.github.${principal}`)))
+    .toEqual(['2026b', '2026b', '2026b']);
   await other.put(place, '', { token: 2 });
   expect(keyOfEntry(file)).toBe('2026b');
   expect((await one.get(place))?.value).toEqual({ token: 2 });
@@ -92,7 +103,10 @@ it('replicas that have the new key turn to it when one of them is told to, and g
 it('a round that was interrupted goes on in the process that starts next', async () => {
   const [file, old, fresh] = [fileOfVault(), keyLine('2026a'), keyLine('2026b')];
   await (await replicaOf(file, [old])).put(place, '', { token: 1 });
-  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')) as object, 'current-key': '2026b' }));
+  writeFileSync(
+    file,
+    JSON.stringify({ ...(JSON.parse(readFileSync(file, 'utf8')) as object), 'current-key': '2026b' }),
+  );
   await replicaOf(file, [fresh, old]);
   expect(keyOfEntry(file)).toBe('2026b');
 });
@@ -143,16 +157,22 @@ it('what is under a lost key can be written anew and can be removed, and what ca
   expect(await other.survey()).toMatchObject({ lost: [] });
 });
 
-it.each(['', 'no JSON', 'null', '[]', '{}', '{"version":1,"key":"a","issuer":"","wrapped":1,"sealed":{}}'])('an entry that is no envelope, %j, is as good as nothing, and harms no other', async (text) => {
-  const [file, old, unreadable] = [fileOfVault(), keyLine('a'), [] as string[]];
-  await vaultOf(file, [old]).put(place, '', { token: 1 });
-  writeFileSync(file, JSON.stringify({ 'connection.gitlab.p_una': text, ...JSON.parse(readFileSync(file, 'utf8')) as object }));
-  const vault = vaultOf(file, [keyLine('b'), old], unreadable);
-  expect(await vault.rotate('b')).toEqual({ renewed: 1, lost: 1 });
-  expect(await vault.get({ ...place, server: 'gitlab' })).toBeUndefined();
-  expect((await vault.get(place))?.value).toEqual({ token: 1 });
-  expect(new Set(unreadable)).toEqual(new Set(['connection.gitlab.p_una']));
-});
+it.each(['', 'no JSON', 'null', '[]', '{}', '{"version":1,"key":"a","issuer":"","wrapped":1,"sealed":{}}'])(
+  'an entry that is no envelope, %j, is as good as nothing, and harms no other',
+  async (text) => {
+    const [file, old, unreadable] = [fileOfVault(), keyLine('a'), [] as string[]];
+    await vaultOf(file, [old]).put(place, '', { token: 1 });
+    writeFileSync(
+      file,
+      JSON.stringify({ 'connection.gitlab.p_una': text, ...(JSON.parse(readFileSync(file, 'utf8')) as object) }),
+    );
+    const vault = vaultOf(file, [keyLine('b'), old], unreadable);
+    expect(await vault.rotate('b')).toEqual({ renewed: 1, lost: 1 });
+    expect(await vault.get({ ...place, server: 'gitlab' })).toBeUndefined();
+    expect((await vault.get(place))?.value).toEqual({ token: 1 });
+    expect(new Set(unreadable)).toEqual(new Set(['connection.gitlab.p_una']));
+  },
+);
 
 it('what is good once is had by one of those who take it at the same time', async () => {
   const vault = vaultOf(fileOfVault(), [keyLine('a')]);
@@ -161,6 +181,9 @@ it('what is good once is had by one of those who take it at the same time', asyn
   expect(taken.filter((each) => each !== undefined)).toEqual(['ticket']);
 });
 
-it.each([[[]], [['no name']], [['a:c2hvcnQ=']], [[keyLine('a'), keyLine('a')]]])('keys that are none are refused in words without them', (lines) => {
-  expect(() => parseVaultKeys(lines)).toThrow(/vault/);
-});
+it.each([[[]], [['no name']], [['a:c2hvcnQ=']], [[keyLine('a'), keyLine('a')]]])(
+  'keys that are none are refused in words without them',
+  (lines) => {
+    expect(() => parseVaultKeys(lines)).toThrow(/vault/);
+  },
+);

@@ -94,7 +94,12 @@ export class Vault {
     const sealed = this.#envelopes.seal(place, issuer, JSON.stringify(value));
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const entry = await this.#store.get(key);
-      if (await won(entry === undefined ? this.#store.create(key, sealed) : this.#store.update(key, sealed, entry.revision)) === undefined) continue;
+      if (
+        (await won(
+          entry === undefined ? this.#store.create(key, sealed) : this.#store.update(key, sealed, entry.revision),
+        )) === undefined
+      )
+        continue;
       this.#lost.delete(key);
       return;
     }
@@ -105,7 +110,9 @@ export class Vault {
   async take<Value>(place: Place, revision?: number): Promise<Value | undefined> {
     const kept = await this.get<Value>(place);
     if (kept === undefined || (revision !== undefined && kept.revision !== revision)) return undefined;
-    return await won(this.#store.delete(keyOf(place), kept.revision).then(() => 1)) === undefined ? undefined : kept.value;
+    return (await won(this.#store.delete(keyOf(place), kept.revision).then(() => 1))) === undefined
+      ? undefined
+      : kept.value;
   }
 
   async remove(place: Place): Promise<void> {
@@ -118,7 +125,7 @@ export class Vault {
     const key = keyOf(place);
     const entry = await this.#store.get(key);
     if (entry === undefined || this.#envelopes.open(place, entry.value) !== undefined) return undefined;
-    if (await won(this.#store.delete(key, entry.revision).then(() => 1)) === undefined) return undefined;
+    if ((await won(this.#store.delete(key, entry.revision).then(() => 1))) === undefined) return undefined;
     this.#lost.delete(key);
     return { place, key: undefined, issuer: undefined, ...this.#envelopes.labelOf(entry.value) };
   }
@@ -152,7 +159,7 @@ export class Vault {
 
   /** The entry of a place, where it cannot be decrypted. */
   async lostAt(place: Place): Promise<Lost | undefined> {
-    return await this.get(place) === undefined ? this.#lost.get(keyOf(place)) : undefined;
+    return (await this.get(place)) === undefined ? this.#lost.get(keyOf(place)) : undefined;
   }
 
   /**
@@ -173,11 +180,14 @@ export class Vault {
       const place = placeOf(key);
       if (place !== undefined && this.#lost.has(key)) this.get(place).catch(following.failed);
       if (key !== currentKey) return;
-      this.#store.get(currentKey).then((named) => {
-        if (named === undefined || named.value === seen) return undefined;
-        seen = named.value;
-        return turn();
-      }).catch(following.failed);
+      this.#store
+        .get(currentKey)
+        .then((named) => {
+          if (named === undefined || named.value === seen) return undefined;
+          seen = named.value;
+          return turn();
+        })
+        .catch(following.failed);
     });
   }
 
@@ -186,7 +196,10 @@ export class Vault {
     const before = new Map(this.#lost);
     this.#envelopes.keys.take(keys);
     const done = await this.#resealAfterLast();
-    const changed = [...[...before].filter(([key]) => !this.#lost.has(key)), ...[...this.#lost].filter(([key]) => !before.has(key))];
+    const changed = [
+      ...[...before].filter(([key]) => !this.#lost.has(key)),
+      ...[...this.#lost].filter(([key]) => !before.has(key)),
+    ];
     for (const [, { place }] of changed) for (const observer of this.#observers) observer(place);
     return done;
   }
@@ -199,7 +212,12 @@ export class Vault {
     if (this.#envelopes.keys.find(id) === undefined) throw new Error(`the vault has no key ${JSON.stringify(id)} here`);
     for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const named = await this.#store.get(currentKey);
-      if (named?.value === id || await won(named === undefined ? this.#store.create(currentKey, id) : this.#store.update(currentKey, id, named.revision)) !== undefined) {
+      if (
+        named?.value === id ||
+        (await won(
+          named === undefined ? this.#store.create(currentKey, id) : this.#store.update(currentKey, id, named.revision),
+        )) !== undefined
+      ) {
         this.#envelopes.keys.turnTo(id);
         return this.#resealAfterLast();
       }
@@ -214,7 +232,8 @@ export class Vault {
       const entry = await this.#store.get(keyOf(place));
       if (entry === undefined) continue;
       const label = this.#envelopes.labelOf(entry.value);
-      if (label === undefined || this.#envelopes.open(place, entry.value) === undefined) lost.push({ place, key: label?.key, issuer: label?.issuer });
+      if (label === undefined || this.#envelopes.open(place, entry.value) === undefined)
+        lost.push({ place, key: label?.key, issuer: label?.issuer });
       else counts.set(label.key, (counts.get(label.key) ?? 0) + 1);
     }
     const { current, names } = this.#envelopes.keys;
@@ -235,7 +254,7 @@ export class Vault {
       if (entry === undefined) continue;
       const text = this.#envelopes.renewed(place, entry.value);
       // If the entry is changed meanwhile, that change encrypts it under the current key.
-      if (text !== undefined && await won(this.#store.update(key, text, entry.revision)) !== undefined) renewed += 1;
+      if (text !== undefined && (await won(this.#store.update(key, text, entry.revision))) !== undefined) renewed += 1;
       if (text !== undefined || this.#envelopes.open(place, entry.value) !== undefined) this.#lost.delete(key);
       else {
         lost += 1;
@@ -271,5 +290,7 @@ function keyOf({ purpose, server, principal }: Place): string {
 
 function placeOf(key: string): Place | undefined {
   const [purpose, server, principal, ...more] = key.split('.');
-  return server === undefined || principal === undefined || more.length > 0 ? undefined : { purpose: purpose as Place['purpose'], server, principal };
+  return server === undefined || principal === undefined || more.length > 0
+    ? undefined
+    : { purpose: purpose as Place['purpose'], server, principal };
 }

@@ -66,13 +66,19 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const clientClaim = clientClaims.find((name) => textOf(claims[name]) !== undefined) ?? clientClaims[0];
   const client = textOf(claims[clientClaim]);
   const named = textOf(claims[names.subject]);
-  const subject = named ?? (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client) ? `${ofProgram}${client}` : undefined);
+  const subject =
+    named ??
+    (claims[names.subject] === undefined && client !== undefined && isOfProgram(claims, client)
+      ? `${ofProgram}${client}`
+      : undefined);
   if (subject === undefined) return `the token names nobody: it has no claim "${names.subject}"`;
   // Where users choose the text of the claim, one of them would be the program otherwise.
-  if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`) return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
+  if (named?.startsWith(ofProgram) === true && named !== `${ofProgram}${client ?? ''}`)
+    return `the token is not accepted: its claim "${names.subject}" begins with "${ofProgram}", by which programs are known here`;
   const strange = [names.subject, clientClaim].find((name) => !isName(textOf(claims[name]) ?? ''));
   if (strange !== undefined) return strangeName(strange);
-  if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes) return 'the token names somebody by a text that is too long';
+  if (Buffer.byteLength(subject) > maxSubjectBytes || Buffer.byteLength(client ?? '') > maxIssuerBytes)
+    return 'the token names somebody by a text that is too long';
   const groups = groupsOf(claims, names.groups);
   if (typeof groups === 'string') return groups;
   const unfit = requireProblem(claims, names.require);
@@ -82,7 +88,8 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const actors = actorsOf(claims['act'], issuer);
   if (typeof actors === 'string') return actors;
   // The sender would have to prove that it has the key, which is not checked here.
-  if (claims['cnf'] !== undefined) return 'the token is bound to a key of its holder (cnf), which is not supported here';
+  if (claims['cnf'] !== undefined)
+    return 'the token is bound to a key of its holder (cnf), which is not supported here';
   const saidTenant = names.tenant === undefined ? undefined : said[names.tenant];
   const tenant = textOf(saidTenant) ?? (names.tenant === undefined ? names.ofTenant : undefined);
   if (Buffer.byteLength(tenant ?? '') > maxSubjectBytes) return 'the token names a tenant by a text that is too long';
@@ -94,11 +101,23 @@ export function proofOf(said: JsonObject, issuer: string, names: ClaimNames): Pr
   const exp = secondsOf(claims, 'exp');
   if (typeof exp === 'string') return `the token is not accepted: ${exp}`;
   // Whoever has verified the claims may have read milliseconds as seconds.
-  if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now()) return 'the token is not accepted: it has expired';
+  if (exp !== undefined && (exp + toleranceSeconds) * 1_000 <= Date.now())
+    return 'the token is not accepted: it has expired';
   return {
-    audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']]).filter((one) => typeof one === 'string').map(canonical),
+    audiences: (Array.isArray(claims['aud']) ? claims['aud'] : [claims['aud']])
+      .filter((one) => typeof one === 'string')
+      .map(canonical),
     facts: {
-      issuer, subject, tenant, actors, groups, ...(told === undefined ? {} : { claims: told }), scopes, client, key: undefined, grant: textOf(claims['grant_id']),
+      issuer,
+      subject,
+      tenant,
+      actors,
+      groups,
+      ...(told === undefined ? {} : { claims: told }),
+      scopes,
+      client,
+      key: undefined,
+      grant: textOf(claims['grant_id']),
       principal: principalOf({ issuer, subject }, tenant, actors),
       expiresAt: exp === undefined ? undefined : Math.min(latestMs, (exp + toleranceSeconds) * 1_000),
     },
@@ -111,7 +130,8 @@ export function canonical(audience: string): string {
 }
 
 /** Advice for tokens that leave out groups because there are too many. */
-export const fewerGroups = 'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/sign-in.md)';
+export const fewerGroups =
+  'let the issuer send those alone that are assigned to the application, or roles of the application instead (docs/sign-in.md)';
 
 /** Whether an issuer has left a claim out and names another place for it (OpenID Connect Core, 5.6.2; `hasgroups` of Entra). */
 export function areElsewhere(claims: JsonObject, name: string): boolean {
@@ -131,8 +151,15 @@ export function claimAt(claims: JsonObject, name: string): unknown {
 export function requireProblem(claims: JsonObject, require: ClaimNames['require']): string | undefined {
   for (const [name, expected] of Object.entries(require ?? {})) {
     const said = claimAt(claims, name);
-    const isRight = [said].flat().some((one) => (typeof one === 'string' || typeof one === 'boolean' || typeof one === 'number') && expected.includes(String(one)));
-    if (!isRight) return `its claim "${name}" ${said === undefined ? 'is not there' : `is ${printable(JSON.stringify(said)).slice(0, 100)}`}, and has to be ${expected.join(' or ')}`;
+    const isRight = [said]
+      .flat()
+      .some(
+        (one) =>
+          (typeof one === 'string' || typeof one === 'boolean' || typeof one === 'number') &&
+          expected.includes(String(one)),
+      );
+    if (!isRight)
+      return `its claim "${name}" ${said === undefined ? 'is not there' : `is ${printable(JSON.stringify(said)).slice(0, 100)}`}, and has to be ${expected.join(' or ')}`;
   }
   return undefined;
 }
@@ -156,21 +183,30 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 /** Where there are too many groups for a token, an issuer leaves them all out and says so: that is not "no groups". */
 function groupsOf(claims: JsonObject, name: string): readonly string[] | string {
   const said = claimAt(claims, name) ?? undefined;
-  if (said === undefined) return areElsewhere(claims, name) ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}` : [];
+  if (said === undefined)
+    return areElsewhere(claims, name)
+      ? `the token does not name the groups of its caller because they are too many: ${fewerGroups}`
+      : [];
   const groups = typeof said === 'string' ? [said] : said;
-  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string')) return `the claim "${name}" is no list of texts`;
-  if (groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes)) return `the token names more than ${maxGroups} groups, or a name is too long`;
+  if (!Array.isArray(groups) || !groups.every((group) => typeof group === 'string'))
+    return `the claim "${name}" is no list of texts`;
+  if (groups.length > maxGroups || groups.some((group) => Buffer.byteLength(group) > maxSubjectBytes))
+    return `the token names more than ${maxGroups} groups, or a name is too long`;
   return groups.every(isName) ? groups : `the token is not accepted: a group of its claim "${name}" ${noName}`;
 }
 
 /** @returns undefined where none are wanted. */
-function toldClaims(claims: JsonObject, names: readonly string[]): Readonly<Record<string, string>> | undefined | string {
+function toldClaims(
+  claims: JsonObject,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined | string {
   if (names.length === 0) return undefined;
   const told: Record<string, string> = {};
   for (const name of names) {
     const said = claimAt(claims, name);
     if (typeof said !== 'string' && typeof said !== 'number' && typeof said !== 'boolean') continue;
-    if (Buffer.byteLength(String(said)) > maxClaimBytes) return `the claim "${name}" is longer than ${maxClaimBytes} bytes`;
+    if (Buffer.byteLength(String(said)) > maxClaimBytes)
+      return `the claim "${name}" is longer than ${maxClaimBytes} bytes`;
     told[name] = String(said);
   }
   return told;
@@ -187,8 +223,10 @@ function actorsOf(said: unknown, issuer: string): readonly Subject[] | string {
   const actors: Subject[] = [];
   for (let act = said; act !== undefined; act = (act as JsonObject)['act']) {
     const subject = isObject(act) ? (textOf(act['sub']) ?? textOf(act['client_id'])) : undefined;
-    if (!isObject(act) || subject === undefined) return 'the token says that somebody acts for its subject, and not who (act)';
-    if (actors.length >= maxActors || Buffer.byteLength(subject) > maxSubjectBytes) return `more than ${maxActors} act for the subject of the token, or a name is too long`;
+    if (!isObject(act) || subject === undefined)
+      return 'the token says that somebody acts for its subject, and not who (act)';
+    if (actors.length >= maxActors || Buffer.byteLength(subject) > maxSubjectBytes)
+      return `more than ${maxActors} act for the subject of the token, or a name is too long`;
     const by = textOf(act['iss']) ?? issuer;
     if (!isName(subject) || !isName(by)) return `the token is not accepted: somebody in its claim "act" ${noName}`;
     actors.push({ issuer: by, subject });

@@ -10,18 +10,32 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 export function isTrustworthy(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname, username, password } = new URL(address);
-  return username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname)));
+  return (
+    username === '' && password === '' && (protocol === 'https:' || (protocol === 'http:' && loopback.test(hostname)))
+  );
 }
 
 /**
  * Fetches a JSON object within bounds of time and size, without following redirects.
  * @throws {Error} in words that name the address, and nothing of what was sent.
  */
-export async function fetchJson(address: string, request: { readonly method?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string } = {}): Promise<JsonObject> {
+export async function fetchJson(
+  address: string,
+  request: {
+    readonly method?: string;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: string;
+  } = {},
+): Promise<JsonObject> {
   if (!isTrustworthy(address)) throw new Error(`${address} is neither https:// nor on this machine`);
   let text = '';
   try {
-    const response = await fetch(address, { ...request, headers: { accept: 'application/json', ...request.headers }, redirect: 'error', signal: AbortSignal.timeout(answerMs) });
+    const response = await fetch(address, {
+      ...request,
+      headers: { accept: 'application/json', ...request.headers },
+      redirect: 'error',
+      signal: AbortSignal.timeout(answerMs),
+    });
     if (response.status !== 200) {
       await response.body?.cancel();
       throw new Error(`it answers ${response.status}`);
@@ -37,7 +51,9 @@ export async function fetchJson(address: string, request: { readonly method?: st
     if (isObject(value)) return value;
     throw new Error('its answer is no JSON object');
   } catch (error) {
-    const { message, cause } = error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } };
+    const { message, cause } = error as Error & {
+      readonly cause?: { readonly code?: string; readonly message?: string };
+    };
     throw new Error(`${address}: ${cause?.code ?? cause?.message ?? message}`, { cause: error });
   }
 }

@@ -2,7 +2,16 @@
  * An authorization server whose tokens are accepted. Signed tokens (RFC 9068 and older forms) are verified here; for opaque tokens the server is asked (RFC
  * 7662).
  */
-import { decodeProtectedHeader, errors, jwtVerify, type CryptoKey, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, type JWTVerifyResult } from 'jose';
+import {
+  decodeProtectedHeader,
+  errors,
+  jwtVerify,
+  type CryptoKey,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+} from 'jose';
 import { fault, printable, type GatewayFault, type JsonObject } from '@omnibus/protocol';
 import { proofOf, secondsOf, toleranceSeconds, withoutNulls, type ClaimNames, type Proof } from './claims.ts';
 import { fetchJson } from './fetch-json.ts';
@@ -18,7 +27,9 @@ export interface IssuerOptions extends ClaimNames {
   /** `at+jwt`: only tokens whose header says that they are access tokens. `auto`: also tokens that do not say what they are, and look like no other kind. */
   readonly tokenType: 'auto' | 'at+jwt';
   /** Where opaque tokens are checked. */
-  readonly introspection?: { readonly url: string; readonly clientId: string; readonly clientSecret: string } | undefined;
+  readonly introspection?:
+    | { readonly url: string; readonly clientId: string; readonly clientSecret: string }
+    | undefined;
 }
 
 /** Is told, in words for the operator, why an issuer cannot be used now. */
@@ -55,7 +66,11 @@ export class Issuer {
   constructor(options: IssuerOptions, observer: IssuerObserver, find?: JWTVerifyGetKey) {
     this.options = options;
     this.#noAnswer = seldom((problem) => observer.noAnswer(problem));
-    this.#keys = new KeySet({ issuer: options.issuer, jwksUri: options.jwksUri, failed: (problem) => observer.noKeys(problem) });
+    this.#keys = new KeySet({
+      issuer: options.issuer,
+      jwksUri: options.jwksUri,
+      failed: (problem) => observer.noKeys(problem),
+    });
     this.#find = find ?? this.#keys.find;
   }
 
@@ -68,12 +83,21 @@ export class Issuer {
   async verify(token: string): Promise<Outcome> {
     const { issuer, algorithms, tokenType } = this.options;
     try {
-      const { payload, protectedHeader } = await verified(token, this.#find, { issuer, algorithms: [...algorithms], requiredClaims: ['exp'], clockTolerance: toleranceSeconds });
+      const { payload, protectedHeader } = await verified(token, this.#find, {
+        issuer,
+        algorithms: [...algorithms],
+        requiredClaims: ['exp'],
+        clockTolerance: toleranceSeconds,
+      });
       const problem = kindProblem(payload, protectedHeader.typ, tokenType);
       return problem === undefined ? this.#proof(payload as JsonObject) : invalid(problem);
     } catch (error) {
-      if (error instanceof KeysUnavailable) return { fault: fault('auth.unavailable', `the keys of ${issuer} cannot be had now`) };
-      if (error instanceof errors.JOSEAlgNotAllowed) return invalid(`it is signed by an algorithm that is not allowed here: ${printable(String(decodeProtectedHeader(token).alg), 20)}, and not ${algorithms.join(' or ')}`);
+      if (error instanceof KeysUnavailable)
+        return { fault: fault('auth.unavailable', `the keys of ${issuer} cannot be had now`) };
+      if (error instanceof errors.JOSEAlgNotAllowed)
+        return invalid(
+          `it is signed by an algorithm that is not allowed here: ${printable(String(decodeProtectedHeader(token).alg), 20)}, and not ${algorithms.join(' or ')}`,
+        );
       if (error instanceof errors.JOSEError) return invalid(inWords(error, issuer));
       // A key that does not match its algorithm makes the platform throw errors of any kind.
       return invalid('its signature cannot be verified');
@@ -87,10 +111,16 @@ export class Issuer {
     let claims: JsonObject;
     try {
       const credentials = [introspection.clientId, introspection.clientSecret].map(encodeURIComponent).join(':');
-      claims = withoutNulls(await fetchJson(introspection.url, {
-        method: 'POST', body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
-        headers: { 'content-type': 'application/x-www-form-urlencoded', 'authorization': `Basic ${Buffer.from(credentials).toString('base64')}` },
-      }));
+      claims = withoutNulls(
+        await fetchJson(introspection.url, {
+          method: 'POST',
+          body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
+          headers: {
+            'content-type': 'application/x-www-form-urlencoded',
+            authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+          },
+        }),
+      );
     } catch (error) {
       this.#noAnswer((error as Error).message);
       return { fault: fault('auth.unavailable', `${issuer} cannot be asked about tokens now`) };
@@ -98,12 +128,19 @@ export class Issuer {
     const { active, iss, token_type: type, token_use: use } = claims;
     if (active !== true) return invalid(`${issuer} does not know it, or it has expired`);
     if (iss !== undefined && iss !== issuer) return invalid('it is of another issuer');
-    const kind = [type, use].find((said) => said !== undefined && !(typeof said === 'string' && accessTokenKinds.has(said.toLowerCase())));
-    if (kind !== undefined) return invalid(`${issuer} says that it is of the kind ${printable(JSON.stringify(kind)).slice(0, 50)}, and no access token that its bearer may use`);
+    const kind = [type, use].find(
+      (said) => said !== undefined && !(typeof said === 'string' && accessTokenKinds.has(said.toLowerCase())),
+    );
+    if (kind !== undefined)
+      return invalid(
+        `${issuer} says that it is of the kind ${printable(JSON.stringify(kind)).slice(0, 50)}, and no access token that its bearer may use`,
+      );
     const from = secondsOf(claims, 'nbf');
     if (typeof from === 'string') return invalid(from);
     if (from !== undefined && from - toleranceSeconds > Date.now() / 1_000) return invalid('it is not valid yet');
-    return this.#proof(claims['exp'] === undefined ? { ...claims, exp: Math.floor(Date.now() / 1_000) + unsaidSeconds } : claims);
+    return this.#proof(
+      claims['exp'] === undefined ? { ...claims, exp: Math.floor(Date.now() / 1_000) + unsaidSeconds } : claims,
+    );
   }
 
   #proof(claims: JsonObject): Outcome {
@@ -143,14 +180,22 @@ function kindProblem(payload: JWTPayload, said: unknown, tokenType: 'auto' | 'at
   const client = payload['azp'] ?? payload['client_id'];
   // For a token whose audience is the client itself, only a scope distinguishes an access token from an ID token.
   const permits = payload['scope'] !== undefined || payload['scp'] !== undefined;
-  return idTokenClaims.some((claim) => payload[claim] !== undefined) || idTokenTypes.has(payload['typ']) || (!permits && client !== undefined && payload.aud === client) ? 'it is an ID token, not an access token' : undefined;
+  return idTokenClaims.some((claim) => payload[claim] !== undefined) ||
+    idTokenTypes.has(payload['typ']) ||
+    (!permits && client !== undefined && payload.aud === client)
+    ? 'it is an ID token, not an access token'
+    : undefined;
 }
 
 function inWords(error: errors.JOSEError, issuer: string): string {
   if (error instanceof errors.JWTExpired) return 'it has expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return error.claim === 'nbf' ? 'it is not valid yet' : `its claim "${printable(error.claim)}" is ${error.reason === 'missing' ? 'missing' : 'wrong'}`;
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return error.claim === 'nbf'
+      ? 'it is not valid yet'
+      : `its claim "${printable(error.claim)}" is ${error.reason === 'missing' ? 'missing' : 'wrong'}`;
   if (error instanceof errors.JWSSignatureVerificationFailed) return `its signature is not of ${issuer}`;
-  if (error instanceof errors.JWKSMultipleMatchingKeys) return `it does not say which of the keys of ${issuer} has signed it (kid), and there are more than ${maxTried}`;
+  if (error instanceof errors.JWKSMultipleMatchingKeys)
+    return `it does not say which of the keys of ${issuer} has signed it (kid), and there are more than ${maxTried}`;
   if (error instanceof errors.JWKSNoMatchingKey) return `${issuer} has no such key`;
   return 'it is malformed';
 }

@@ -15,7 +15,8 @@ beforeEach(async () => {
 
 afterEach(() => issuer[Symbol.asyncDispose]());
 
-const keysOf = (jwksUri?: string): KeySet => new KeySet({ issuer: issuer.issuer, jwksUri, failed: (problem) => failures.push(problem), now: () => at });
+const keysOf = (jwksUri?: string): KeySet =>
+  new KeySet({ issuer: issuer.issuer, jwksUri, failed: (problem) => failures.push(problem), now: () => at });
 const minutes = (count: number): number => count * 60_000;
 
 it('metadata that nobody needs for keys are asked for again too, and serve for a day while the issuer does not answer', async () => {
@@ -56,5 +57,7 @@ it('keys are looked for in the metadata of OpenID Connect where those of OAuth n
 });
 
 it('what is no set of keys is named by its address', async () => {
-  await expect(keysOf(`${issuer.issuer}/.well-known/oauth-authorization-server`).load()).rejects.toThrow(`${issuer.issuer}/.well-known/oauth-authorization-server: its answer is no set of keys`);
+  await expect(keysOf(`${issuer.issuer}/.well-known/oauth-authorization-server`).load()).rejects.toThrow(
+    `${issuer.issuer}/.well-known/oauth-authorization-server: its answer is no set of keys`,
+  );
 });

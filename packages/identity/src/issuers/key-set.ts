@@ -76,7 +76,8 @@ export class KeySet {
 
   /** Metadata as they are now. */
   async #discovered(): Promise<JsonObject> {
-    if (this.#now() - this.#undiscoveredAt < failureMs) throw new KeysUnavailable(`${this.#options.issuer} did not give its metadata a moment ago`);
+    if (this.#now() - this.#undiscoveredAt < failureMs)
+      throw new KeysUnavailable(`${this.#options.issuer} did not give its metadata a moment ago`);
     this.#discovering ??= this.#discover().finally(() => {
       this.#discovering = undefined;
     });
@@ -89,10 +90,14 @@ export class KeySet {
     const path = pathname.replace(/\/$/, '');
     const problems: string[] = [];
     let withoutKeys: JsonObject | undefined;
-    for (const address of [`${origin}/.well-known/oauth-authorization-server${path}`, `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`]) {
+    for (const address of [
+      `${origin}/.well-known/oauth-authorization-server${path}`,
+      `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    ]) {
       try {
         const document = await fetchJson(address);
-        if (document['issuer'] !== issuer) throw new Error(`${address} speaks for ${JSON.stringify(document['issuer'])}, not for ${issuer}`);
+        if (document['issuer'] !== issuer)
+          throw new Error(`${address} speaks for ${JSON.stringify(document['issuer'])}, not for ${issuer}`);
         // Keys need not be named there (RFC 8414, 2), and have to be in the other document (OpenID Connect Discovery, 3).
         if (document['jwks_uri'] === undefined) withoutKeys ??= document;
         else return this.#found(document);
@@ -123,7 +128,8 @@ export class KeySet {
     try {
       // The metadata themselves may have changed.
       const { jwksUri = (await this.#discovered())['jwks_uri'] } = this.#options;
-      if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri)) throw new Error('its metadata name no jwks_uri over https://');
+      if (typeof jwksUri !== 'string' || !isTrustworthy(jwksUri))
+        throw new Error('its metadata name no jwks_uri over https://');
       this.#keys = keysIn(await fetchJson(jwksUri), jwksUri);
       this.#fetchedAt = this.#now();
     } catch (error) {

@@ -55,23 +55,48 @@ export class TokenReview {
   async verify(token: string): Promise<Outcome> {
     const { aud, exp } = decodeJwt(token);
     const audiences = (Array.isArray(aud) ? aud : [aud]).filter((one) => typeof one === 'string');
-    if (audiences.length === 0 || audiences.length > maxAudiences || typeof exp !== 'number') return invalid('it has no audience, too many, or no expiry');
+    if (audiences.length === 0 || audiences.length > maxAudiences || typeof exp !== 'number')
+      return invalid('it has no audience, too many, or no expiry');
     let status: unknown;
     try {
-      ({ status } = await this.#ask({ apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token, audiences } }));
+      ({ status } = await this.#ask({
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenReview',
+        spec: { token, audiences },
+      }));
     } catch (error) {
       this.#noAnswer((error as Error).message);
       return { fault: fault('auth.unavailable', 'the API server of the cluster cannot be asked about tokens now') };
     }
     // The words of the API server may repeat parts of the token, so they are not shown.
-    if (!isObject(status) || status['authenticated'] !== true || !isObject(status['user'])) return invalid('the cluster does not know it, or it has expired');
+    if (!isObject(status) || status['authenticated'] !== true || !isObject(status['user']))
+      return invalid('the cluster does not know it, or it has expired');
     const { username, groups = [] } = status['user'];
-    if (typeof username !== 'string' || username === '' || Buffer.byteLength(username) > maxNameBytes || !isTexts(groups) || groups.length > maxGroups || ![username, ...groups].every(isName)) return invalid('the cluster names nobody by it');
+    if (
+      typeof username !== 'string' ||
+      username === '' ||
+      Buffer.byteLength(username) > maxNameBytes ||
+      !isTexts(groups) ||
+      groups.length > maxGroups ||
+      ![username, ...groups].every(isName)
+    )
+      return invalid('the cluster names nobody by it');
     // An API server that returns no audiences has not checked them.
     const proven = status['audiences'];
     if (!isTexts(proven)) return invalid('the cluster does not say whom it is for');
     const name = { issuer: this.issuer, subject: username };
-    const facts: Facts = { ...name, principal: principalOf(name), tenant: undefined, actors: [], groups, scopes: [], isUnscoped: true, client: undefined, expiresAt: (exp + toleranceSeconds) * 1_000, key: undefined };
+    const facts: Facts = {
+      ...name,
+      principal: principalOf(name),
+      tenant: undefined,
+      actors: [],
+      groups,
+      scopes: [],
+      isUnscoped: true,
+      client: undefined,
+      expiresAt: (exp + toleranceSeconds) * 1_000,
+      key: undefined,
+    };
     return { facts, audiences: proven.map(canonical) };
   }
 
@@ -94,8 +119,16 @@ export class TokenReview {
     const body = JSON.stringify(review);
     return new Promise((resolve, reject) => {
       const options = {
-        method: 'POST', ...(reuses ? {} : { agent: false as const }), ca: readFileSync(caFile), signal: AbortSignal.timeout(answerMs),
-        headers: { 'content-type': 'application/json', 'accept': 'application/json', 'content-length': Buffer.byteLength(body), 'authorization': `Bearer ${readFileSync(tokenFile, 'utf8').trim()}` },
+        method: 'POST',
+        ...(reuses ? {} : { agent: false as const }),
+        ca: readFileSync(caFile),
+        signal: AbortSignal.timeout(answerMs),
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json',
+          'content-length': Buffer.byteLength(body),
+          authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
+        },
       };
       const asked = (url.protocol === 'https:' ? requestSecure : requestPlain)(url, options, (response) => {
         const chunks: Buffer[] = [];
@@ -108,13 +141,27 @@ export class TokenReview {
         response.on('error', reject);
         response.on('end', () => {
           const { statusCode = 0 } = response;
-          if (statusCode === 401) reject(new Error('the token in auth.kubernetes.tokenFile is not accepted: it has expired and was not replaced, or its account is gone'));
-          else if (statusCode === 403) reject(new Error('the gateway may not create tokenreviews (bind its service account to system:auth-delegator)'));
+          if (statusCode === 401)
+            reject(
+              new Error(
+                'the token in auth.kubernetes.tokenFile is not accepted: it has expired and was not replaced, or its account is gone',
+              ),
+            );
+          else if (statusCode === 403)
+            reject(
+              new Error('the gateway may not create tokenreviews (bind its service account to system:auth-delegator)'),
+            );
           else if (statusCode !== 200 && statusCode !== 201) reject(new Error(`it answered ${statusCode}`));
           else settle(Buffer.concat(chunks), resolve, reject);
         });
       });
-      asked.on('error', (error) => reject(asked.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET' ? new StaleConnection(error.message) : error));
+      asked.on('error', (error) =>
+        reject(
+          asked.reusedSocket && (error as NodeJS.ErrnoException).code === 'ECONNRESET'
+            ? new StaleConnection(error.message)
+            : error,
+        ),
+      );
       asked.end(body);
     });
   }
@@ -122,7 +169,8 @@ export class TokenReview {
 
 const invalid = (why: string): Outcome => ({ fault: fault('auth.invalid', `the token is not accepted: ${why}`) });
 
-const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every((one) => typeof one === 'string');
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string');
 
 function settle(bytes: Buffer, resolve: (answer: JsonObject) => void, reject: (error: Error) => void): void {
   try {
@@ -138,7 +186,10 @@ function read(what: string, file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new Error(`${what}, ${file}, cannot be read (auth.kubernetes): ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'it is not there' : String(error)}`, { cause: error });
+    throw new Error(
+      `${what}, ${file}, cannot be read (auth.kubernetes): ${(error as NodeJS.ErrnoException).code === 'ENOENT' ? 'it is not there' : String(error)}`,
+      { cause: error },
+    );
   }
 }
 

@@ -42,13 +42,48 @@ export class TestAuthority implements AsyncDisposable {
 
   static async create(name = 'authority'): Promise<TestAuthority> {
     const authority = new TestAuthority(await mkdtemp(join(tmpdir(), 'omnibus-certificates-')), name);
-    await writeFile(authority.#path('conf'), [
-      '[req]', 'distinguished_name = names', 'x509_extensions = authority', '[names]', '[authority]', 'basicConstraints = critical, CA:true', 'keyUsage = critical, keyCertSign',
-      '[ca]', 'default_ca = this', '[this]', `database = ${authority.#path('index')}`, `new_certs_dir = ${authority.folder}`, 'rand_serial = yes', 'default_md = sha256', 'policy = any', 'unique_subject = no',
-      '[any]', 'organizationName = optional', 'organizationalUnitName = optional', 'commonName = optional', '',
-    ].join('\n'));
+    await writeFile(
+      authority.#path('conf'),
+      [
+        '[req]',
+        'distinguished_name = names',
+        'x509_extensions = authority',
+        '[names]',
+        '[authority]',
+        'basicConstraints = critical, CA:true',
+        'keyUsage = critical, keyCertSign',
+        '[ca]',
+        'default_ca = this',
+        '[this]',
+        `database = ${authority.#path('index')}`,
+        `new_certs_dir = ${authority.folder}`,
+        'rand_serial = yes',
+        'default_md = sha256',
+        'policy = any',
+        'unique_subject = no',
+        '[any]',
+        'organizationName = optional',
+        'organizationalUnitName = optional',
+        'commonName = optional',
+        '',
+      ].join('\n'),
+    );
     await writeFile(authority.#path('index'), '');
-    await run('openssl', ['req', '-x509', ...newKey, '-config', authority.#path('conf'), '-subj', `/CN=${name}`, '-days', '2', '-keyout', authority.#path('key'), '-out', authority.caFile]);
+    await run('openssl', [
+      'req',
+      '-x509',
+      ...newKey,
+      '-config',
+      authority.#path('conf'),
+      '-subj',
+      `/CN=${name}`,
+      '-days',
+      '2',
+      '-keyout',
+      authority.#path('key'),
+      '-out',
+      authority.caFile,
+    ]);
     return authority;
   }
 
@@ -60,17 +95,56 @@ export class TestAuthority implements AsyncDisposable {
     return readFile(this.caFile, 'utf8');
   }
 
-  async issue({ subject = '/CN=somebody', otherNames = [], usage = 'clientAuth', until = new Date(Date.now() + dayMs) }: IssueOptions = {}): Promise<Issued> {
+  async issue({
+    subject = '/CN=somebody',
+    otherNames = [],
+    usage = 'clientAuth',
+    until = new Date(Date.now() + dayMs),
+  }: IssueOptions = {}): Promise<Issued> {
     this.#issued += 1;
     const name = String(this.#issued);
     const path = (kind: string): string => join(this.folder, `${name}.${kind}`);
     const [certFile, keyFile] = [path('pem'), path('key')];
-    await writeFile(path('ext'), `extendedKeyUsage = ${usage}\n${otherNames.length === 0 ? '' : `subjectAltName = @others\n[others]\n${otherNames.map((name, index) => name.replace(/^([A-Za-z]+):(.*)$/, `$1.${index} = $2\n`)).join('')}`}`);
-    await run('openssl', ['req', '-new', ...newKey, '-config', this.#path('conf'), '-subj', subject, '-keyout', keyFile, '-out', path('csr')]);
-    this.#last = this.#last.then(() => run('openssl', [
-      'ca', '-batch', '-notext', '-config', this.#path('conf'), '-cert', this.caFile, '-keyfile', this.#path('key'), '-in', path('csr'), '-extfile', path('ext'), '-out', certFile,
-      '-startdate', asn1Time(new Date(Date.now() - dayMs)), '-enddate', asn1Time(until),
-    ]));
+    await writeFile(
+      path('ext'),
+      `extendedKeyUsage = ${usage}\n${otherNames.length === 0 ? '' : `subjectAltName = @others\n[others]\n${otherNames.map((name, index) => name.replace(/^([A-Za-z]+):(.*)$/, `$1.${index} = $2\n`)).join('')}`}`,
+    );
+    await run('openssl', [
+      'req',
+      '-new',
+      ...newKey,
+      '-config',
+      this.#path('conf'),
+      '-subj',
+      subject,
+      '-keyout',
+      keyFile,
+      '-out',
+      path('csr'),
+    ]);
+    this.#last = this.#last.then(() =>
+      run('openssl', [
+        'ca',
+        '-batch',
+        '-notext',
+        '-config',
+        this.#path('conf'),
+        '-cert',
+        this.caFile,
+        '-keyfile',
+        this.#path('key'),
+        '-in',
+        path('csr'),
+        '-extfile',
+        path('ext'),
+        '-out',
+        certFile,
+        '-startdate',
+        asn1Time(new Date(Date.now() - dayMs)),
+        '-enddate',
+        asn1Time(until),
+      ]),
+    );
     await this.#last;
     return { certFile, keyFile, cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
   }
@@ -85,4 +159,8 @@ export class TestAuthority implements AsyncDisposable {
 }
 
 /** For a server on this machine. */
-export const forLoopback: IssueOptions = { subject: '/CN=localhost', otherNames: ['DNS:localhost', 'IP:127.0.0.1'], usage: 'serverAuth' };
+export const forLoopback: IssueOptions = {
+  subject: '/CN=localhost',
+  otherNames: ['DNS:localhost', 'IP:127.0.0.1'],
+  usage: 'serverAuth',
+};

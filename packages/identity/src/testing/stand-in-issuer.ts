@@ -51,7 +51,9 @@ export class StandInIssuer {
           return;
         }
         const answer = this.isBroken ? undefined : this.#answer(url, body);
-        response.writeHead(this.isBroken ? 500 : answer === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer ?? {}));
+        response
+          .writeHead(this.isBroken ? 500 : answer === undefined ? 404 : 200, { 'content-type': 'application/json' })
+          .end(JSON.stringify(answer ?? {}));
       });
     });
   }
@@ -78,8 +80,12 @@ export class StandInIssuer {
   token(claims: Readonly<Record<string, unknown>>, header: Partial<JWTHeaderParameters> = {}): Promise<string> {
     const { kid, privateKey } = this.#keys[0] as SigningKey;
     const now = Math.floor(Date.now() / 1_000);
-    const all = Object.entries({ iss: this.issuer, iat: now, exp: now + 300, ...claims }).filter(([, value]) => value !== undefined);
-    return new SignJWT(Object.fromEntries(all)).setProtectedHeader({ alg: 'ES256', kid, typ: 'at+jwt', ...header }).sign(privateKey);
+    const all = Object.entries({ iss: this.issuer, iat: now, exp: now + 300, ...claims }).filter(
+      ([, value]) => value !== undefined,
+    );
+    return new SignJWT(Object.fromEntries(all))
+      .setProtectedHeader({ alg: 'ES256', kid, typ: 'at+jwt', ...header })
+      .sign(privateKey);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -91,11 +97,23 @@ export class StandInIssuer {
   #answer(url: string, body: string): object | undefined {
     switch (url) {
       case '/.well-known/oauth-authorization-server':
-        return { issuer: this.issuer, jwks_uri: `${this.issuer}/keys`, authorization_endpoint: `${this.issuer}/authorize`, token_endpoint: `${this.issuer}/token`, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'], ...this.saysInstead };
-      case '/.well-known/openid-configuration': return this.openId;
-      case '/keys': return { keys: this.#published };
-      case '/introspect': return this.opaque.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false };
-      default: return undefined;
+        return {
+          issuer: this.issuer,
+          jwks_uri: `${this.issuer}/keys`,
+          authorization_endpoint: `${this.issuer}/authorize`,
+          token_endpoint: `${this.issuer}/token`,
+          response_types_supported: ['code'],
+          code_challenge_methods_supported: ['S256'],
+          ...this.saysInstead,
+        };
+      case '/.well-known/openid-configuration':
+        return this.openId;
+      case '/keys':
+        return { keys: this.#published };
+      case '/introspect':
+        return this.opaque.get(new URLSearchParams(body).get('token') ?? '') ?? { active: false };
+      default:
+        return undefined;
     }
   }
 }

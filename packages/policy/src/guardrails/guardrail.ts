@@ -4,11 +4,20 @@ import type { RuleProblem } from '../settings.ts';
 import { Redaction, compileRedaction, type RedactTerms } from '../redaction/redaction.ts';
 import { hiddenReplace } from './hidden.ts';
 import { hasMarker } from './markers.ts';
-import { stages, type GuardrailAction, type GuardrailSettings, type SizeSettings, type Stage, type WebhookSettings } from './settings.ts';
+import {
+  stages,
+  type GuardrailAction,
+  type GuardrailSettings,
+  type SizeSettings,
+  type Stage,
+  type WebhookSettings,
+} from './settings.ts';
 import { urlReplace } from './urls.ts';
 
 /** The external service that is asked: a webhook, or a tool of a server. */
-type Asked = { readonly kind: 'webhook'; readonly webhook: WebhookSettings } | { readonly kind: 'tool'; readonly server: string; readonly tool: string };
+type Asked =
+  | { readonly kind: 'webhook'; readonly webhook: WebhookSettings }
+  | { readonly kind: 'tool'; readonly server: string; readonly tool: string };
 
 export interface OutsideCheck {
   readonly kind: 'outside';
@@ -40,34 +49,62 @@ export interface Guardrail {
 const kinds = ['size', 'patterns', 'hidden', 'urls', 'markers', 'webhook', 'tool'] as const;
 type Kind = (typeof kinds)[number];
 
-const usualAction: Readonly<Record<Kind, GuardrailAction>> = { size: 'deny', patterns: 'change', hidden: 'change', urls: 'change', markers: 'label', webhook: 'change', tool: 'change' };
+const usualAction: Readonly<Record<Kind, GuardrailAction>> = {
+  size: 'deny',
+  patterns: 'change',
+  hidden: 'change',
+  urls: 'change',
+  markers: 'label',
+  webhook: 'change',
+  tool: 'change',
+};
 const usualStages: Readonly<Record<Kind, readonly Stage[]>> = {
-  size: ['requests', 'results'], patterns: ['requests', 'results', 'questions'], hidden: ['results', 'questions', 'lists'], urls: ['results', 'questions'], markers: ['results', 'questions', 'lists'],
-  webhook: ['requests', 'results', 'questions'], tool: ['requests', 'results', 'questions'],
+  size: ['requests', 'results'],
+  patterns: ['requests', 'results', 'questions'],
+  hidden: ['results', 'questions', 'lists'],
+  urls: ['results', 'questions'],
+  markers: ['results', 'questions', 'lists'],
+  webhook: ['requests', 'results', 'questions'],
+  tool: ['requests', 'results', 'questions'],
 };
 const defaultTimeoutMs = 2_000;
 const defaultConcurrency = 32;
 
 /** @returns the compiled guardrail, or its problems; those of its callers and targets are found by the compiler of rules. */
-export function compileGuardrail(settings: GuardrailSettings, index: number): Guardrail | { readonly problems: readonly RuleProblem[] } {
+export function compileGuardrail(
+  settings: GuardrailSettings,
+  index: number,
+): Guardrail | { readonly problems: readonly RuleProblem[] } {
   const problems: RuleProblem[] = [];
-  const problem = (message: string, ...path: (string | number)[]): void => void problems.push({ path: [index, ...path], message });
+  const problem = (message: string, ...path: (string | number)[]): void =>
+    void problems.push({ path: [index, ...path], message });
   const named = kinds.filter((kind) => settings[kind] !== undefined);
   const [kind = 'size'] = named;
-  if (named.length !== 1) problem(`expected one of ${kinds.map((each) => `\`${each}\``).join(', ')}: what is looked for, or who is asked`);
+  if (named.length !== 1)
+    problem(`expected one of ${kinds.map((each) => `\`${each}\``).join(', ')}: what is looked for, or who is asked`);
   const isOutside = kind === 'webhook' || kind === 'tool';
   const isNarrow = narrowing(settings);
-  const given = settings.on === undefined ? usualStages[kind].filter((stage) => stage !== 'lists' || !isNarrow) : [settings.on].flat();
-  for (const stage of given) if (!stages.includes(stage)) problem(`expected ${stages.join(', ')}, got ${JSON.stringify(stage)}`, 'on');
+  const given =
+    settings.on === undefined
+      ? usualStages[kind].filter((stage) => stage !== 'lists' || !isNarrow)
+      : [settings.on].flat();
+  for (const stage of given)
+    if (!stages.includes(stage)) problem(`expected ${stages.join(', ')}, got ${JSON.stringify(stage)}`, 'on');
   if (given.length === 0) problem('expected something that it looks at', 'on');
-  if (given.includes('lists') && isNarrow) problem('lists are the same for all callers: a guardrail on `lists` is about everyone, at any time', 'on');
+  if (given.includes('lists') && isNarrow)
+    problem('lists are the same for all callers: a guardrail on `lists` is about everyone, at any time', 'on');
   if (given.includes('lists') && (isOutside || kind === 'size')) problem(`\`${kind}\` does not look at lists`, 'on');
   const { action = usualAction[kind] } = settings;
-  if (kind === 'markers' && action !== 'label') problem('what may be an injection is only ever labelled, since texts about injections look alike', 'action');
-  if (kind === 'size' && action === 'change') problem('nothing can be taken out of what is too large: deny it, or label it', 'action');
-  if (isOutside && settings.action !== undefined) problem('whoever is asked says what becomes of the message', 'action');
-  if (kind !== 'patterns' && settings.unreadable !== undefined) problem('is said of guardrails with `patterns`', 'unreadable');
-  for (const option of ['timeout', 'onFailure', 'concurrency', 'config'] as const) if (!isOutside && settings[option] !== undefined) problem('is said of guardrails with `webhook` or `tool`', option);
+  if (kind === 'markers' && action !== 'label')
+    problem('what may be an injection is only ever labelled, since texts about injections look alike', 'action');
+  if (kind === 'size' && action === 'change')
+    problem('nothing can be taken out of what is too large: deny it, or label it', 'action');
+  if (isOutside && settings.action !== undefined)
+    problem('whoever is asked says what becomes of the message', 'action');
+  if (kind !== 'patterns' && settings.unreadable !== undefined)
+    problem('is said of guardrails with `patterns`', 'unreadable');
+  for (const option of ['timeout', 'onFailure', 'concurrency', 'config'] as const)
+    if (!isOutside && settings[option] !== undefined) problem('is said of guardrails with `webhook` or `tool`', option);
   let check: Check | undefined;
   try {
     check = checkOf(kind, settings);
@@ -75,21 +112,53 @@ export function compileGuardrail(settings: GuardrailSettings, index: number): Gu
     problem((error as Error).message, kind);
   }
   if (problems.length > 0 || check === undefined) return { problems };
-  return { id: settings.id, stages: new Set(given), action, label: settings.label ?? kind, isRecorded: settings.mode === 'record', because: settings.because, check };
+  return {
+    id: settings.id,
+    stages: new Set(given),
+    action,
+    label: settings.label ?? kind,
+    isRecorded: settings.mode === 'record',
+    because: settings.because,
+    check,
+  };
 }
 
 /** Whether it is restricted to some callers, times or other conditions. */
 function narrowing({ who, except, args, time, network, when, only }: GuardrailSettings): boolean {
-  return (who !== undefined && who !== 'everyone') || [except, args, time, network, when, only].some((each) => each !== undefined);
+  return (
+    (who !== undefined && who !== 'everyone') ||
+    [except, args, time, network, when, only].some((each) => each !== undefined)
+  );
 }
 
 function checkOf(kind: Kind, settings: GuardrailSettings): Check {
-  const { id, size = {}, patterns = [], unreadable = 'withhold', hidden = 'all', urls = { hosts: [] }, webhook, tool = '', config } = settings;
-  const text = (replace: (given: string) => string): Check => ({ kind: 'text', terms: { rule: id, replaces: [replace], paths: [], unreadable: 'withhold', binaries: 'pass' } });
-  const outside = (asked: Asked): Check => ({ kind: 'outside', asked, timeoutMs: settings.timeout ?? defaultTimeoutMs, concurrency: settings.concurrency ?? defaultConcurrency, isOpen: settings.onFailure === 'allow', config });
+  const {
+    id,
+    size = {},
+    patterns = [],
+    unreadable = 'withhold',
+    hidden = 'all',
+    urls = { hosts: [] },
+    webhook,
+    tool = '',
+    config,
+  } = settings;
+  const text = (replace: (given: string) => string): Check => ({
+    kind: 'text',
+    terms: { rule: id, replaces: [replace], paths: [], unreadable: 'withhold', binaries: 'pass' },
+  });
+  const outside = (asked: Asked): Check => ({
+    kind: 'outside',
+    asked,
+    timeoutMs: settings.timeout ?? defaultTimeoutMs,
+    concurrency: settings.concurrency ?? defaultConcurrency,
+    isOpen: settings.onFailure === 'allow',
+    config,
+  });
   switch (kind) {
     case 'size':
-      if (Object.values(size).every((each) => each === undefined)) throw new Error('expected `arguments`, `result` or `text`: how many characters they may have');
+      if (Object.values(size).every((each) => each === undefined))
+        throw new Error('expected `arguments`, `result` or `text`: how many characters they may have');
       return { kind, most: size };
     case 'patterns':
       return { kind: 'text', terms: compileRedaction(id, { patterns: [patterns].flat(), paths: [], unreadable }) };
@@ -108,7 +177,8 @@ function checkOf(kind: Kind, settings: GuardrailSettings): Check {
       return outside({ kind, webhook: webhook as WebhookSettings });
     case 'tool': {
       const at = tool.indexOf('/');
-      if (selectorProblem(tool) !== undefined || at < 1 || /[*?[\]{}:]/.test(tool)) throw new Error('expected "server/tool" with the name that the server itself gives');
+      if (selectorProblem(tool) !== undefined || at < 1 || /[*?[\]{}:]/.test(tool))
+        throw new Error('expected "server/tool" with the name that the server itself gives');
       return outside({ kind, server: tool.slice(0, at), tool: tool.slice(at + 1) });
     }
   }

@@ -43,7 +43,9 @@ export class Guardrails {
   about(facts: WhoFacts, target: Target, circumstances: Circumstances, isUnknown = false): readonly Guardrail[] {
     const ids = (isUnknown ? this.#ofAnybody : this.#policy.rightsOf(facts)).guards(target, circumstances);
     if (ids.length === 0) return [];
-    return ids.map((id) => this.#byId.get(id) as Guardrail).toSorted((one, other) => (this.#order.get(one.id) ?? 0) - (this.#order.get(other.id) ?? 0));
+    return ids
+      .map((id) => this.#byId.get(id) as Guardrail)
+      .toSorted((one, other) => (this.#order.get(one.id) ?? 0) - (this.#order.get(other.id) ?? 0));
   }
 
   /** Whether some guardrail checks a stage. */
@@ -55,16 +57,40 @@ export class Guardrails {
 export type CompiledGuardrails = { readonly guardrails: Guardrails } | { readonly problems: readonly RuleProblem[] };
 
 /** Compiles all of them or none. @returns problems with paths below `guardrails`. */
-export async function compileGuardrails(settings: readonly GuardrailSettings[], schemaProblem: SchemaProblem): Promise<CompiledGuardrails> {
+export async function compileGuardrails(
+  settings: readonly GuardrailSettings[],
+  schemaProblem: SchemaProblem,
+): Promise<CompiledGuardrails> {
   const made = settings.map((each, index) => compileGuardrail(each, index));
   const scoped = await compile({
     default: 'allow',
-    rules: settings.map(({ id, who = 'everyone', what, except, only, args, time, network, when }) => ({ id, who, guard: what, except, only, args, time, network, when })),
+    rules: settings.map(({ id, who = 'everyone', what, except, only, args, time, network, when }) => ({
+      id,
+      who,
+      guard: what,
+      except,
+      only,
+      args,
+      time,
+      network,
+      when,
+    })),
   });
   const problems = [
     ...made.flatMap((each) => ('problems' in each ? each.problems : [])),
-    ...('problems' in scoped ? scoped.problems.map(({ path: [, index = 0, member, ...rest], message }): RuleProblem => ({ path: [index, ...(member === undefined ? [] : [member === 'guard' ? 'what' : member]), ...rest], message: message.replace('a rule before it', 'a guardrail before it') })) : []),
+    ...('problems' in scoped
+      ? scoped.problems.map(({ path: [, index = 0, member, ...rest], message }): RuleProblem => ({
+          path: [index, ...(member === undefined ? [] : [member === 'guard' ? 'what' : member]), ...rest],
+          message: message.replace('a rule before it', 'a guardrail before it'),
+        }))
+      : []),
   ];
   if (problems.length > 0 || 'problems' in scoped) return { problems };
-  return { guardrails: new Guardrails(made.flatMap((each) => ('problems' in each ? [] : [each])), scoped.policy, schemaProblem) };
+  return {
+    guardrails: new Guardrails(
+      made.flatMap((each) => ('problems' in each ? [] : [each])),
+      scoped.policy,
+      schemaProblem,
+    ),
+  };
 }

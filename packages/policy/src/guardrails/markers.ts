@@ -3,11 +3,20 @@
  * finding is only ever a label. Each expression does a bounded amount of work for each character.
  */
 const gap = String.raw`[\s\p{P}]{1,4}`;
-const phrase = (...words: readonly string[]): RegExp => new RegExp(String.raw`(?<!\p{L})${words.join(gap)}(?!\p{L})`, 'iu');
+const phrase = (...words: readonly string[]): RegExp =>
+  new RegExp(String.raw`(?<!\p{L})${words.join(gap)}(?!\p{L})`, 'iu');
 
 const markers: readonly RegExp[] = [
-  phrase('(?:ignore|disregard|forget|override)', '(?:(?:all|any|the|your|every|of|these)\\s){0,3}(?:previous|prior|earlier|above|preceding|system|original)', '(?:instructions?|prompts?|rules?|messages?|context|guidelines)'),
-  phrase("(?:do\\snot|don'?t|never)", '(?:tell|inform|mention|reveal|show|notify|alert)', '(?:this\\s|it\\s|anything\\s){0,1}(?:to\\s){0,1}(?:the\\s){0,1}(?:user|human|operator)'),
+  phrase(
+    '(?:ignore|disregard|forget|override)',
+    '(?:(?:all|any|the|your|every|of|these)\\s){0,3}(?:previous|prior|earlier|above|preceding|system|original)',
+    '(?:instructions?|prompts?|rules?|messages?|context|guidelines)',
+  ),
+  phrase(
+    "(?:do\\snot|don'?t|never)",
+    '(?:tell|inform|mention|reveal|show|notify|alert)',
+    '(?:this\\s|it\\s|anything\\s){0,1}(?:to\\s){0,1}(?:the\\s){0,1}(?:user|human|operator)',
+  ),
   phrase('without', '(?:telling|informing|asking|notifying|alerting)', '(?:the\\s){0,1}(?:user|human)'),
   phrase('(?:you\\sare\\snow|from\\snow\\son,?\\syou)', '(?:are|will|must|act|a|an|in)'),
   phrase('before', '(?:using|calling|invoking)', '(?:this|any|other)', '(?:other\\s){0,1}tools?'),

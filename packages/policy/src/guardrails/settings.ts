@@ -35,7 +35,10 @@ export interface WebhookSettings {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-export interface GuardrailSettings extends Pick<RuleSettings, 'except' | 'only' | 'args' | 'time' | 'network' | 'when' | 'because'> {
+export interface GuardrailSettings extends Pick<
+  RuleSettings,
+  'except' | 'only' | 'args' | 'time' | 'network' | 'when' | 'because'
+> {
   readonly id: string;
   readonly who?: RuleSettings['who'] | undefined;
   readonly what: string | readonly string[];

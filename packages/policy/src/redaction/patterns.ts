@@ -11,15 +11,18 @@ const email = /[\p{L}\p{N}._%+'-]{1,64}@[\p{L}\p{N}-]{1,63}(?:\.[\p{L}\p{N}-]{1,
 const digits = /(?<!\d)\d(?:[ -]?\d){12,}/g;
 const account = /(?<![A-Z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}(?![A-Z0-9])/g;
 /** Tokens with a known prefix, and JSON Web Tokens. */
-const token = /\b(?:sk-|pk-|rk-|sk_live_|sk_test_|rk_live_|whsec_|omk_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|npm_|eyJ[\w-]{6,300}\.)[\w.-]{10,4000}/g;
+const token =
+  /\b(?:sk-|pk-|rk-|sk_live_|sk_test_|rk_live_|whsec_|omk_|ghp_|gho_|ghs_|ghu_|ghr_|github_pat_|glpat-|xox[abprs]-|AKIA|ASIA|AIza|npm_|eyJ[\w-]{6,300}\.)[\w.-]{10,4000}/g;
 /** A private key (RFC 7468; RFC 9580 section 6.2), with what may stand in it: headers, and line ends that a text in JSON writes as `\n`. What comes after its last line is not part of it. */
 const privateKey = /-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s:,.()\\-]{0,16000}/g;
 const privateKeyEnd = /-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----/;
 
 const builtIn: Readonly<Record<string, Replace>> = {
   email: (text, mark) => (text.includes('@') ? text.replace(email, mark) : text),
-  card: (text, mark) => text.replace(digits, (found) => inGroups(found, /[ -]/, { least: 13, most: 19, fits: isCard }, mark)),
-  iban: (text, mark) => text.replace(account, (found) => inGroups(found, / /, { least: 15, most: 34, fits: isAccount }, mark)),
+  card: (text, mark) =>
+    text.replace(digits, (found) => inGroups(found, /[ -]/, { least: 13, most: 19, fits: isCard }, mark)),
+  iban: (text, mark) =>
+    text.replace(account, (found) => inGroups(found, / /, { least: 15, most: 34, fits: isAccount }, mark)),
   key: (text, mark) => withoutPrivateKeys(text, mark).replace(token, mark),
 };
 
@@ -94,7 +97,8 @@ function isCard(plain: string): boolean {
 /** ISO 13616: the remainder by 97 is one. */
 function isAccount(plain: string): boolean {
   let rest = 0;
-  for (const character of `${plain.slice(4)}${plain.slice(0, 4)}`) for (const digit of String(parseInt(character, 36))) rest = (rest * 10 + Number(digit)) % 97;
+  for (const character of `${plain.slice(4)}${plain.slice(0, 4)}`)
+    for (const digit of String(parseInt(character, 36))) rest = (rest * 10 + Number(digit)) % 97;
   return rest === 1;
 }
 
@@ -104,7 +108,8 @@ function isAccount(plain: string): boolean {
 const maxWays = 1_000;
 const maxLength = 300;
 /** A character, a character class or a word boundary, with its repetition. */
-const piece = /(?:\\[dDwWsS]|\\[^\w\s]|\\b|\[(?:\\[dDwWsS]|\\[^\w\s]|[^\]\\])+\]|[^\\[\](){}*+?|^$.])(?:\{(\d{1,3})(?:,(\d{1,3}))?\}|(\?))?/uy;
+const piece =
+  /(?:\\[dDwWsS]|\\[^\w\s]|\\b|\[(?:\\[dDwWsS]|\\[^\w\s]|[^\]\\])+\]|[^\\[\](){}*+?|^$.])(?:\{(\d{1,3})(?:,(\d{1,3}))?\}|(\?))?/uy;
 
 /** Why a pattern from the configuration is refused. */
 function ownProblem(text: string): string | undefined {
@@ -114,13 +119,15 @@ function ownProblem(text: string): string | undefined {
   while (piece.lastIndex < text.length) {
     const at = piece.lastIndex;
     const found = piece.exec(text);
-    if (found === null) return `at ${JSON.stringify(text.slice(at, at + 10))}: a pattern has characters, classes such as [A-Z] or \\d, and after each {3}, {3,6} or ?; no groups, "|", "*", "+" or "."`;
+    if (found === null)
+      return `at ${JSON.stringify(text.slice(at, at + 10))}: a pattern has characters, classes such as [A-Z] or \\d, and after each {3}, {3,6} or ?; no groups, "|", "*", "+" or "."`;
     const [, from, to, optional] = found;
     const [least, most] = optional === undefined ? [Number(from ?? 1), Number(to ?? from ?? 1)] : [0, 1];
     if (most < least) return `${JSON.stringify(found[0])} ends before it begins`;
     ways *= most - least + 1;
   }
-  if (ways > maxWays) return `it fits in ${ways} ways at one place, and ${maxWays} are allowed: give ranges fewer repetitions`;
+  if (ways > maxWays)
+    return `it fits in ${ways} ways at one place, and ${maxWays} are allowed: give ranges fewer repetitions`;
   try {
     return new RegExp(text, 'gu').test('') ? 'it fits where there is nothing' : undefined;
   } catch (error) {

@@ -36,13 +36,18 @@ const ofBlocks = new Set(['type', 'role']);
 
 /** @throws {Error} with a message for the operator when a pattern or path is invalid. */
 export function compileRedaction(rule: string, { patterns, paths, unreadable }: RedactSettings): RedactTerms {
-  if (patterns.length === 0 && paths.length === 0) throw new Error('expected `patterns` or `paths`: what is to be redacted');
+  if (patterns.length === 0 && paths.length === 0)
+    throw new Error('expected `patterns` or `paths`: what is to be redacted');
   return { rule, replaces: patterns.map(compilePattern), paths: paths.map(stepsOf), unreadable };
 }
 
 function stepsOf(pointer: string): readonly string[] {
-  if (!/^(\/([^~/]|~[01])*)+$/.test(pointer)) throw new Error(`expected a JSON pointer such as "/customers/*/phone", got ${JSON.stringify(pointer)}`);
-  return pointer.slice(1).split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  if (!/^(\/([^~/]|~[01])*)+$/.test(pointer))
+    throw new Error(`expected a JSON pointer such as "/customers/*/phone", got ${JSON.stringify(pointer)}`);
+  return pointer
+    .slice(1)
+    .split('/')
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 class TooLong extends Error {}
@@ -59,7 +64,9 @@ export class Redaction {
   constructor(terms: readonly RedactTerms[]) {
     this.#terms = terms;
     this.#withholds = terms.some(({ unreadable }) => unreadable === 'withhold');
-    this.#withholdsBinaries = terms.some(({ unreadable, binaries }) => unreadable === 'withhold' && binaries !== 'pass');
+    this.#withholdsBinaries = terms.some(
+      ({ unreadable, binaries }) => unreadable === 'withhold' && binaries !== 'pass',
+    );
     this.#replaces = terms.flatMap(({ replaces }) => replaces);
     this.#paths = terms.flatMap(({ paths }) => paths);
   }
@@ -71,24 +78,50 @@ export class Redaction {
 
   /** Redacts a result of any method. Parts that do not change stay the same objects. */
   result(result: JsonObject): JsonObject {
-    return this.#within(() => mapMembers(result, (value, key) => {
-      if (ofProtocol.has(key)) return value;
-      switch (key) {
-        case 'structuredContent': return this.#value(this.#atPaths(value));
-        case 'content': return Array.isArray(value) ? mapItems(value, (block) => this.#block(block)) : this.#block(value);
-        case 'contents': return Array.isArray(value) ? mapItems(value, (entry) => this.#contents(entry)) : this.#value(value);
-        case 'messages': return Array.isArray(value) ? mapItems(value, (message) => (isObject(message) ? mapMembers(message, (member, name) => (name === 'content' ? this.#blocks(member) : ofBlocks.has(name) ? member : this.#value(member))) : this.#value(message))) : this.#value(value);
-        case 'task': return isObject(value) ? mapMembers(value, (member, name) => (ofProtocol.has(name) ? member : this.#value(member))) : value;
-        // The result of a task, as the extension of tasks carries it.
-        case 'result': return isObject(value) ? this.result(value) : this.#value(value);
-        default: return this.#value(value);
-      }
-    }), () => withheld(result), result);
+    return this.#within(
+      () =>
+        mapMembers(result, (value, key) => {
+          if (ofProtocol.has(key)) return value;
+          switch (key) {
+            case 'structuredContent':
+              return this.#value(this.#atPaths(value));
+            case 'content':
+              return Array.isArray(value) ? mapItems(value, (block) => this.#block(block)) : this.#block(value);
+            case 'contents':
+              return Array.isArray(value) ? mapItems(value, (entry) => this.#contents(entry)) : this.#value(value);
+            case 'messages':
+              return Array.isArray(value)
+                ? mapItems(value, (message) =>
+                    isObject(message)
+                      ? mapMembers(message, (member, name) =>
+                          name === 'content' ? this.#blocks(member) : ofBlocks.has(name) ? member : this.#value(member),
+                        )
+                      : this.#value(message),
+                  )
+                : this.#value(value);
+            case 'task':
+              return isObject(value)
+                ? mapMembers(value, (member, name) => (ofProtocol.has(name) ? member : this.#value(member)))
+                : value;
+            // The result of a task, as the extension of tasks carries it.
+            case 'result':
+              return isObject(value) ? this.result(value) : this.#value(value);
+            default:
+              return this.#value(value);
+          }
+        }),
+      () => withheld(result),
+      result,
+    );
   }
 
   /** Redacts any other message: an error, progress, a log message, a question. Paths apply to results only. */
   said<Said>(value: Said): Said {
-    return this.#within(() => this.#value(value) as Said, () => (typeof value === 'string' ? withheldMark : {}) as Said, value);
+    return this.#within(
+      () => this.#value(value) as Said,
+      () => (typeof value === 'string' ? withheldMark : {}) as Said,
+      value,
+    );
   }
 
   #within<Made>(make: () => Made, withheld: () => Made, asItIs: Made): Made {
@@ -110,12 +143,15 @@ export class Redaction {
   /** A block of content (2025-11-25 server/tools, Tool Result). */
   #block(block: unknown): unknown {
     if (!isObject(block)) return this.#value(block);
-    if (typeof block['data'] === 'string' && block['type'] !== 'text') return this.#withholdsBinaries ? { type: 'text', text: withheldMark } : block;
+    if (typeof block['data'] === 'string' && block['type'] !== 'text')
+      return this.#withholdsBinaries ? { type: 'text', text: withheldMark } : block;
     return mapMembers(block, (value, key) => {
       if (ofBlocks.has(key)) return value;
       if (key === 'text') return this.#document(value);
       if (key === 'resource') return this.#contents(value);
-      return key === 'content' ? this.#blocks(value) : this.#value(key === 'structuredContent' ? this.#atPaths(value) : value);
+      return key === 'content'
+        ? this.#blocks(value)
+        : this.#value(key === 'structuredContent' ? this.#atPaths(value) : value);
     });
   }
 
@@ -123,8 +159,11 @@ export class Redaction {
   #contents(entry: unknown): unknown {
     if (!isObject(entry)) return this.#value(entry);
     const { blob, ...rest } = entry;
-    if (blob !== undefined && this.#withholdsBinaries) return { ...(this.#value(rest) as JsonObject), mimeType: 'text/plain', text: withheldMark };
-    return mapMembers(entry, (value, key) => (ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value)));
+    if (blob !== undefined && this.#withholdsBinaries)
+      return { ...(this.#value(rest) as JsonObject), mimeType: 'text/plain', text: withheldMark };
+    return mapMembers(entry, (value, key) =>
+      ofBlocks.has(key) || key === 'blob' ? value : key === 'text' ? this.#document(value) : this.#value(value),
+    );
   }
 
   /** Redacts a text that may repeat a structured result as JSON, so that paths apply to it. */
@@ -168,7 +207,13 @@ export class Redaction {
       return said === written ? value : said;
     }
     if (Array.isArray(value)) return mapItems(value, (item) => this.#value(item));
-    return isObject(value) ? mapMembers(value, (member) => this.#value(member), (name) => this.#text(name)) : value;
+    return isObject(value)
+      ? mapMembers(
+          value,
+          (member) => this.#value(member),
+          (name) => this.#text(name),
+        )
+      : value;
   }
 
   #text(text: string): string {
@@ -212,8 +257,13 @@ function withheld(result: JsonObject): JsonObject {
 function at(value: unknown, steps: readonly string[], index: number): unknown {
   const step = steps[index];
   if (step === undefined) return redactedMark;
-  if (Array.isArray(value)) return mapItems(value, (item, place) => (step === '*' || step === String(place) ? at(item, steps, index + 1) : item));
-  return isObject(value) && !isRawNumber(value) ? mapMembers(value, (member, name) => (step === '*' || step === name ? at(member, steps, index + 1) : member)) : value;
+  if (Array.isArray(value))
+    return mapItems(value, (item, place) =>
+      step === '*' || step === String(place) ? at(item, steps, index + 1) : item,
+    );
+  return isObject(value) && !isRawNumber(value)
+    ? mapMembers(value, (member, name) => (step === '*' || step === name ? at(member, steps, index + 1) : member))
+    : value;
 }
 
 function mapItems(items: readonly unknown[], map: (item: unknown, index: number) => unknown): readonly unknown[] {
@@ -222,13 +272,18 @@ function mapItems(items: readonly unknown[], map: (item: unknown, index: number)
 }
 
 /** Maps members and their names; if two get the same name, a number is added to the second. */
-function mapMembers(value: JsonObject, map: (member: unknown, name: string) => unknown, nameOf?: (name: string) => string): JsonObject {
+function mapMembers(
+  value: JsonObject,
+  map: (member: unknown, name: string) => unknown,
+  nameOf?: (name: string) => string,
+): JsonObject {
   let isChanged = false;
   const made = new Map<string, unknown>();
   for (const [name, member] of Object.entries(value)) {
     const mapped = map(member, name);
     let called = nameOf?.(name) ?? name;
-    for (let count = 2; called !== name && (made.has(called) || Object.hasOwn(value, called)); count += 1) called = `${redactedMark} ${count}`;
+    for (let count = 2; called !== name && (made.has(called) || Object.hasOwn(value, called)); count += 1)
+      called = `${redactedMark} ${count}`;
     isChanged ||= mapped !== member || called !== name;
     made.set(called, mapped);
   }

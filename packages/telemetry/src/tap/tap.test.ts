@@ -6,18 +6,33 @@ import { maxWatches, shownTag, Tap } from './tap.ts';
 let said: TapReport[];
 let dropped: number;
 let tap: Tap;
-const lease: TapLease = { watch: 'w1', to: 'all-1' as WorkerId, termMs: 10_000, filter: {}, perSecond: 2, payload: 'none' };
+const lease: TapLease = {
+  watch: 'w1',
+  to: 'all-1' as WorkerId,
+  termMs: 10_000,
+  filter: {},
+  perSecond: 2,
+  payload: 'none',
+};
 const known = { server: 'github', tool: 'search', client: 'Cursor', session: 'abcdef' };
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   said = [];
   dropped = 0;
-  const clock = { schedule: (delayMs: number, run: () => void) => {
-    const timer = setTimeout(run, delayMs);
-    return { cancel: () => clearTimeout(timer) };
-  } };
-  tap = new Tap({ process: 'edge-1' as WorkerId, clock, say: (_to, report) => said.push(report), mayPayloads: () => true, metrics: { watches: { set: () => undefined }, dropped: { inc: (count) => (dropped += count) } } });
+  const clock = {
+    schedule: (delayMs: number, run: () => void) => {
+      const timer = setTimeout(run, delayMs);
+      return { cancel: () => clearTimeout(timer) };
+    },
+  };
+  tap = new Tap({
+    process: 'edge-1' as WorkerId,
+    clock,
+    say: (_to, report) => said.push(report),
+    mayPayloads: () => true,
+    metrics: { watches: { set: () => undefined }, dropped: { inc: (count) => (dropped += count) } },
+  });
 });
 afterEach(() => {
   tap.stop();
@@ -38,7 +53,14 @@ it('more calls than the rate are counted as dropped, and the rest is told togeth
   expect(tags.filter((tag) => tag !== undefined)).toHaveLength(2);
   for (const tag of tags) if (tag !== undefined) tap.tell(tag, 'edge', 'arrived', { method: 'tools/call' });
   vi.advanceTimersByTime(100);
-  expect(said).toMatchObject([{ process: 'edge-1', watch: 'w1', dropped: 3, events: [{ what: 'arrived', tag: shownTag(tags[0] as string) }, { what: 'arrived' }] }]);
+  expect(said).toMatchObject([
+    {
+      process: 'edge-1',
+      watch: 'w1',
+      dropped: 3,
+      events: [{ what: 'arrived', tag: shownTag(tags[0] as string) }, { what: 'arrived' }],
+    },
+  ]);
   expect(dropped).toBe(3);
   vi.advanceTimersByTime(1_000);
   expect(tap.chooseAny(undefined)).toBeDefined();
@@ -78,10 +100,32 @@ it('there are no more watches than the bound, and no more events wait than their
 });
 
 it('what is shown of arguments is names and types, or values without what looks secret, and little of much', () => {
-  const value = { query: 'find me', apiKey: 'hunter2', nested: { list: [1, 2, 3, 4, 5], note: 'Bearer abcdefghijkl', _meta: { x: 1 } }, picture: 'A'.repeat(5_000) };
-  expect(payloadOf('shape', value)).toEqual({ query: 'string(7)', apiKey: 'string(7)', nested: { list: ['number', 'number', 'number', 'and 2 more'], note: 'string(19)' }, picture: 'string(5000)' });
-  expect(payloadOf('redacted', value)).toEqual({ query: 'find me', apiKey: '•••', nested: { list: [1, 2, 3, 4, 5], note: '•••' }, picture: '(5000 characters)' });
-  expect(JSON.stringify(payloadOf('redacted', Array.from({ length: 10_000 }, () => ({ a: 'some words '.repeat(10) })))).length).toBeLessThan(4_000);
+  const value = {
+    query: 'find me',
+    apiKey: 'hunter2',
+    nested: { list: [1, 2, 3, 4, 5], note: 'Bearer abcdefghijkl', _meta: { x: 1 } },
+    picture: 'A'.repeat(5_000),
+  };
+  expect(payloadOf('shape', value)).toEqual({
+    query: 'string(7)',
+    apiKey: 'string(7)',
+    nested: { list: ['number', 'number', 'number', 'and 2 more'], note: 'string(19)' },
+    picture: 'string(5000)',
+  });
+  expect(payloadOf('redacted', value)).toEqual({
+    query: 'find me',
+    apiKey: '•••',
+    nested: { list: [1, 2, 3, 4, 5], note: '•••' },
+    picture: '(5000 characters)',
+  });
+  expect(
+    JSON.stringify(
+      payloadOf(
+        'redacted',
+        Array.from({ length: 10_000 }, () => ({ a: 'some words '.repeat(10) })),
+      ),
+    ).length,
+  ).toBeLessThan(4_000);
 });
 
 it('arguments are shown to nobody where one of those who watch a call did not ask for them', () => {

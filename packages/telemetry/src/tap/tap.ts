@@ -66,7 +66,16 @@ export class Tap {
     const known = this.#watches.get(lease.watch);
     if (lease.termMs === 0) this.#watches.delete(lease.watch);
     else if (known !== undefined) Object.assign(known, { lease, endsAt: performance.now() + lease.termMs });
-    else if (this.#watches.size < maxWatches) this.#watches.set(lease.watch, { lease, endsAt: performance.now() + lease.termMs, second: 0, chosen: 0, dropped: 0, events: [], isDue: false });
+    else if (this.#watches.size < maxWatches)
+      this.#watches.set(lease.watch, {
+        lease,
+        endsAt: performance.now() + lease.termMs,
+        second: 0,
+        chosen: 0,
+        dropped: 0,
+        events: [],
+        isDue: false,
+      });
     this.#changed();
     if (known === undefined && this.#watches.has(lease.watch)) for (const begun of this.#begun) begun(lease.watch);
   }
@@ -133,7 +142,14 @@ export class Tap {
   /** Reports an event of a call. The event must not be changed afterwards. */
   tell(tag: string, from: TapPart, what: string, more: JsonObject = {}): void {
     const [name = '', ...watches] = tag.split(separator);
-    const event = { tag: name, at: performance.timeOrigin + performance.now(), process: this.#options.process, from, what, ...more };
+    const event = {
+      tag: name,
+      at: performance.timeOrigin + performance.now(),
+      process: this.#options.process,
+      from,
+      what,
+      ...more,
+    };
     for (const watch of watches) {
       const each = this.#watches.get(watch);
       if (each === undefined) continue;
@@ -149,7 +165,10 @@ export class Tap {
   /** The part of a value that may be reported: nothing, unless all watches of the call asked for values and the configuration permits it. */
   payload(tag: string, value: unknown): JsonObject {
     if (value === undefined || !this.#options.mayPayloads()) return {};
-    const modes = tag.split(separator).slice(1).map((watch) => this.#watches.get(watch)?.lease.payload ?? 'none');
+    const modes = tag
+      .split(separator)
+      .slice(1)
+      .map((watch) => this.#watches.get(watch)?.lease.payload ?? 'none');
     if (modes.includes('none')) return {};
     return { payload: payloadOf(modes.every((mode) => mode === 'redacted') ? 'redacted' : 'shape', value) };
   }
@@ -159,7 +178,11 @@ export class Tap {
     each.isDue = true;
     this.#options.clock.schedule(batchMs, () => {
       each.isDue = false;
-      const { lease: { to }, events, dropped } = each;
+      const {
+        lease: { to },
+        events,
+        dropped,
+      } = each;
       each.events = [];
       each.dropped = 0;
       if (this.#watches.has(watch)) this.#options.say(to, { process: this.#options.process, watch, events, dropped });
@@ -177,6 +200,10 @@ function isOpen({ server, tool, client, session }: TapFilter): boolean {
 }
 
 function isMeant(filter: TapFilter, known: TapKnown): boolean {
-  return (filter.server === undefined || filter.server === known.server) && (filter.tool === undefined || filter.tool === known.tool)
-    && (filter.client === undefined || known.client?.toLowerCase().includes(filter.client.toLowerCase()) === true) && (filter.session === undefined || known.session.startsWith(filter.session));
+  return (
+    (filter.server === undefined || filter.server === known.server) &&
+    (filter.tool === undefined || filter.tool === known.tool) &&
+    (filter.client === undefined || known.client?.toLowerCase().includes(filter.client.toLowerCase()) === true) &&
+    (filter.session === undefined || known.session.startsWith(filter.session))
+  );
 }

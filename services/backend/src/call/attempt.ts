@@ -3,7 +3,16 @@
  * again, as another attempt of the same call (`dialect/modern/going-on.ts`).
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, JsonRpcId, SessionKey } from '@omnibus/protocol';
+import type {
+  ExchangeContext,
+  ExchangeMethod,
+  ExchangeOutcome,
+  InputAnswer,
+  InputMethod,
+  JsonObject,
+  JsonRpcId,
+  SessionKey,
+} from '@omnibus/protocol';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { PendingReply } from '../connection/pending-reply.ts';
@@ -73,7 +82,8 @@ export class Attempt implements PendingReply {
   send(): void {
     this.#id = this.connection.request(this.method, this.params, this, this.context);
     this.call.running = this;
-    if (this.call.tag !== undefined) this.#port.telling.tell(this.call, 'written', { request: this.#id, round: this.round });
+    if (this.call.tag !== undefined)
+      this.#port.telling.tell(this.call, 'written', { request: this.#id, round: this.round });
   }
 
   cancel(reason: string, isTimeout: boolean): void {
@@ -160,6 +170,11 @@ export class Attempt implements PendingReply {
 /** What the server says about a call goes through these, over all its attempts. */
 export function wordsOf(call: Call, { dropped, levels }: Pick<AttemptPort, 'dropped' | 'levels'>): CallWords {
   const { context } = call.command;
-  call.words ??= new CallWords({ context, reply: call.reply, dropped, least: () => (call.running === undefined ? context.logLevel : levels.least(call.running.connection, context)) });
+  call.words ??= new CallWords({
+    context,
+    reply: call.reply,
+    dropped,
+    least: () => (call.running === undefined ? context.logLevel : levels.least(call.running.connection, context)),
+  });
   return call.words;
 }

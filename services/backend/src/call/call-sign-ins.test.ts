@@ -2,7 +2,17 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, newRequestKey, parseServerName, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputKey, type Principal, type SessionKey } from '@omnibus/protocol';
+import {
+  fault,
+  newRequestKey,
+  parseServerName,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeOutcome,
+  type InputKey,
+  type Principal,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Call } from './call.ts';
 import { CallSignIns } from './call-sign-ins.ts';
@@ -14,7 +24,15 @@ const server = parseServerName('one');
 const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principal, Principal];
 const refused: ExchangeOutcome = { kind: 'fault', fault: fault('upstream.unavailable') };
 const outcomeOf = (text: string): ExchangeOutcome => ({ kind: 'result', result: { text } });
-const wait = (more: object = {}): SignInAnswer => ({ kind: 'wait', params: undefined, message: 'sign in at x', otherwise: outcomeOf('the address'), declined: outcomeOf('declined'), isCodeWanted: () => Promise.resolve(false), ...more });
+const wait = (more: object = {}): SignInAnswer => ({
+  kind: 'wait',
+  params: undefined,
+  message: 'sign in at x',
+  otherwise: outcomeOf('the address'),
+  declined: outcomeOf('declined'),
+  isCodeWanted: () => Promise.resolve(false),
+  ...more,
+});
 const url = { mode: 'url', elicitationId: 'e', url: 'https://gateway.example/connect/x', message: 'sign in' };
 
 beforeEach(() => vi.useFakeTimers());
@@ -24,13 +42,31 @@ function open() {
   const bus = new MemoryBus((problem) => expect.fail(problem.what));
   const wheel = new DeadlineWheel({ now: () => Date.now(), onFault: (error) => expect.fail(String(error)) });
   const metrics = new Metrics({ processMetrics: false });
-  const schemas = new SchemaChecks({ mode: 'off', server, log: createLogger({ level: 'silent', format: 'json' }), metrics: metrics.upstream, tool: () => undefined, prompt: () => undefined });
+  const schemas = new SchemaChecks({
+    mode: 'off',
+    server,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: metrics.upstream,
+    tool: () => undefined,
+    prompt: () => undefined,
+  });
   const questions = new QuestionRelay({ bus, server, wheel, schemas, tasks: { toolOf: () => undefined } });
   const state = { answer: wait(), wanted: new Set([ann, ben]) };
-  const [isOpen, made, ended, reports] = [new Set<Call>(), [] as Call[], new Map<Call, ExchangeOutcome>(), [] as string[]];
+  const [isOpen, made, ended, reports] = [
+    new Set<Call>(),
+    [] as Call[],
+    new Map<Call, ExchangeOutcome>(),
+    [] as string[],
+  ];
   const signIns = new CallSignIns({
-    signIn: { ask: ({ context: { principal } }) => (state.wanted.has(principal) ? Promise.resolve(state.answer) : undefined), isWanted: (principal) => state.wanted.has(principal), refusal: () => undefined },
-    wheel, questions, isOpen: (call) => isOpen.has(call),
+    signIn: {
+      ask: ({ context: { principal } }) => (state.wanted.has(principal) ? Promise.resolve(state.answer) : undefined),
+      isWanted: (principal) => state.wanted.has(principal),
+      refusal: () => undefined,
+    },
+    wheel,
+    questions,
+    isOpen: (call) => isOpen.has(call),
     again: (call) => made.push(call),
     end(call, outcome) {
       isOpen.delete(call);
@@ -38,25 +74,70 @@ function open() {
     },
     report: (_call, message, step) => reports.push(`${message} ${step > 0 && step < 1e-3}`),
   });
-  const begin = async (principal = ann): Promise<{ readonly call: Call; readonly events: ExchangeEvent[]; readonly answer: (action: string) => void; readonly left: () => boolean }> => {
+  const begin = async (
+    principal = ann,
+  ): Promise<{
+    readonly call: Call;
+    readonly events: ExchangeEvent[];
+    readonly answer: (action: string) => void;
+    readonly left: () => boolean;
+  }> => {
     const events: ExchangeEvent[] = [];
     const exchange = newRequestKey() as string as ExchangeId;
-    const call = new Call({ kind: 'call', exchange, method: 'tools/call', params: { name: 'x' }, context: { principal, session: 's' as SessionKey, capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: true, maxTimeMs: 600_000 } }, (event) => events.push(event), wheel.schedule(600_000, () => undefined), undefined);
+    const call = new Call(
+      {
+        kind: 'call',
+        exchange,
+        method: 'tools/call',
+        params: { name: 'x' },
+        context: {
+          principal,
+          session: 's' as SessionKey,
+          capabilities: {},
+          standsAlone: false,
+          logLevel: undefined,
+          wantsProgress: true,
+          maxTimeMs: 600_000,
+        },
+      },
+      (event) => events.push(event),
+      wheel.schedule(600_000, () => undefined),
+      undefined,
+    );
     let hasLeft = false;
     call.place = { leave: () => (hasLeft = true) } as never;
     isOpen.add(call);
     expect(signIns.takes(call, refused)).toBe(true);
     await vi.advanceTimersByTimeAsync(0);
-    return { call, events, left: () => hasLeft, answer: (action) => questions.answer(exchange, (events.find(({ kind }) => kind === 'input') as { readonly input: InputKey }).input, { result: { action } }) };
+    return {
+      call,
+      events,
+      left: () => hasLeft,
+      answer: (action) =>
+        questions.answer(
+          exchange,
+          (events.find(({ kind }) => kind === 'input') as { readonly input: InputKey }).input,
+          { result: { action } },
+        ),
+    };
   };
   const signsIn = (principal: Principal): void => {
     state.wanted.delete(principal);
     signIns.changed(principal);
   };
-  return { signIns, state, begin, made, ended, reports, signsIn, close: (call: Call) => {
-    isOpen.delete(call);
-    signIns.forget(call);
-  } };
+  return {
+    signIns,
+    state,
+    begin,
+    made,
+    ended,
+    reports,
+    signsIn,
+    close: (call: Call) => {
+      isOpen.delete(call);
+      signIns.forget(call);
+    },
+  };
 }
 
 it('a call waits without a place, says so from time to time, and is made when its own user has signed in', async () => {
@@ -81,19 +162,27 @@ it('a wait ends with its call, with its time, and when the adapter leaves', asyn
   const leaving = await begin();
   signIns.stop();
   const after = await begin();
-  expect([ended.get(leaving.call), ended.get(after.call)]).toEqual([outcomeOf('the address'), outcomeOf('the address')]);
+  expect([ended.get(leaving.call), ended.get(after.call)]).toEqual([
+    outcomeOf('the address'),
+    outcomeOf('the address'),
+  ]);
   const said = reports.length;
   signsIn(ann);
   await vi.advanceTimersByTimeAsync(60_000);
   expect([made, reports.length]).toEqual([[], said]);
 });
 
-it('one user\'s calls do not take all places: the next of his is answered with the address at once, and another\'s waits', async () => {
+it("one user's calls do not take all places: the next of his is answered with the address at once, and another's waits", async () => {
   const { begin, ended, signIns, close } = open();
   const held = [];
   for (let count = 0; count < 250; count += 1) held.push(await begin());
   const [next, other] = [await begin(), await begin(ben)];
-  expect([ended.get(next.call), ended.get(other.call), ended.size, signIns.waiting]).toEqual([outcomeOf('the address'), undefined, 1, 251]);
+  expect([ended.get(next.call), ended.get(other.call), ended.size, signIns.waiting]).toEqual([
+    outcomeOf('the address'),
+    undefined,
+    1,
+    251,
+  ]);
   close((held[0] as { readonly call: Call }).call);
   const after = await begin();
   expect([ended.has(after.call), signIns.waiting]).toEqual([false, 251]);
@@ -103,7 +192,9 @@ it('a client that opens addresses is asked first; without its consent the call e
   const { begin, made, ended, signsIn, state } = open();
   state.answer = wait({ params: url });
   const [accepted, declined] = [await begin(), await begin()];
-  expect(accepted.events).toEqual([expect.objectContaining({ kind: 'input', method: 'elicitation/create', params: url })]);
+  expect(accepted.events).toEqual([
+    expect.objectContaining({ kind: 'input', method: 'elicitation/create', params: url }),
+  ]);
   accepted.answer('accept');
   declined.answer('decline');
   expect([made, ended.get(declined.call), ended.has(accepted.call)]).toEqual([[], outcomeOf('declined'), false]);
@@ -117,7 +208,11 @@ it('a user who has to confirm a sign-in with a code is asked for it in the call 
   const { begin, made, ended, state, signIns } = open();
   const { call, events, answer } = await begin();
   signIns.codeWanted(ben);
-  state.answer = { kind: 'question', params: { mode: 'form', message: 'code?', requestedSchema: { type: 'object', properties: {} } }, answered: () => Promise.resolve(undefined) };
+  state.answer = {
+    kind: 'question',
+    params: { mode: 'form', message: 'code?', requestedSchema: { type: 'object', properties: {} } },
+    answered: () => Promise.resolve(undefined),
+  };
   signIns.codeWanted(ann);
   await vi.advanceTimersByTimeAsync(0);
   expect(events).toEqual([expect.objectContaining({ kind: 'input' })]);

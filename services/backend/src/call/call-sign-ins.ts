@@ -76,13 +76,25 @@ export class CallSignIns {
   #go(call: Call, answer: SignInAnswer, given: ExchangeOutcome): void {
     if (answer.kind === 'wait') this.#begin(call, answer, given);
     // Nothing was done with the call so far: it is made when that is answered.
-    else if (answer.kind === 'question') this.#options.questions.askForRound(call, 'elicitation/create', answer.params, (said) => void answer.answered(said).then((refusal) => (refusal === undefined ? this.#again(call, answer.done) : this.#options.end(call, refusal))));
+    else if (answer.kind === 'question')
+      this.#options.questions.askForRound(
+        call,
+        'elicitation/create',
+        answer.params,
+        (said) =>
+          void answer
+            .answered(said)
+            .then((refusal) =>
+              refusal === undefined ? this.#again(call, answer.done) : this.#options.end(call, refusal),
+            ),
+      );
     else this.#end(call, answer);
   }
 
   /** What is stored for a user has changed. */
   changed(principal: Principal): void {
-    for (const { call, wait } of [...this.#waiting.values()]) if (call.command.context.principal === principal && !this.#isWanted(call)) this.#again(call, wait.done);
+    for (const { call, wait } of [...this.#waiting.values()])
+      if (call.command.context.principal === principal && !this.#isWanted(call)) this.#again(call, wait.done);
   }
 
   /** Somebody has signed in at the address that the user was given, and the user has to confirm that with a code. */
@@ -114,11 +126,12 @@ export class CallSignIns {
     call.place?.leave(); // W1
     call.place = undefined;
     if (wait.params === undefined) this.#hold(call, wait, given);
-    else this.#options.questions.askForRound(call, 'elicitation/create', wait.params, (said) => {
-      if (!this.#options.isOpen(call)) return;
-      if (isAccepted(said) || !this.#isWanted(call)) this.#hold(call, wait, given);
-      else this.#end(call, wait.declined);
-    });
+    else
+      this.#options.questions.askForRound(call, 'elicitation/create', wait.params, (said) => {
+        if (!this.#options.isOpen(call)) return;
+        if (isAccepted(said) || !this.#isWanted(call)) this.#hold(call, wait, given);
+        else this.#end(call, wait.declined);
+      });
   }
 
   #hold(call: Call, wait: Wait, given: ExchangeOutcome): void {
@@ -126,16 +139,30 @@ export class CallSignIns {
       this.#again(call, wait.done);
       return;
     }
-    if (this.#isStopped || this.#waiting.size >= maxWaiting || this.#waitingOf(call.command.context.principal) >= maxWaitingOfOne) {
+    if (
+      this.#isStopped ||
+      this.#waiting.size >= maxWaiting ||
+      this.#waitingOf(call.command.context.principal) >= maxWaitingOfOne
+    ) {
       this.#end(call, wait.otherwise);
       return;
     }
     const { wheel } = this.#options;
-    const waiting: Waiting = { call, wait, given, tick: undefined, limit: wheel.schedule(maxWaitMs, () => this.#end(call, wait.otherwise)) };
+    const waiting: Waiting = {
+      call,
+      wait,
+      given,
+      tick: undefined,
+      limit: wheel.schedule(maxWaitMs, () => this.#end(call, wait.otherwise)),
+    };
     this.#waiting.set(call, waiting);
     this.#report(waiting, 1);
     // The code may have come while the client was asked.
-    void wait.isCodeWanted().then((isWanted) => (isWanted && this.#waiting.get(call) === waiting ? this.codeWanted(call.command.context.principal) : undefined), () => undefined);
+    void wait.isCodeWanted().then(
+      (isWanted) =>
+        isWanted && this.#waiting.get(call) === waiting ? this.codeWanted(call.command.context.principal) : undefined,
+      () => undefined,
+    );
   }
 
   #waitingOf(principal: Principal): number {

@@ -20,9 +20,10 @@ export class CallTelling {
   constructor(tap: Tap | undefined, server: ServerName, open: () => readonly Call[]) {
     this.#tap = tap;
     this.#server = server;
-    this.stop = tap?.whenWatched((watch) => {
-      for (const call of open()) this.#stands(call, watch);
-    }) ?? (() => undefined);
+    this.stop =
+      tap?.whenWatched((watch) => {
+        for (const call of open()) this.#stands(call, watch);
+      }) ?? (() => undefined);
   }
 
   /** Reports something about a call, if it is watched. The object must not be changed afterwards. */
@@ -36,22 +37,36 @@ export class CallTelling {
     const now = performance.now();
     if (now - call.toldAt < progressMs) return;
     call.toldAt = now;
-    this.tell(call, 'server-progress', { progress: numberOf(progress), ...(total === undefined ? {} : { total: numberOf(total) }) });
+    this.tell(call, 'server-progress', {
+      progress: numberOf(progress),
+      ...(total === undefined ? {} : { total: numberOf(total) }),
+    });
   }
 
   ended(call: Call, answer: CallResult | 'cancelled'): void {
-    if (call.tag !== undefined) this.tell(call, 'server-answered', { answer, ms: Math.round((performance.now() - call.arrivedAt) * 10) / 10 });
+    if (call.tag !== undefined)
+      this.tell(call, 'server-answered', { answer, ms: Math.round((performance.now() - call.arrivedAt) * 10) / 10 });
   }
 
   /** A call that runs when a watch begins, and that the watch selects, is reported from now on, with the time at which it came here. */
   #stands(call: Call, watch: string): void {
-    const { method, params: { name }, context: { session, principal, standsAlone } } = call.command;
+    const {
+      method,
+      params: { name },
+      context: { session, principal, standsAlone },
+    } = call.command;
     const tool = method === 'tools/call' && typeof name === 'string' ? name : undefined;
     const tag = this.#tap?.chooseStanding(call.tag, { server: this.#server, tool, client: undefined, session }, watch);
     if (tag === undefined) return;
     call.tag = tag;
     this.tell(call, 'standing', {
-      at: performance.timeOrigin + call.arrivedAt, method, server: this.#server, principal, ...(tool === undefined ? {} : { tool }), ...(standsAlone ? {} : { session: session.slice(0, 12) }), ...(call.running === undefined ? { waits: 'place' } : {}),
+      at: performance.timeOrigin + call.arrivedAt,
+      method,
+      server: this.#server,
+      principal,
+      ...(tool === undefined ? {} : { tool }),
+      ...(standsAlone ? {} : { session: session.slice(0, 12) }),
+      ...(call.running === undefined ? { waits: 'place' } : {}),
     });
   }
 }

@@ -4,15 +4,36 @@ import { CallWords } from './call-words.ts';
 
 function words(wantsProgress: boolean) {
   const said: ExchangeEvent[] = [];
-  const context = { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress, maxTimeMs: 1_000 };
-  return { said, made: new CallWords({ context, reply: (event) => said.push(event), dropped: () => undefined, least: () => 'warning' }) };
+  const context = {
+    principal: anonymous,
+    session: newRequestKey(),
+    capabilities: {},
+    standsAlone: false,
+    logLevel: undefined,
+    wantsProgress,
+    maxTimeMs: 1_000,
+  };
+  return {
+    said,
+    made: new CallWords({
+      context,
+      reply: (event) => said.push(event),
+      dropped: () => undefined,
+      least: () => 'warning',
+    }),
+  };
 }
 
 describe('what a server says before it answers', () => {
   it('progress never goes back, also when a later round counts from the beginning; the call is alive all the same', () => {
     const { said, made } = words(true);
     for (const progress of [1, 3, 3, 2, 4]) made.progress({ token: 7, progress, message: 'm' });
-    expect(said).toEqual([1, 3, 4].flatMap((progress) => [...(progress === 4 ? [{ kind: 'alive' }] : []), { kind: 'progress', progress, message: 'm' }]));
+    expect(said).toEqual(
+      [1, 3, 4].flatMap((progress) => [
+        ...(progress === 4 ? [{ kind: 'alive' }] : []),
+        { kind: 'progress', progress, message: 'm' },
+      ]),
+    );
   });
 
   it('log messages below the level its client wants go no further', () => {

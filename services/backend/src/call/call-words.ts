@@ -1,6 +1,14 @@
 /** Passes on what a server says about one call before it answers. Made with the first such message, so a call whose server only answers costs nothing here. */
 import { TokenBucket } from '@omnibus/lifecycle';
-import { isLogLevel, logLevels, numberOf, type ExchangeContext, type ExchangeEvent, type JsonObject, type LogLevel } from '@omnibus/protocol';
+import {
+  isLogLevel,
+  logLevels,
+  numberOf,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type JsonObject,
+  type LogLevel,
+} from '@omnibus/protocol';
 import type { Progress } from '../connection/progress.ts';
 
 export interface CallWordsOptions {
@@ -55,7 +63,8 @@ export class CallWords {
 
   /** A notification that is in no revision. */
   notification(method: string, params: JsonObject | undefined): void {
-    if (this.#mayPass()) this.#options.reply({ kind: 'notification', method, ...(params === undefined ? {} : { params }) });
+    if (this.#mayPass())
+      this.#options.reply({ kind: 'notification', method, ...(params === undefined ? {} : { params }) });
   }
 
   #mayPass(): boolean {

@@ -1,7 +1,15 @@
 /** One call of a session to a server, from its arrival until its final event. */
 import { Link } from '@omnibus/collections';
 import type { Deadline, Place } from '@omnibus/lifecycle';
-import type { CallCommand, ExchangeEvent, ExchangeId, ExchangeOutcome, InputAnswer, JsonObject, SessionKey } from '@omnibus/protocol';
+import type {
+  CallCommand,
+  ExchangeEvent,
+  ExchangeId,
+  ExchangeOutcome,
+  InputAnswer,
+  JsonObject,
+  SessionKey,
+} from '@omnibus/protocol';
 import type { CallResult, Span } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import { rootsKey } from '../connection/questions.ts';
@@ -58,11 +66,18 @@ export function resultOf(outcome: ExchangeOutcome): CallResult {
 }
 
 /** The name of the called tool in metrics; undefined if its server does not list it. */
-export function listedToolOf({ method, params: { name }, context: { principal } }: CallCommand, catalog: Pick<CatalogPublisher, 'tool'>): string | undefined {
-  return method === 'tools/call' && typeof name === 'string' && catalog.tool(name, principal) !== undefined ? name : undefined;
+export function listedToolOf(
+  { method, params: { name }, context: { principal } }: CallCommand,
+  catalog: Pick<CatalogPublisher, 'tool'>,
+): string | undefined {
+  return method === 'tools/call' && typeof name === 'string' && catalog.tool(name, principal) !== undefined
+    ? name
+    : undefined;
 }
 
 /** Parameters with the trace context for the server (semantic conventions, MCP: context travels in `params._meta`). */
 export function tracedParams(params: JsonObject, span: Span | undefined): JsonObject {
-  return span === undefined ? params : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
+  return span === undefined
+    ? params
+    : { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), traceparent: span.traceparent } };
 }

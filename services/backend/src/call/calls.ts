@@ -9,8 +9,17 @@ import { Ring } from '@omnibus/collections';
 import type { ServerConfig } from '@omnibus/config';
 import { Bulkhead, Drain, type DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, outcomeUrlProblem, roundMethods,
-  type CallCommand, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type GatewayFault, type InputKey, type JsonObject, type ServerName,
+  fault,
+  outcomeUrlProblem,
+  roundMethods,
+  type CallCommand,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputKey,
+  type JsonObject,
+  type ServerName,
 } from '@omnibus/protocol';
 import type { CallMeter, CallResult, Logger, Tap, Tracing } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
@@ -43,7 +52,10 @@ export interface CallsOptions {
   readonly levels: Pick<LogLevels, 'raise' | 'least' | 'judged'>;
   readonly schemas: SchemaChecks;
   /** Chooses the connection of a call. */
-  readonly connections: () => Pick<ConnectionPool, 'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo' | 'isFor'>;
+  readonly connections: () => Pick<
+    ConnectionPool,
+    'settling' | 'turn' | 'mustKnowRoots' | 'take' | 'learn' | 'leadingTo' | 'isFor'
+  >;
   /** Called for a log message that is dropped because there are too many. */
   readonly dropped: () => void;
   /** Tells a session of its task. */
@@ -71,15 +83,25 @@ export class Calls {
     this.#drain = new Drain(wheel);
     this.#telling = new CallTelling(options.tap, options.server, () => this.#calls.toArray());
     this.#port = {
-      wheel, catalog, questions, levels, dropped, telling: this.#telling,
+      wheel,
+      catalog,
+      questions,
+      levels,
+      dropped,
+      telling: this.#telling,
       isOpen: (call) => this.#calls.has(call),
       answered: (attempt, outcome, requestId) => this.#answered(attempt, outcome, requestId),
       finish: (call, outcome) => this.#finish(call, outcome),
     };
     this.signIns = new CallSignIns({
-      signIn: options.signIn, wheel, questions, isOpen: (call) => this.#calls.has(call),
-      again: (call) => (call.place === undefined ? this.#enter(call) : this.#run(call)), end: (call, outcome) => this.#end(call, outcome),
-      report: (call, message, step) => wordsOf(call, this.#port).progress({ token: undefined, progress: step, message }),
+      signIn: options.signIn,
+      wheel,
+      questions,
+      isOpen: (call) => this.#calls.has(call),
+      again: (call) => (call.place === undefined ? this.#enter(call) : this.#run(call)),
+      end: (call, outcome) => this.#end(call, outcome),
+      report: (call, message, step) =>
+        wordsOf(call, this.#port).progress({ token: undefined, progress: step, message }),
     });
   }
 
@@ -105,12 +127,19 @@ export class Calls {
 
   begin(command: CallCommand, reply: (event: ExchangeEvent) => void): void {
     const { server, wheel } = this.#options;
-    const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () => this.cancel(command.exchange, 'the time limit has passed', true));
+    const limit = wheel.schedule(command.context.maxTimeMs + orphanGraceMs, () =>
+      this.cancel(command.exchange, 'the time limit has passed', true),
+    );
     const { method, params, context } = command;
-    const span = this.#options.tracing?.start('client', { method, params, attributes: { 'omnibus.server': server } }, context.trace);
+    const span = this.#options.tracing?.start(
+      'client',
+      { method, params, attributes: { 'omnibus.server': server } },
+      context.trace,
+    );
     const call = new Call(command, reply, limit, span);
     this.#calls.add(call);
-    if (call.tag !== undefined) this.#telling.tell(call, 'queued', { server, running: this.running, waiting: this.waiting });
+    if (call.tag !== undefined)
+      this.#telling.tell(call, 'queued', { server, running: this.running, waiting: this.waiting });
     this.#enter(call);
   }
 
@@ -124,8 +153,19 @@ export class Calls {
     });
     waits = true;
     call.place = place;
-    const { server, config: { concurrency, maxWaiting } } = this.#options;
-    if (place === undefined) this.#refuse(call, fault('upstream.busy', `server "${server}" is busy: of ${concurrency} requests that may run and ${maxWaiting} that may wait, this session has its share`, { server }));
+    const {
+      server,
+      config: { concurrency, maxWaiting },
+    } = this.#options;
+    if (place === undefined)
+      this.#refuse(
+        call,
+        fault(
+          'upstream.busy',
+          `server "${server}" is busy: of ${concurrency} requests that may run and ${maxWaiting} that may wait, this session has its share`,
+          { server },
+        ),
+      );
   }
 
   /** A client has answered a question of a call. The time limit stood still at the session meanwhile, and so it must here. */
@@ -144,7 +184,8 @@ export class Calls {
     if (call === undefined) return;
     // The connection comes first: a question that another call takes over has to move there before this call is forgotten.
     call.running?.cancel(reason, isTimeout);
-    if (call.running !== undefined && call.command.method === 'resources/subscribe') this.#options.subscriptions.told(call.command, call.running.connection, undefined);
+    if (call.running !== undefined && call.command.method === 'resources/subscribe')
+      this.#options.subscriptions.told(call.command, call.running.connection, undefined);
     call.running?.end(); // A2
     this.#forget(call, 'cancelled');
     this.#telling.ended(call, 'cancelled');
@@ -162,7 +203,12 @@ export class Calls {
   #takeTurn(call: Call): void {
     const { method, params, context } = call.command;
     const isAboutTask = context.taskPlace !== undefined || typeof params['taskId'] === 'string';
-    if (!isAboutTask && call.roots === undefined && roundMethods.has(method) && this.#options.connections().mustKnowRoots(context)) {
+    if (
+      !isAboutTask &&
+      call.roots === undefined &&
+      roundMethods.has(method) &&
+      this.#options.connections().mustKnowRoots(context)
+    ) {
       this.#askRoots(call);
       return;
     }
@@ -196,16 +242,30 @@ export class Calls {
       this.#finish(call, refusal);
       return;
     }
-    const { params: { taskId }, context: { taskPlace } } = command;
+    const {
+      params: { taskId },
+      context: { taskPlace },
+    } = command;
     const made = taskPlace === undefined ? undefined : connections().leadingTo(taskPlace);
     if (made === undefined && taskPlace?.isProgram === true) {
       this.#refuse(call, fault('task.lost', undefined, { server }));
       return;
     }
     const fixed = made ?? (typeof taskId === 'string' ? tasks.connectionOf(taskId, command.context) : undefined);
-    const taken: Taken = fixed === undefined ? connections().take(command.context, call.rootsKey) : { connection: fixed, done: () => undefined };
+    const taken: Taken =
+      fixed === undefined
+        ? connections().take(command.context, call.rootsKey)
+        : { connection: fixed, done: () => undefined };
     if ('refused' in taken) {
-      this.#refuse(call, taken.fault ?? fault('upstream.connections', `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`, { server }));
+      this.#refuse(
+        call,
+        taken.fault ??
+          fault(
+            'upstream.connections',
+            `server "${server}" can be given no connection for this caller: all that ${taken.refused} allows are in use`,
+            { server },
+          ),
+      );
       return;
     }
     const { connection } = taken;
@@ -215,7 +275,10 @@ export class Calls {
       isOver = true;
       taken.done();
     };
-    if (tasks.isAnothers(connection, taskId, command.context) || (fixed !== undefined && !connections().isFor(fixed, command.context.principal))) {
+    if (
+      tasks.isAnothers(connection, taskId, command.context) ||
+      (fixed !== undefined && !connections().isFor(fixed, command.context.principal))
+    ) {
       end();
       this.#refuse(call, fault('task.unknown'));
       return;
@@ -223,7 +286,17 @@ export class Calls {
     if (command.isNotification === true) {
       const isSaid = connection.say(command.method, command.params);
       end();
-      this.#finish(call, isSaid ? { kind: 'result', result: {} } : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" cannot be told anything but requests now`, { server }) });
+      this.#finish(
+        call,
+        isSaid
+          ? { kind: 'result', result: {} }
+          : {
+              kind: 'fault',
+              fault: fault('upstream.unavailable', `server "${server}" cannot be told anything but requests now`, {
+                server,
+              }),
+            },
+      );
       return;
     }
     const isSubscription = command.method === 'resources/subscribe' || command.method === 'resources/unsubscribe';
@@ -236,12 +309,17 @@ export class Calls {
     const attempt = new Attempt(this.#port, call, connection, tracedParams(command.params, call.span), end);
     const raised = levels.raise(connection, command.context);
     const changed = isSubscription ? subscriptions.change(command, connection) : undefined;
-    if (command.method === 'logging/setLevel') void levels.judged(connection, command).finally(end).then((outcome) => this.#finish(call, outcome));
+    if (command.method === 'logging/setLevel')
+      void levels
+        .judged(connection, command)
+        .finally(end)
+        .then((outcome) => this.#finish(call, outcome));
     else if (raised !== undefined) void raised.then(() => (this.#calls.has(call) ? attempt.send() : end()));
     else if (changed !== undefined) {
       void changed.then((outcome) => {
         end();
-        if (command.method === 'resources/subscribe') subscriptions.told(command, connection, this.#calls.has(call) ? outcome : undefined);
+        if (command.method === 'resources/subscribe')
+          subscriptions.told(command, connection, this.#calls.has(call) ? outcome : undefined);
         this.#finish(call, outcome);
       });
     } else attempt.send();
@@ -250,7 +328,8 @@ export class Calls {
   /** Another call has already told the server what this one wanted to tell it. */
   #joined(call: Call, connection: UpstreamConnection, outcome: ExchangeOutcome | undefined): void {
     const isOpen = this.#calls.has(call);
-    if (!isOpen || (outcome !== undefined && outcome.kind !== 'result')) this.#options.subscriptions.refused(call.command, connection);
+    if (!isOpen || (outcome !== undefined && outcome.kind !== 'result'))
+      this.#options.subscriptions.refused(call.command, connection);
     if (!isOpen) return;
     if (outcome === undefined) this.#startGuarded(call);
     else this.#finish(call, outcome);
@@ -265,7 +344,10 @@ export class Calls {
     connections().learn(connection, outcome);
     questions.rememberElicitations(outcome, command.context.session);
     if (command.method === 'resources/subscribe') subscriptions.told(command, connection, outcome);
-    this.#finish(call, tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task)));
+    this.#finish(
+      call,
+      tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task)),
+    );
   }
 
   #refuse(call: Call, refusal: GatewayFault): void {
@@ -279,10 +361,22 @@ export class Calls {
   #end(call: Call, given: ExchangeOutcome): void {
     const { server } = this.#options;
     const problem = outcomeUrlProblem(given);
-    const outcome: ExchangeOutcome = problem === undefined ? this.#options.schemas.checked(call.command, given) : { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) };
+    const outcome: ExchangeOutcome =
+      problem === undefined
+        ? this.#options.schemas.checked(call.command, given)
+        : {
+            kind: 'fault',
+            fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }),
+          };
     if (!this.#forget(call, resultOf(outcome))) return;
     this.#telling.ended(call, resultOf(outcome));
-    call.span?.end(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind === 'error' ? String(outcome.error.code) : undefined);
+    call.span?.end(
+      outcome.kind === 'fault'
+        ? outcome.fault.reason
+        : outcome.kind === 'error'
+          ? String(outcome.error.code)
+          : undefined,
+    );
     call.reply(outcome); // A1
   }
 
@@ -292,7 +386,11 @@ export class Calls {
     this.#options.questions.forget(call.command.exchange);
     this.signIns.forget(call);
     call.limit.cancel();
-    this.#options.meter.finished(result, (performance.now() - call.arrivedAt) / 1_000, listedToolOf(call.command, this.#options.catalog));
+    this.#options.meter.finished(
+      result,
+      (performance.now() - call.arrivedAt) / 1_000,
+      listedToolOf(call.command, this.#options.catalog),
+    );
     call.place?.leave(); // A2
     this.#drain.ended();
     return true;

@@ -23,8 +23,14 @@ export class Inlet {
     const sayWhatIsHeld = ({ exchanges }: HeldExchanges, reply: (held: HeldExchanges) => void): void => {
       reply({ exchanges: this.#adapters.flatMap((adapter) => adapter.held(exchanges)) });
     };
-    this.#questions = [await bus.subscribe(subjects.backendHolds(server, worker), sayWhatIsHeld), await bus.subscribe(subjects.backendHolds(server, undefined), sayWhatIsHeld)];
-    this.#calls = [await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }), await bus.subscribe(subjects.backendAt(server, worker), hear)];
+    this.#questions = [
+      await bus.subscribe(subjects.backendHolds(server, worker), sayWhatIsHeld),
+      await bus.subscribe(subjects.backendHolds(server, undefined), sayWhatIsHeld),
+    ];
+    this.#calls = [
+      await bus.subscribe(subjects.backend(server), hear, { queue: 'backend' }),
+      await bus.subscribe(subjects.backendAt(server, worker), hear),
+    ];
   }
 
   /** From now on this adapter takes new calls. */

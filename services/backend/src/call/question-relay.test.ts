@@ -3,7 +3,16 @@ import { expect, it } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, parseServerName, type ExchangeEvent, type ExchangeId, type InputKey, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import {
+  newRequestKey,
+  newWorkerId,
+  parseServerName,
+  type ExchangeEvent,
+  type ExchangeId,
+  type InputKey,
+  type ServerNotice,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection } from '../connection/connection.ts';
 import { OneStream } from '../connection/one-stream-under-test.ts';
@@ -12,7 +21,11 @@ import { QuestionRelay, type AskedCall } from './question-relay.ts';
 import { SchemaChecks } from './schema-checks.ts';
 
 const server = parseServerName('one');
-const question = { id: 'q', method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object', properties: {} } } };
+const question = {
+  id: 'q',
+  method: 'elicitation/create',
+  params: { message: 'Well?', requestedSchema: { type: 'object', properties: {} } },
+};
 const answer = { result: { action: 'decline' } };
 
 async function open(session: SessionKey) {
@@ -22,31 +35,82 @@ async function open(session: SessionKey) {
   const bus = new MemoryBus((problem) => expect.fail(problem.what));
   const notices = new Heard<ServerNotice>();
   await bus.subscribe(subjects.notices, (notice) => notices.add(notice));
-  const relay = new QuestionRelay({ bus, server, wheel, schemas: new SchemaChecks({ mode: 'off', server, log, metrics: metrics.upstream, tool: () => undefined, prompt: () => undefined }), tasks: { toolOf: () => undefined } });
+  const relay = new QuestionRelay({
+    bus,
+    server,
+    wheel,
+    schemas: new SchemaChecks({
+      mode: 'off',
+      server,
+      log,
+      metrics: metrics.upstream,
+      tool: () => undefined,
+      prompt: () => undefined,
+    }),
+    tasks: { toolOf: () => undefined },
+  });
   const ready = Promise.withResolvers<OneStream>();
   let transport: OneStream;
   const connection: UpstreamConnection = new UpstreamConnection({
-    server, worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: relay.ofSession(session, () => connection), isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server,
+    worker: newWorkerId('backend'),
+    isProgram: true,
+    capabilities: { elicitation: {} },
+    owner: relay.ofSession(session, () => connection),
+    isTakenInTurn: () => false,
+    isBase: false,
+    era: new Era('legacy'),
+    toolSchema: () => undefined,
     createTransport: (observer) => (transport = new OneStream(observer)),
-    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 }, wheel, log, metrics,
-    observer: { ready: () => ready.resolve(transport), lost: (problem) => ready.reject(new Error(problem)), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
+    isExclusive: true,
+    connectTimeoutMs: 5_000,
+    backoff: { minMs: 1, maxMs: 2 },
+    wheel,
+    log,
+    metrics,
+    observer: {
+      ready: () => ready.resolve(transport),
+      lost: (problem) => ready.reject(new Error(problem)),
+      strayProgress: () => false,
+      missed: () => undefined,
+      askedUnnamed: () => undefined,
+      notification: () => undefined,
+    },
   });
   connection.start();
   const begin = (): { readonly id: number; readonly exchange: ExchangeId; readonly events: ExchangeEvent[] } => {
     const events: ExchangeEvent[] = [];
-    const call: AskedCall = { exchange: newRequestKey() as string as ExchangeId, session, reply: (event) => events.push(event) };
-    const id = connection.request('tools/call', { name: 'x' }, {
-      session, task: undefined,
-      ask: (asked) => relay.ask(call, connection, asked), adopt: (asked) => relay.adopt(call, connection, asked), withdraw: (asked, reason) => relay.withdraw(call, asked, reason),
-      progress: () => undefined, log: () => undefined, notification: () => undefined, settle: () => relay.forget(call.exchange),
-    }, { capabilities: {}, logLevel: undefined });
+    const call: AskedCall = {
+      exchange: newRequestKey() as string as ExchangeId,
+      session,
+      reply: (event) => events.push(event),
+    };
+    const id = connection.request(
+      'tools/call',
+      { name: 'x' },
+      {
+        session,
+        task: undefined,
+        ask: (asked) => relay.ask(call, connection, asked),
+        adopt: (asked) => relay.adopt(call, connection, asked),
+        withdraw: (asked, reason) => relay.withdraw(call, asked, reason),
+        progress: () => undefined,
+        log: () => undefined,
+        notification: () => undefined,
+        settle: () => relay.forget(call.exchange),
+      },
+      { capabilities: {}, logLevel: undefined },
+    );
     return { id, exchange: call.exchange, events };
   };
   return { relay, transport: await ready.promise, begin, notices };
 }
 
 /** The server asks something in a call, and answers the call. @returns what the question is known by. */
-function askAndEnd(transport: OneStream, call: { readonly id: number; readonly events: readonly ExchangeEvent[] }): InputKey {
+function askAndEnd(
+  transport: OneStream,
+  call: { readonly id: number; readonly events: readonly ExchangeEvent[] },
+): InputKey {
   transport.say(question);
   const [asked] = call.events;
   transport.say({ id: call.id, result: {} });
@@ -61,7 +125,10 @@ it('an answer given in a call that has ended meanwhile reaches the server, and t
   relay.answer(call.exchange, input, answer);
   expect(transport.sent.slice(1)).toEqual([{ jsonrpc: '2.0', id: 'q', ...answer }]);
   await notices.untilSome(({ kind }) => kind === 'question-withdrawn');
-  expect(notices.values).toMatchObject([{ kind: 'question', input, movedFrom: call.exchange }, { kind: 'question-withdrawn', input }]);
+  expect(notices.values).toMatchObject([
+    { kind: 'question', input, movedFrom: call.exchange },
+    { kind: 'question-withdrawn', input },
+  ]);
 });
 
 it('an answer given in a call that has ended meanwhile reaches the server, and the next call need not ask', async () => {
@@ -71,7 +138,10 @@ it('an answer given in a call that has ended meanwhile reaches the server, and t
   const input = askAndEnd(transport, call);
   relay.answer(call.exchange, input, answer);
   expect(transport.sent.slice(1)).toEqual([{ jsonrpc: '2.0', id: 'q', ...answer }]);
-  expect(next.events).toMatchObject([{ kind: 'input', input, movedFrom: call.exchange }, { kind: 'input-withdrawn', input }]);
+  expect(next.events).toMatchObject([
+    { kind: 'input', input, movedFrom: call.exchange },
+    { kind: 'input-withdrawn', input },
+  ]);
 });
 
 it('an answer of a call that was never asked reaches nobody', async () => {

@@ -6,8 +6,24 @@ import { randomInt } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  fault, isObject, relatedTaskOf, toErrorObject, urlElicitationRequired, withoutHopMeta, urlProblem,
-  type Asker, type ExchangeEvent, type ExchangeId, type ExchangeOutcome, type InputAnswer, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type ServerName, type SessionKey,
+  fault,
+  isObject,
+  relatedTaskOf,
+  toErrorObject,
+  urlElicitationRequired,
+  withoutHopMeta,
+  urlProblem,
+  type Asker,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type InputKey,
+  type InputMethod,
+  type JsonObject,
+  type JsonRpcId,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { QuestionTarget, Question } from '../connection/questions.ts';
@@ -66,7 +82,13 @@ export class QuestionRelay {
   /** Asks the client of a call. */
   ask(call: AskedCall, connection: UpstreamConnection, question: Question): void {
     const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params });
-    const input = this.#add({ question, connection, respond: (answer) => connection.respond(question.id, this.#checked(question, answer)), asker: call.exchange, again });
+    const input = this.#add({
+      question,
+      connection,
+      respond: (answer) => connection.respond(question.id, this.#checked(question, answer)),
+      asker: call.exchange,
+      again,
+    });
     const { elicitationId } = question.params;
     if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, call.session);
     again();
@@ -75,12 +97,28 @@ export class QuestionRelay {
   /** A call takes over the question of another call that has ended. */
   adopt(call: AskedCall, connection: UpstreamConnection, question: Question): void {
     this.#move(connection, question, (input, open) => {
-      const again = (): void => call.reply({ kind: 'input', input, method: question.method, params: question.params, movedFrom: open.asker as ExchangeId });
-      return { ...open, asker: call.exchange, again, answeredBefore: () => call.reply({ kind: 'input-withdrawn', input, reason: wasAnswered }) };
+      const again = (): void =>
+        call.reply({
+          kind: 'input',
+          input,
+          method: question.method,
+          params: question.params,
+          movedFrom: open.asker as ExchangeId,
+        });
+      return {
+        ...open,
+        asker: call.exchange,
+        again,
+        answeredBefore: () => call.reply({ kind: 'input-withdrawn', input, reason: wasAnswered }),
+      };
     });
   }
 
-  #move(connection: UpstreamConnection, question: Question, moved: (input: InputKey, open: OpenQuestion) => OpenQuestion): void {
+  #move(
+    connection: UpstreamConnection,
+    question: Question,
+    moved: (input: InputKey, open: OpenQuestion) => OpenQuestion,
+  ): void {
     for (const [input, open] of this.#open) {
       if (open.connection !== connection || open.question !== question) continue;
       const next: OpenQuestion = { ...moved(input, open), before: new Set(open.before).add(open.asker) };
@@ -102,7 +140,11 @@ export class QuestionRelay {
       return;
     }
     const again = (): void => call.reply({ kind: 'input', input, method, params });
-    const input = this.#add({ respond: (answer) => respond(this.#checked({ method, params }, answer)), asker: call.exchange, again });
+    const input = this.#add({
+      respond: (answer) => respond(this.#checked({ method, params }, answer)),
+      asker: call.exchange,
+      again,
+    });
     again();
   }
 
@@ -110,23 +152,50 @@ export class QuestionRelay {
   ofSession(session: SessionKey, connection: () => UpstreamConnection): QuestionTarget {
     const { bus, server, wheel, tasks } = this.#options;
     const sessions = [session];
-    const limited = (input: () => InputKey): Deadline => wheel.schedule(ownerAnswerMs, () => this.answer(session, input(), { error: toErrorObject(fault('input.timeout')) }));
+    const limited = (input: () => InputKey): Deadline =>
+      wheel.schedule(ownerAnswerMs, () =>
+        this.answer(session, input(), { error: toErrorObject(fault('input.timeout')) }),
+      );
     const publish = (question: Question, input: InputKey, more: { readonly movedFrom?: ExchangeId } = {}): void => {
       const task = relatedTaskOf(question.params);
       const tool = task === undefined ? undefined : tasks.toolOf(connection(), task);
-      bus.publish(subjects.notices, { kind: 'question', server, input, method: question.method, params: question.params, place: connection().run.place, ...(tool === undefined ? {} : { tool }), sessions, ...more });
+      bus.publish(subjects.notices, {
+        kind: 'question',
+        server,
+        input,
+        method: question.method,
+        params: question.params,
+        place: connection().run.place,
+        ...(tool === undefined ? {} : { tool }),
+        sessions,
+        ...more,
+      });
     };
-    const takeBack = (input: InputKey, reason: string): void => bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions });
+    const takeBack = (input: InputKey, reason: string): void =>
+      bus.publish(subjects.notices, { kind: 'question-withdrawn', server, input, reason, sessions });
     return {
       session,
       task: undefined,
-      adopt: (question) => this.#move(connection(), question, (input, open) => ({
-        ...open, asker: session, limit: limited(() => input), again: () => publish(question, input, { movedFrom: open.asker as ExchangeId }), answeredBefore: () => takeBack(input, wasAnswered),
-      })),
+      adopt: (question) =>
+        this.#move(connection(), question, (input, open) => ({
+          ...open,
+          asker: session,
+          limit: limited(() => input),
+          again: () => publish(question, input, { movedFrom: open.asker as ExchangeId }),
+          answeredBefore: () => takeBack(input, wasAnswered),
+        })),
       ask: (question) => {
         const again = (): void => publish(question, input);
-        const respond = (answer: InputAnswer): void => connection().respond(question.id, this.#checked(question, answer));
-        const input = this.#add({ question, connection: connection(), respond, asker: session, again, limit: limited(() => input) });
+        const respond = (answer: InputAnswer): void =>
+          connection().respond(question.id, this.#checked(question, answer));
+        const input = this.#add({
+          question,
+          connection: connection(),
+          respond,
+          asker: session,
+          again,
+          limit: limited(() => input),
+        });
         const { elicitationId } = question.params;
         if (typeof elicitationId === 'string') this.#rememberElicitation(elicitationId, session);
         again();
@@ -165,11 +234,13 @@ export class QuestionRelay {
 
   /** An error may demand elicitations by URL too; their completion is announced like that of others. */
   rememberElicitations(outcome: ExchangeOutcome, session: SessionKey): void {
-    if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data)) return;
+    if (outcome.kind !== 'error' || outcome.error.code !== urlElicitationRequired || !isObject(outcome.error.data))
+      return;
     const { elicitations } = outcome.error.data;
     if (!Array.isArray(elicitations)) return;
     for (const elicitation of elicitations) {
-      if (isObject(elicitation) && typeof elicitation['elicitationId'] === 'string') this.#rememberElicitation(elicitation['elicitationId'], session);
+      if (isObject(elicitation) && typeof elicitation['elicitationId'] === 'string')
+        this.#rememberElicitation(elicitation['elicitationId'], session);
     }
   }
 
@@ -179,7 +250,13 @@ export class QuestionRelay {
     const session = typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
     if (session === undefined || typeof elicitationId !== 'string') return;
     this.#elicitations.delete(elicitationId);
-    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server: this.#options.server, elicitationId, ...(Object.keys(more).length === 0 ? {} : { more }), sessions: [session] });
+    this.#options.bus.publish(subjects.notices, {
+      kind: 'elicitation-complete',
+      server: this.#options.server,
+      elicitationId,
+      ...(Object.keys(more).length === 0 ? {} : { more }),
+      sessions: [session],
+    });
   }
 
   #checked({ method, params }: Pick<Question, 'method' | 'params'>, answer: InputAnswer): InputAnswer {
@@ -211,6 +288,7 @@ export class QuestionRelay {
   #rememberElicitation(id: string, session: SessionKey): void {
     this.#elicitations.delete(id);
     this.#elicitations.set(id, session);
-    if (this.#elicitations.size > maxElicitations) this.#elicitations.delete(this.#elicitations.keys().next().value as string);
+    if (this.#elicitations.size > maxElicitations)
+      this.#elicitations.delete(this.#elicitations.keys().next().value as string);
   }
 }

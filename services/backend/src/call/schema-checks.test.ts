@@ -16,21 +16,29 @@ const open = { name: 'open' };
 async function checks(mode: ValidationMode, tool: ToolEntry = add) {
   const counted: string[] = [];
   const made = new SchemaChecks({
-    mode, server: parseServerName('math'), tool: (name) => (name === tool.name ? tool : undefined), prompt: (name) => [greet, open].find((entry) => entry.name === name), log: createLogger({ level: 'silent', format: 'json' }),
+    mode,
+    server: parseServerName('math'),
+    tool: (name) => (name === tool.name ? tool : undefined),
+    prompt: (name) => [greet, open].find((entry) => entry.name === name),
+    log: createLogger({ level: 'silent', format: 'json' }),
     metrics: { schemaProblem: (_server, what) => void counted.push(what) },
   });
   await made.start();
   return { made, counted };
 }
 
-const call = (args: JsonObject | undefined, name = 'add') => ({ method: 'tools/call', params: { name, arguments: args }, context: {} }) as unknown as CallCommand;
+const call = (args: JsonObject | undefined, name = 'add') =>
+  ({ method: 'tools/call', params: { name, arguments: args }, context: {} }) as unknown as CallCommand;
 const result = (more: JsonObject): ExchangeOutcome => ({ kind: 'result', result: { content: [], ...more } });
 
 describe('what goes to a server and comes from it, held against its schemas', () => {
   it('arguments that do not fit are refused as an error of the tool that names the member, where that is enforced', async () => {
     const { made, counted } = await checks('enforce');
     expect(made.refusal(call({ a: 1, b: 2 }))).toBeUndefined();
-    expect(made.refusal(call({ a: 1, b: 'two' }))).toMatchObject({ kind: 'result', result: { isError: true, content: [{ text: expect.stringContaining('b must be number') as string }] } });
+    expect(made.refusal(call({ a: 1, b: 'two' }))).toMatchObject({
+      kind: 'result',
+      result: { isError: true, content: [{ text: expect.stringContaining('b must be number') as string }] },
+    });
     expect(made.refusal(call(undefined))).toMatchObject({ result: { isError: true } });
     expect(made.refusal(call({ anything: true }, 'unknown'))).toBeUndefined();
     expect(counted).toEqual(['arguments', 'arguments']);
@@ -50,11 +58,20 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     expect(counted).toEqual([]);
   });
 
-  it('a result that is not what the server promised is the server\'s fault; errors of tools, tasks and questions are not held against it', async () => {
+  it("a result that is not what the server promised is the server's fault; errors of tools, tasks and questions are not held against it", async () => {
     const { made } = await checks('enforce');
-    expect(made.checked(call({}), result({ structuredContent: { sum: 'three' } }))).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.invalid' } });
+    expect(made.checked(call({}), result({ structuredContent: { sum: 'three' } }))).toMatchObject({
+      kind: 'fault',
+      fault: { reason: 'upstream.invalid' },
+    });
     expect(made.checked(call({}), result({}))).toMatchObject({ kind: 'fault' });
-    for (const fine of [result({ structuredContent: { sum: 3 } }), result({ isError: true }), result({ task: {} }), result({ resultType: 'input_required' })]) expect(made.checked(call({}), fine)).toBe(fine);
+    for (const fine of [
+      result({ structuredContent: { sum: 3 } }),
+      result({ isError: true }),
+      result({ task: {} }),
+      result({ resultType: 'input_required' }),
+    ])
+      expect(made.checked(call({}), fine)).toBe(fine);
   });
 
   it('answers of clients are held against what was asked', async () => {
@@ -62,11 +79,17 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     const form = { requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] } };
     const fits = { result: { action: 'accept', content: { age: 36 } } };
     expect(made.answer('elicitation/create', form, fits)).toBe(fits);
-    expect(made.answer('elicitation/create', form, { result: { action: 'accept', content: { age: 'old' } } })).toMatchObject({ error: { code: -32_602, message: expect.stringContaining('age must be integer') as string } });
+    expect(
+      made.answer('elicitation/create', form, { result: { action: 'accept', content: { age: 'old' } } }),
+    ).toMatchObject({ error: { code: -32_602, message: expect.stringContaining('age must be integer') as string } });
     const declined = { result: { action: 'decline' } };
     expect(made.answer('elicitation/create', form, declined)).toBe(declined);
-    expect(made.answer('sampling/createMessage', {}, { result: { role: 'assistant' } })).toMatchObject({ error: { code: -32_602 } });
-    expect(made.answer('roots/list', {}, { result: { roots: [{ name: 'no address' }] } })).toMatchObject({ error: { code: -32_602 } });
+    expect(made.answer('sampling/createMessage', {}, { result: { role: 'assistant' } })).toMatchObject({
+      error: { code: -32_602 },
+    });
+    expect(made.answer('roots/list', {}, { result: { roots: [{ name: 'no address' }] } })).toMatchObject({
+      error: { code: -32_602 },
+    });
   });
 
   it.each([
@@ -76,11 +99,20 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     ['one nobody knows', { who: 'Ada', whom: 'Bob' }, '"whom"'],
     ['one that is no text', { who: 7 }, 'who must be string'],
   ])('arguments of a prompt are held against what it lists: %s', async (_what, args, problem) => {
-    const ask = (name: string): CallCommand => ({ method: 'prompts/get', params: { name, ...(args === undefined ? {} : { arguments: args }) }, context: {} }) as unknown as CallCommand;
+    const ask = (name: string): CallCommand =>
+      ({
+        method: 'prompts/get',
+        params: { name, ...(args === undefined ? {} : { arguments: args }) },
+        context: {},
+      }) as unknown as CallCommand;
     const { made } = await checks('enforce');
     const refusal = made.refusal(ask('greet'));
     if (problem === undefined) expect(refusal).toBeUndefined();
-    else expect(refusal).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid', message: expect.stringContaining(problem) as string } });
+    else
+      expect(refusal).toMatchObject({
+        kind: 'fault',
+        fault: { reason: 'params.invalid', message: expect.stringContaining(problem) as string },
+      });
     expect(made.refusal(ask('open'))).toBeUndefined();
     const lenient = await checks('warn');
     expect(lenient.made.refusal(ask('greet'))).toBeUndefined();
@@ -95,7 +127,12 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     ['a kind nobody knows yet', {}, { content: { type: 'hologram' } }, undefined],
     ['a text without text', {}, { content: { type: 'text' } }, "content must have required property 'text'"],
     ['the use of a tool it was given', { tools: [{ name: 'look' }] }, { content: [use('look')] }, undefined],
-    ['the use of a tool it was not given', { tools: [{ name: 'look' }] }, { content: [use('delete')] }, 'name must be equal to one of the allowed values: ["look"]'],
+    [
+      'the use of a tool it was not given',
+      { tools: [{ name: 'look' }] },
+      { content: [use('delete')] },
+      'name must be equal to one of the allowed values: ["look"]',
+    ],
     ['the use of a tool although it was given none', {}, { content: use('delete') }, 'content.name'],
   ])('an answer to sampling is held against what was asked: %s', async (_what, asked, answered, problem) => {
     const { made } = await checks('enforce');
@@ -105,28 +142,56 @@ describe('what goes to a server and comes from it, held against its schemas', ()
     else expect(given).toMatchObject({ error: { code: -32_602, message: expect.stringContaining(problem) as string } });
   });
 
-  const form = { method: 'elicitation/create', params: { requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] } } };
-  const alone = (method: string, params: JsonObject): CallCommand => ({ method, params, context: { standsAlone: true, principal: 'anonymous' } }) as unknown as CallCommand;
+  const form = {
+    method: 'elicitation/create',
+    params: { requestedSchema: { type: 'object', properties: { age: { type: 'integer' } }, required: ['age'] } },
+  };
+  const alone = (method: string, params: JsonObject): CallCommand =>
+    ({ method, params, context: { standsAlone: true, principal: 'anonymous' } }) as unknown as CallCommand;
 
   it.each<[string, CallCommand, JsonObject, JsonObject]>([
-    ['with a state', alone('tools/call', { name: 'ask', arguments: {} }), { resultType: 'input_required', requestState: 'a' }, { name: 'ask', arguments: {}, requestState: 'a' }],
-    ['without one', alone('tools/call', { name: 'ask', arguments: { about: 1 } }), { resultType: 'input_required' }, { name: 'ask', arguments: { about: 1 } }],
+    [
+      'with a state',
+      alone('tools/call', { name: 'ask', arguments: {} }),
+      { resultType: 'input_required', requestState: 'a' },
+      { name: 'ask', arguments: {}, requestState: 'a' },
+    ],
+    [
+      'without one',
+      alone('tools/call', { name: 'ask', arguments: { about: 1 } }),
+      { resultType: 'input_required' },
+      { name: 'ask', arguments: { about: 1 } },
+    ],
     ['of a prompt', alone('prompts/get', { name: 'open' }), { resultType: 'input_required' }, { name: 'open' }],
-  ])('answers that come with the next request are held against what was asked: %s', async (_what, first, asked, next) => {
-    const { made, counted } = await checks('enforce');
-    made.checked(first, { kind: 'result', result: { ...asked, inputRequests: { age: form, roots: { method: 'roots/list' } } } });
-    const back = (age: unknown): CallCommand => alone(first.method, { ...next, inputResponses: { age: { action: 'accept', content: { age } }, unknown: 7 } });
-    expect(made.refusal(back(36))).toBeUndefined();
-    expect(made.refusal(back('old'))).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid', message: expect.stringContaining('params.inputResponses.age') as string } });
-    expect(counted).toEqual(['answer']);
-    const { made: other } = await checks('enforce');
-    expect(other.refusal(back('old'))).toBeUndefined();
-  });
+  ])(
+    'answers that come with the next request are held against what was asked: %s',
+    async (_what, first, asked, next) => {
+      const { made, counted } = await checks('enforce');
+      made.checked(first, {
+        kind: 'result',
+        result: { ...asked, inputRequests: { age: form, roots: { method: 'roots/list' } } },
+      });
+      const back = (age: unknown): CallCommand =>
+        alone(first.method, { ...next, inputResponses: { age: { action: 'accept', content: { age } }, unknown: 7 } });
+      expect(made.refusal(back(36))).toBeUndefined();
+      expect(made.refusal(back('old'))).toMatchObject({
+        kind: 'fault',
+        fault: { reason: 'params.invalid', message: expect.stringContaining('params.inputResponses.age') as string },
+      });
+      expect(counted).toEqual(['answer']);
+      const { made: other } = await checks('enforce');
+      expect(other.refusal(back('old'))).toBeUndefined();
+    },
+  );
 
   it('answers to a task are held against what it asked, and by default passed on', async () => {
     const { made, counted } = await checks('warn');
-    made.checked(alone('tasks/get', { taskId: 'one' }), { kind: 'result', result: { status: 'input_required', inputRequests: { age: form } } });
-    const update = (taskId: string): CallCommand => alone('tasks/update', { taskId, inputResponses: { age: { action: 'accept', content: {} } } });
+    made.checked(alone('tasks/get', { taskId: 'one' }), {
+      kind: 'result',
+      result: { status: 'input_required', inputRequests: { age: form } },
+    });
+    const update = (taskId: string): CallCommand =>
+      alone('tasks/update', { taskId, inputResponses: { age: { action: 'accept', content: {} } } });
     expect([made.refusal(update('one')), made.refusal(update('another'))]).toEqual([undefined, undefined]);
     expect(counted).toEqual(['answer']);
   });
@@ -134,14 +199,20 @@ describe('what goes to a server and comes from it, held against its schemas', ()
   it('an answer to an elicitation says what the user did, whatever was asked', async () => {
     const { made } = await checks('enforce');
     for (const asked of [{ mode: 'url', url: 'https://example.com' }, { requestedSchema: { type: 'object' } }]) {
-      for (const result of [{}, { action: 'agree' }]) expect(made.answer('elicitation/create', asked, { result })).toMatchObject({ error: { message: expect.stringContaining('action') as string } });
+      for (const result of [{}, { action: 'agree' }])
+        expect(made.answer('elicitation/create', asked, { result })).toMatchObject({
+          error: { message: expect.stringContaining('action') as string },
+        });
       const accepted = { result: { action: 'accept', ...('url' in asked ? {} : { content: {} }) } };
       expect(made.answer('elicitation/create', asked, accepted)).toBe(accepted);
     }
   });
 
   it('a schema that cannot be used stops nobody', async () => {
-    const { made, counted } = await checks('enforce', { name: 'add', inputSchema: { type: 'object', $ref: 'http://127.0.0.1:1/' } } as unknown as ToolEntry);
+    const { made, counted } = await checks('enforce', {
+      name: 'add',
+      inputSchema: { type: 'object', $ref: 'http://127.0.0.1:1/' },
+    } as unknown as ToolEntry);
     expect(made.refusal(call({ a: 'anything' }))).toBeUndefined();
     expect(counted).toEqual([]);
   });

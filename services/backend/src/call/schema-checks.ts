@@ -7,8 +7,18 @@
  * the other.
  */
 import {
-  fault, isObject, printable,
-  type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type PromptEntry, type QuestionMethod, type ServerName, type ToolEntry,
+  fault,
+  isObject,
+  printable,
+  type CallCommand,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type JsonObject,
+  type Principal,
+  type PromptEntry,
+  type QuestionMethod,
+  type ServerName,
+  type ToolEntry,
 } from '@omnibus/protocol';
 import type { Logger, Metrics, SchemaProblem } from '@omnibus/telemetry';
 import type { compileSchema, CompiledSchema } from '@omnibus/validation';
@@ -63,15 +73,33 @@ export class SchemaChecks {
     const { method, params } = command;
     for (const { key, method: asked, params: wanted, answer } of this.#wanted.broughtBy(command)) {
       const checked = this.answer(asked, wanted, { result: answer });
-      if ('error' in checked) return { kind: 'fault', fault: fault('params.invalid', `params.inputResponses.${printable(key, 100)}: ${checked.error.message}`) };
+      if ('error' in checked)
+        return {
+          kind: 'fault',
+          fault: fault('params.invalid', `params.inputResponses.${printable(key, 100)}: ${checked.error.message}`),
+        };
     }
     if (method === 'prompts/get') return this.#promptRefusal(params);
     if (method !== 'tools/call') return undefined;
     const { name } = params;
-    const schema = typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['inputSchema'] : undefined;
-    const problem = isObject(schema) ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {}) : undefined;
+    const schema =
+      typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['inputSchema'] : undefined;
+    const problem = isObject(schema)
+      ? this.#problem('arguments', String(name), schema, params['arguments'] ?? {})
+      : undefined;
     if (problem === undefined) return undefined;
-    return { kind: 'result', result: { content: [{ type: 'text', text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.` }], isError: true } };
+    return {
+      kind: 'result',
+      result: {
+        content: [
+          {
+            type: 'text',
+            text: `The arguments do not fit the tool's input schema: ${problem}. The tool was not called.`,
+          },
+        ],
+        isError: true,
+      },
+    };
   }
 
   #promptRefusal({ name, arguments: given = {} }: JsonObject): ExchangeOutcome | undefined {
@@ -81,7 +109,15 @@ export class SchemaChecks {
     if (schema === undefined) return undefined;
     this.#prompts.set(listed, schema);
     const problem = this.#problem('arguments', String(name), schema, given);
-    return problem === undefined ? undefined : { kind: 'fault', fault: fault('params.invalid', `The arguments do not fit those the prompt lists: ${problem}. The server was not asked.`) };
+    return problem === undefined
+      ? undefined
+      : {
+          kind: 'fault',
+          fault: fault(
+            'params.invalid',
+            `The arguments do not fit those the prompt lists: ${problem}. The server was not asked.`,
+          ),
+        };
   }
 
   /** The server's outcome, or the one that replaces a result that does not match its schema. */
@@ -92,20 +128,42 @@ export class SchemaChecks {
     if (command.context.standsAlone) this.#wanted.remember(command, result);
     if (method !== 'tools/call') return outcome;
     const { name } = params;
-    const schema = typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['outputSchema'] : undefined;
-    if (!isObject(schema) || result['isError'] === true || 'task' in result || (result['resultType'] !== undefined && result['resultType'] !== 'complete')) return outcome;
+    const schema =
+      typeof name === 'string' ? this.#options.tool(name, command.context.principal)?.['outputSchema'] : undefined;
+    if (
+      !isObject(schema) ||
+      result['isError'] === true ||
+      'task' in result ||
+      (result['resultType'] !== undefined && result['resultType'] !== 'complete')
+    )
+      return outcome;
     const problem = this.#problem('result', String(name), schema, result['structuredContent']);
     if (problem === undefined) return outcome;
     const { server } = this.#options;
-    return { kind: 'fault', fault: fault('upstream.invalid', `the result of server "${server}" does not fit the tool's output schema: ${problem}`, { server }) };
+    return {
+      kind: 'fault',
+      fault: fault(
+        'upstream.invalid',
+        `the result of server "${server}" does not fit the tool's output schema: ${problem}`,
+        { server },
+      ),
+    };
   }
 
   /** The client's answer, or what the server is told instead of an answer that does not match. */
   answer(method: QuestionMethod, params: JsonObject, answer: InputAnswer): InputAnswer {
     if (this.#compile === undefined || 'error' in answer) return answer;
     let problem: string | undefined;
-    for (const { schema, value } of answerSchemas(method, params, answer.result)) problem ??= this.#problem('answer', method, schema, value);
-    return problem === undefined ? answer : { error: { code: invalidParams, message: `the client's answer to ${method} does not fit what was asked: ${problem}` } };
+    for (const { schema, value } of answerSchemas(method, params, answer.result))
+      problem ??= this.#problem('answer', method, schema, value);
+    return problem === undefined
+      ? answer
+      : {
+          error: {
+            code: invalidParams,
+            message: `the client's answer to ${method} does not fit what was asked: ${problem}`,
+          },
+        };
   }
 
   /** @returns the problem, if mismatches are refused. */
@@ -113,7 +171,11 @@ export class SchemaChecks {
     const known = this.#of(schema);
     const { mode, server, log, metrics } = this.#options;
     if (known.compiled.kind === 'unusable') {
-      if (!known.isTold) log.warn({ name, what, problem: known.compiled.problem }, 'a schema of the server cannot be used, so nothing is held against it');
+      if (!known.isTold)
+        log.warn(
+          { name, what, problem: known.compiled.problem },
+          'a schema of the server cannot be used, so nothing is held against it',
+        );
       known.isTold = true;
       return undefined;
     }
@@ -121,7 +183,13 @@ export class SchemaChecks {
     if (verdict === 'ok' || verdict === 'unchecked') return undefined;
     metrics.schemaProblem(server, what);
     // Values may be secret, so the message names members and what was expected.
-    if (!known.isTold) log.warn({ name, what, problem: verdict.problem }, mode === 'enforce' ? 'something does not fit its schema and is refused' : 'something does not fit its schema and is passed on all the same');
+    if (!known.isTold)
+      log.warn(
+        { name, what, problem: verdict.problem },
+        mode === 'enforce'
+          ? 'something does not fit its schema and is refused'
+          : 'something does not fit its schema and is passed on all the same',
+      );
     known.isTold = true;
     return mode === 'enforce' ? verdict.problem : undefined;
   }
@@ -131,7 +199,10 @@ export class SchemaChecks {
     if (before !== undefined) return before;
     // Forms are asked repeatedly, and lists that are read again are mostly the same, so schemas are shared by their text.
     const text = JSON.stringify(schema);
-    const known = this.#byText.get(text) ?? { compiled: (this.#compile as typeof compileSchema)(schema), isTold: false };
+    const known = this.#byText.get(text) ?? {
+      compiled: (this.#compile as typeof compileSchema)(schema),
+      isTold: false,
+    };
     this.#byText.delete(text);
     this.#byText.set(text, known);
     if (this.#byText.size > maxSchemas) this.#byText.delete(this.#byText.keys().next().value as string);

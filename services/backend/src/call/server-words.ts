@@ -4,7 +4,15 @@
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { TokenBucket } from '@omnibus/lifecycle';
-import { changeKinds, changeNotifications, isCustomNotification, withoutHopMeta, type JsonObject, type ServerName, type SessionKey } from '@omnibus/protocol';
+import {
+  changeKinds,
+  changeNotifications,
+  isCustomNotification,
+  withoutHopMeta,
+  type JsonObject,
+  type ServerName,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -42,7 +50,12 @@ export class ServerWords {
   }
 
   /** @param session the only session that it can concern, if that is certain. */
-  hear(connection: UpstreamConnection, method: string, params: JsonObject | undefined, session: SessionKey | undefined): void {
+  hear(
+    connection: UpstreamConnection,
+    method: string,
+    params: JsonObject | undefined,
+    session: SessionKey | undefined,
+  ): void {
     const { catalog, subscriptions, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
     if (kind !== undefined) {
@@ -58,7 +71,14 @@ export class ServerWords {
     } else if (method === 'notifications/elicitation/complete') {
       questions.announceCompletion(params);
     } else if (isCustomNotification(method) && session !== undefined) {
-      if (this.#mayTell(connection)) this.#options.bus.publish(subjects.notices, { kind: 'notification', server: this.#options.server, method, ...(params === undefined ? {} : { params }), sessions: [session] });
+      if (this.#mayTell(connection))
+        this.#options.bus.publish(subjects.notices, {
+          kind: 'notification',
+          server: this.#options.server,
+          method,
+          ...(params === undefined ? {} : { params }),
+          sessions: [session],
+        });
     } else {
       metrics.dropped('notification_unknown');
     }
@@ -67,7 +87,15 @@ export class ServerWords {
   announceTask(connection: UpstreamConnection, task: JsonObject): void {
     const { bus, server, tasks } = this.#options;
     const owner = tasks.status(connection, task);
-    if (owner !== undefined) bus.publish(subjects.notices, { kind: 'task-status', server, task, place: connection.run.place, tool: owner.tool, sessions: [owner.session] });
+    if (owner !== undefined)
+      bus.publish(subjects.notices, {
+        kind: 'task-status',
+        server,
+        task,
+        place: connection.run.place,
+        tool: owner.tool,
+        sessions: [owner.session],
+      });
   }
 
   /** @returns false when nobody can use it. */
@@ -75,7 +103,16 @@ export class ServerWords {
     const { bus, server, tasks } = this.#options;
     const task = tasks.byToken(connection, token);
     if (task === undefined) return false;
-    if (task.wantsProgress) bus.publish(subjects.notices, { kind: 'task-progress', server, taskId: task.taskId, place: connection.run.place, tool: task.tool, progress: { kind: 'progress', ...progress }, sessions: [task.session] });
+    if (task.wantsProgress)
+      bus.publish(subjects.notices, {
+        kind: 'task-progress',
+        server,
+        taskId: task.taskId,
+        place: connection.run.place,
+        tool: task.tool,
+        progress: { kind: 'progress', ...progress },
+        sessions: [task.session],
+      });
     return true;
   }
 
@@ -90,10 +127,14 @@ export class ServerWords {
   #passLog(connection: UpstreamConnection, params: JsonObject, session: SessionKey | undefined): void {
     const { bus, server, log } = this.#options;
     if (session !== undefined) {
-      if (this.#mayTell(connection)) bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+      if (this.#mayTell(connection))
+        bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
     } else if (this.#lines.take()) {
       const left = this.#lines.takeRefused();
-      log.info({ words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) }, 'the server said something of no request');
+      log.info(
+        { words: JSON.stringify(params).slice(0, maxLineLength), ...(left === 0 ? {} : { left }) },
+        'the server said something of no request',
+      );
     }
   }
 }

@@ -1,6 +1,19 @@
 /** Calls that a server has refused because it does not know on whose behalf they are made. */
 import { insufficientScope, type Challenge } from '@omnibus/credentials';
-import { fault, insteadOfKey, isObject, printable, signInName, type CallCommand, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  insteadOfKey,
+  isObject,
+  printable,
+  signInName,
+  type CallCommand,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type Principal,
+  type ServerName,
+} from '@omnibus/protocol';
 
 /** Where users are told to sign in. */
 export interface SignInDesk {
@@ -9,15 +22,18 @@ export interface SignInDesk {
 }
 
 /** What such a call comes to: an outcome, a question to its client first, or a wait for its user. */
-export type SignInAnswer = ExchangeOutcome | WaitForSignIn | {
-  readonly kind: 'question';
-  /** Of `elicitation/create`. */
-  readonly params: JsonObject;
-  /** Never rejects. @returns undefined where the call can be made now. */
-  readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
-  /** As with a wait. */
-  readonly done?: ExchangeOutcome | undefined;
-};
+export type SignInAnswer =
+  | ExchangeOutcome
+  | WaitForSignIn
+  | {
+      readonly kind: 'question';
+      /** Of `elicitation/create`. */
+      readonly params: JsonObject;
+      /** Never rejects. @returns undefined where the call can be made now. */
+      readonly answered: (answer: InputAnswer) => Promise<ExchangeOutcome | undefined>;
+      /** As with a wait. */
+      readonly done?: ExchangeOutcome | undefined;
+    };
 
 /** A call that is made when its user has signed in. */
 interface WaitForSignIn {
@@ -55,25 +71,57 @@ interface SignInOptions {
   readonly isStandIn: (name: unknown, principal: Principal) => boolean;
   /** Hears of users who are asked to sign in. */
   readonly asked: (principal: Principal) => void;
-  readonly credentials: { readonly users?: { of(principal: Principal): { readonly wanted: Challenge | undefined; readonly lacking?: Challenge | undefined } } } | undefined;
+  readonly credentials:
+    | {
+        readonly users?: {
+          of(principal: Principal): {
+            readonly wanted: Challenge | undefined;
+            readonly lacking?: Challenge | undefined;
+          };
+        };
+      }
+    | undefined;
 }
 
 export function signInWith({ server, signIns, isStandIn, asked, credentials }: SignInOptions): CallSignIn {
   const wantedBy = (principal: Principal): Challenge | undefined => credentials?.users?.of(principal).wanted;
   // A client may send this key too: with a call of anything else it means nothing.
-  const isInsteadOf = ({ params: { name, _meta: meta } }: CallCommand): boolean => name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
-  const isForStandIn = (command: CallCommand): boolean => command.method === 'tools/call' && (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
-  const signedIn = (command: CallCommand): ExchangeOutcome => (isInsteadOf(command)
-    ? { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}" now. The tool was not called before that: call it again.` }], isError: true } }
-    : { kind: 'result', result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false } });
+  const isInsteadOf = ({ params: { name, _meta: meta } }: CallCommand): boolean =>
+    name === signInName && isObject(meta) && meta[insteadOfKey] !== undefined;
+  const isForStandIn = (command: CallCommand): boolean =>
+    command.method === 'tools/call' &&
+    (isInsteadOf(command) || isStandIn(command.params['name'], command.context.principal));
+  const signedIn = (command: CallCommand): ExchangeOutcome =>
+    isInsteadOf(command)
+      ? {
+          kind: 'result',
+          result: {
+            content: [
+              {
+                type: 'text',
+                text: `You are signed in to "${server}" now. The tool was not called before that: call it again.`,
+              },
+            ],
+            isError: true,
+          },
+        }
+      : {
+          kind: 'result',
+          result: { content: [{ type: 'text', text: `You are signed in to "${server}".` }], isError: false },
+        };
   /** A user to whom the server shows too little, although the issuer was asked for it: signing in once more would not change that. */
   const lackOf = (principal: Principal): ExchangeOutcome | undefined => {
     const lacking = credentials?.users?.of(principal).lacking;
     if (lacking === undefined || wantedBy(principal) !== undefined) return undefined;
-    const rights = lacking.scope === undefined ? 'more rights' : `the scope ${JSON.stringify(printable(lacking.scope, 200))}`;
+    const rights =
+      lacking.scope === undefined ? 'more rights' : `the scope ${JSON.stringify(printable(lacking.scope, 200))}`;
     return {
       kind: 'fault',
-      fault: fault('upstream.refused', `server "${server}" demands ${rights} (${insufficientScope}). Its issuer was asked for that when its user signed in, and the server does not accept what the issuer gave. If the user did not allow it, he ends the connection (omnibus connections revoke ${server}) and signs in again; otherwise whoever runs the server has to give him these rights.`, { server, httpStatus: 403 }),
+      fault: fault(
+        'upstream.refused',
+        `server "${server}" demands ${rights} (${insufficientScope}). Its issuer was asked for that when its user signed in, and the server does not accept what the issuer gave. If the user did not allow it, he ends the connection (omnibus connections revoke ${server}) and signs in again; otherwise whoever runs the server has to give him these rights.`,
+        { server, httpStatus: 403 },
+      ),
     };
   };
   return {
@@ -87,7 +135,9 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
       }
       asked(principal);
       const done = isForStandIn(command) ? signedIn(command) : undefined;
-      return signIns?.ask(server, wanted, command).then((answer) => (answer.kind === 'wait' || answer.kind === 'question' ? { ...answer, done } : answer));
+      return signIns
+        ?.ask(server, wanted, command)
+        .then((answer) => (answer.kind === 'wait' || answer.kind === 'question' ? { ...answer, done } : answer));
     },
     isWanted: (principal) => wantedBy(principal) !== undefined,
     refusal(command) {
@@ -95,18 +145,29 @@ export function signInWith({ server, signIns, isStandIn, asked, credentials }: S
       // The lists of a user who has signed in are about to be read, if the server gives them.
       const lack = lackOf(command.context.principal);
       if (lack !== undefined) return lack;
-      return wantedBy(command.context.principal) === undefined ? signedIn(command) : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
+      return wantedBy(command.context.principal) === undefined
+        ? signedIn(command)
+        : { kind: 'fault', fault: fault('upstream.unavailable', `server "${server}" wants a sign-in`, { server }) };
     },
   };
 }
 
 /** @returns undefined where the call has ended as `given` says. */
-export function askedToSignIn(given: ExchangeOutcome, command: CallCommand, ask: AsksForSignIn): Promise<SignInAnswer> | undefined {
+export function askedToSignIn(
+  given: ExchangeOutcome,
+  command: CallCommand,
+  ask: AsksForSignIn,
+): Promise<SignInAnswer> | undefined {
   // Who cannot be asked now is told what the server said.
-  return given.kind === 'fault' && mayWantSignIn(given.fault) ? ask(command, given.fault)?.catch(() => given) : undefined;
+  return given.kind === 'fault' && mayWantSignIn(given.fault)
+    ? ask(command, given.fault)?.catch(() => given)
+    : undefined;
 }
 
 /** Nothing was done with the call then. */
 function mayWantSignIn({ reason, data }: GatewayFault): boolean {
-  return reason === 'upstream.unavailable' || (reason === 'upstream.refused' && (data?.['httpStatus'] === 401 || data?.['httpStatus'] === 403));
+  return (
+    reason === 'upstream.unavailable' ||
+    (reason === 'upstream.refused' && (data?.['httpStatus'] === 401 || data?.['httpStatus'] === 403))
+  );
 }

@@ -2,7 +2,18 @@
  * The tasks that a server works on: the connection over which each was created, and its caller. A server may mention a task before it has answered that it
  * created it (as the reference server does), so messages about unknown tasks are kept for a moment.
  */
-import { anonymous, createdTask, isEnded, isObject, numberOf, type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  createdTask,
+  isEnded,
+  isObject,
+  numberOf,
+  type CallCommand,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type JsonObject,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 
 interface Owner {
@@ -40,14 +51,22 @@ export class Tasks {
   #early: Early[] = [];
 
   /** Learns of tasks from what the server answers, and leaves other callers' tasks out of a list. */
-  learn({ command: { method, params, context }, connection, requestId }: Answered, outcome: ExchangeOutcome, announce: (task: JsonObject) => void): ExchangeOutcome {
+  learn(
+    { command: { method, params, context }, connection, requestId }: Answered,
+    outcome: ExchangeOutcome,
+    announce: (task: JsonObject) => void,
+  ): ExchangeOutcome {
     if (outcome.kind !== 'result') return outcome;
     const { result } = outcome;
     switch (method) {
       case 'tools/call': {
         const task = createdTask(result);
-        if (task !== undefined) for (const said of this.#created({ connection, requestId, context, tool: String(params['name']) }, task)) announce(said);
-        return task !== undefined || result['resultType'] === 'task' ? { ...outcome, place: connection.run.place } : outcome;
+        if (task !== undefined)
+          for (const said of this.#created({ connection, requestId, context, tool: String(params['name']) }, task))
+            announce(said);
+        return task !== undefined || result['resultType'] === 'task'
+          ? { ...outcome, place: connection.run.place }
+          : outcome;
       }
       case 'tasks/get':
       case 'tasks/cancel':
@@ -65,7 +84,12 @@ export class Tasks {
           const owner = this.#visible(connection, task['taskId'], context, isIdentified);
           return owner === undefined ? [] : [{ task, tool: owner.tool }];
         });
-        return { kind: 'result', place: connection.run.place, result: { ...result, tasks: listed.map(({ task }) => task) }, tools: listed.map(({ tool }) => tool) };
+        return {
+          kind: 'result',
+          place: connection.run.place,
+          result: { ...result, tasks: listed.map(({ task }) => task) },
+          tools: listed.map(({ tool }) => tool),
+        };
       }
       default:
         return outcome;
@@ -73,11 +97,20 @@ export class Tasks {
   }
 
   /** @returns what the server said of it before. */
-  #created(of: Pick<Owner, 'connection' | 'requestId' | 'context' | 'tool'>, task: JsonObject & { readonly taskId: string }): JsonObject[] {
+  #created(
+    of: Pick<Owner, 'connection' | 'requestId' | 'context' | 'tool'>,
+    task: JsonObject & { readonly taskId: string },
+  ): JsonObject[] {
     const ttl = numberOf(task['ttl']) ?? longestLifeMs;
-    this.#known.push({ ...of, taskId: task.taskId, expiresAt: performance.now() + Math.min(ttl, longestLifeMs), isEnded: isEnded(task) });
+    this.#known.push({
+      ...of,
+      taskId: task.taskId,
+      expiresAt: performance.now() + Math.min(ttl, longestLifeMs),
+      isEnded: isEnded(task),
+    });
     if (this.#known.length > maxKnown) this.#known.shift();
-    const isMeant = (early: Early): boolean => early.connection === of.connection && early.task['taskId'] === task.taskId;
+    const isMeant = (early: Early): boolean =>
+      early.connection === of.connection && early.task['taskId'] === task.taskId;
     const said = this.#early.filter(isMeant).map((early) => early.task);
     this.#early = this.#early.filter((early) => !isMeant(early));
     return said;
@@ -85,20 +118,26 @@ export class Tasks {
 
   /** The connection of a request about a task: the one over which the task was created. */
   connectionOf(taskId: string, context: ExchangeContext): UpstreamConnection | undefined {
-    const candidates = this.#known.filter((owner) => owner.taskId === taskId && owner.context.principal === context.principal);
+    const candidates = this.#known.filter(
+      (owner) => owner.taskId === taskId && owner.context.principal === context.principal,
+    );
     const meant = candidates.find((owner) => owner.context.session === ownerOf(context));
     return (meant ?? (context.principal === anonymous ? undefined : candidates[0]))?.connection;
   }
 
   /** Whether a task with that id over that connection is known to belong to another caller: two programs of one server may give the same ids. */
   isAnothers(connection: UpstreamConnection, taskId: unknown, context: ExchangeContext): boolean {
-    const isMeant = ({ context: { principal, session } }: Owner): boolean => principal === context.principal && (principal !== anonymous || session === ownerOf(context));
+    const isMeant = ({ context: { principal, session } }: Owner): boolean =>
+      principal === context.principal && (principal !== anonymous || session === ownerOf(context));
     const owners = this.#known.filter((owner) => owner.connection === connection && owner.taskId === taskId);
     return owners.length > 0 && !owners.some(isMeant);
   }
 
   /** @returns the session that is to hear of it, and what it runs; undefined while nobody is known to. */
-  status(connection: UpstreamConnection, task: JsonObject): { readonly session: SessionKey; readonly tool: string } | undefined {
+  status(
+    connection: UpstreamConnection,
+    task: JsonObject,
+  ): { readonly session: SessionKey; readonly tool: string } | undefined {
     const owner = this.#ownerOf(connection, task['taskId']);
     if (owner === undefined) {
       this.#early = [...this.#early.slice(1 - maxEarly), { connection, task }];
@@ -119,24 +158,48 @@ export class Tasks {
 
   /** A task's result was fetched, or its status was seen to be final. */
   #ended(connection: UpstreamConnection, taskId: unknown): void {
-    for (const owner of this.#known) if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
+    for (const owner of this.#known)
+      if (owner.connection === connection && owner.taskId === taskId) owner.isEnded = true;
   }
 
   /** The task whose progress a token stands for. */
-  byToken(connection: UpstreamConnection, token: unknown): { readonly taskId: string; readonly tool: string; readonly session: SessionKey; readonly wantsProgress: boolean } | undefined {
+  byToken(
+    connection: UpstreamConnection,
+    token: unknown,
+  ):
+    | { readonly taskId: string; readonly tool: string; readonly session: SessionKey; readonly wantsProgress: boolean }
+    | undefined {
     const owner = this.#known.find((each) => each.connection === connection && each.requestId === token);
-    return owner === undefined ? undefined : { taskId: owner.taskId, tool: owner.tool, session: owner.context.session, wantsProgress: owner.context.wantsProgress };
+    return owner === undefined
+      ? undefined
+      : {
+          taskId: owner.taskId,
+          tool: owner.tool,
+          session: owner.context.session,
+          wantsProgress: owner.context.wantsProgress,
+        };
   }
 
   /** Whether a task still runs over the connection. */
   areRunningOn(connection: UpstreamConnection): boolean {
-    return this.#known.some((owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > performance.now());
+    return this.#known.some(
+      (owner) => owner.connection === connection && !owner.isEnded && owner.expiresAt > performance.now(),
+    );
   }
 
   /** A caller that is identified only by its session sees the tasks of that session only (2025-11-25 basic/utilities/tasks, Security). */
-  #visible(connection: UpstreamConnection, taskId: unknown, { principal, session }: ExchangeContext, isIdentified: boolean): Owner | undefined {
-    return this.#known.find((owner) => owner.connection === connection && owner.taskId === taskId
-      && (isIdentified ? owner.context.principal === principal : owner.context.session === session));
+  #visible(
+    connection: UpstreamConnection,
+    taskId: unknown,
+    { principal, session }: ExchangeContext,
+    isIdentified: boolean,
+  ): Owner | undefined {
+    return this.#known.find(
+      (owner) =>
+        owner.connection === connection &&
+        owner.taskId === taskId &&
+        (isIdentified ? owner.context.principal === principal : owner.context.session === session),
+    );
   }
 }
 

@@ -2,7 +2,18 @@
  * The lists that a server offers to everybody, as last read over its base connection. A list that could not be read stays as it was, and is reported as
  * unread.
  */
-import { isObject, listKinds, listMethods, noLists, printable, type CatalogLists, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
+import {
+  isObject,
+  listKinds,
+  listMethods,
+  noLists,
+  printable,
+  type CatalogLists,
+  type JsonObject,
+  type Limits,
+  type ListKind,
+  type ListNotes,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { readList } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -41,7 +52,11 @@ export class BaseLists {
   }
 
   get notes(): Partial<Record<ListKind, ListNotes>> {
-    return Object.fromEntries([...this.#known].filter(([, { notes }]) => Object.keys(notes).length > 0).map(([kind, { notes }]) => [kind, notes]));
+    return Object.fromEntries(
+      [...this.#known]
+        .filter(([, { notes }]) => Object.keys(notes).length > 0)
+        .map(([kind, { notes }]) => [kind, notes]),
+    );
   }
 
   get leftOut(): number {
@@ -60,7 +75,9 @@ export class BaseLists {
   }
 
   get problem(): string | undefined {
-    return this.#failed.size === 0 ? undefined : this.unread.map((kind) => printable(this.#failed.get(kind) as string)).join('; ');
+    return this.#failed.size === 0
+      ? undefined
+      : this.unread.map((kind) => printable(this.#failed.get(kind) as string)).join('; ');
   }
 
   /** Marks lists as not answered yet. */
@@ -92,11 +109,16 @@ export class BaseLists {
     const { entries, notes, problems, leftOut } = reading;
     if (problems.length > 0) log.warn({ problems, leftOut }, 'entries of a list were left out');
     // An unchanged list stays the same object, and nobody is told of a change.
-    if (JSON.stringify(entries) !== JSON.stringify(this.#lists[kind])) this.#lists = { ...this.#lists, [kind]: entries };
+    if (JSON.stringify(entries) !== JSON.stringify(this.#lists[kind]))
+      this.#lists = { ...this.#lists, [kind]: entries };
     if (broken !== undefined) return;
     // A server that announces changes need not be asked, and its list does not age.
     const isAnnounced = isObject(capability) && capability['listChanged'] === true;
     const ages = !isAnnounced && notes.ttlMs !== undefined;
-    this.#known.set(kind, { notes: ages ? { ...notes, readAt: Date.now() } : notes, leftOut, ttlMs: ages ? notes.ttlMs : undefined });
+    this.#known.set(kind, {
+      notes: ages ? { ...notes, readAt: Date.now() } : notes,
+      leftOut,
+      ttlMs: ages ? notes.ttlMs : undefined,
+    });
   }
 }

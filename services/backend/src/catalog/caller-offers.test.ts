@@ -1,9 +1,21 @@
 /** What a server offers to clients by what they declared: read for each set, over connections that declare it. */
 import { expect, it } from 'vitest';
-import { anonymous, latestModernRevision, metaKeys, newRequestKey, type JsonObject, type OfferCaller } from '@omnibus/protocol';
+import {
+  anonymous,
+  latestModernRevision,
+  metaKeys,
+  newRequestKey,
+  type JsonObject,
+  type OfferCaller,
+} from '@omnibus/protocol';
 import { AdapterUnderTest, toolNamed, type ServerScript } from '../adapter-under-test.ts';
 
-const client = (capabilities: JsonObject, standsAlone = false): OfferCaller => ({ principal: anonymous, session: newRequestKey(), standsAlone, capabilities });
+const client = (capabilities: JsonObject, standsAlone = false): OfferCaller => ({
+  principal: anonymous,
+  session: newRequestKey(),
+  standsAlone,
+  capabilities,
+});
 
 /** A server with sessions, which has a tool more for each capability its client declares, and says so of itself. */
 function particular(more: () => readonly JsonObject[] = () => []): ServerScript {
@@ -23,7 +35,12 @@ function particular(more: () => readonly JsonObject[] = () => []): ServerScript 
 }
 
 const offered = (it: AdapterUnderTest): Record<string, string[]> =>
-  Object.fromEntries((it.record.offers ?? []).map(({ key, lists }) => [key, (lists.tools?.entries ?? []).map(({ name }) => String(name))]));
+  Object.fromEntries(
+    (it.record.offers ?? []).map(({ key, lists }) => [
+      key,
+      (lists.tools?.entries ?? []).map(({ name }) => String(name)),
+    ]),
+  );
 
 it('clients of different capabilities are offered what is for them, whoever came last, and others see nothing of it', async () => {
   await using it = await AdapterUnderTest.start(particular());
@@ -31,7 +48,13 @@ it('clients of different capabilities are offered what is for them, whoever came
   it.control({ kind: 'wanted', caller: client({ sampling: {} }) });
   it.control({ kind: 'wanted', caller: client({ elicitation: { form: {} } }) });
   it.control({ kind: 'wanted', caller: client({ sampling: {}, elicitation: {} }) });
-  await expect.poll(() => offered(it)).toEqual({ 'sampling': ['with_sampling'], 'elicitation(form)': ['with_elicitation'], 'elicitation sampling': ['with_sampling', 'with_elicitation'] });
+  await expect
+    .poll(() => offered(it))
+    .toEqual({
+      sampling: ['with_sampling'],
+      'elicitation(form)': ['with_elicitation'],
+      'elicitation sampling': ['with_sampling', 'with_elicitation'],
+    });
   expect(it.tools).toEqual(['act']);
   expect(it.faults).toEqual([]);
 });
@@ -42,7 +65,8 @@ it('a set is read once, however many clients declare it, whatever else stands in
   it.control({ kind: 'wanted', caller: client({ sampling: {} }) });
   await expect.poll(() => offered(it)).toHaveProperty('sampling');
   const before = it.count('tools/list');
-  for (let each = 0; each < 20; each += 1) it.control({ kind: 'wanted', caller: client({ sampling: { each }, experimental: { each } }) });
+  for (let each = 0; each < 20; each += 1)
+    it.control({ kind: 'wanted', caller: client({ sampling: { each }, experimental: { each } }) });
   it.control({ kind: 'wanted', caller: client({ roots: {} }) });
   await expect.poll(() => offered(it)).toHaveProperty('roots');
   expect(it.count('tools/list')).toBe(before + 1);
@@ -57,7 +81,10 @@ it('that such clients are offered what everybody is, is known too', async () => 
 
 it('what everybody is offered later is offered to them too, without another reading', async () => {
   let more: JsonObject[] = [];
-  await using it = await AdapterUnderTest.start(particular(() => more), { rereadLists: '100ms' });
+  await using it = await AdapterUnderTest.start(
+    particular(() => more),
+    { rereadLists: '100ms' },
+  );
   await it.adapter.firstAttempt;
   it.control({ kind: 'wanted', caller: client({ sampling: {} }) });
   await expect.poll(() => offered(it)).toEqual({ sampling: ['with_sampling'] });
@@ -70,11 +97,19 @@ it('what everybody is offered later is offered to them too, without another read
 it('a server of the newest revision is asked with the capabilities of each set, over the connection that serves everybody', async () => {
   await using it = await AdapterUnderTest.start({
     says: ({ method, params }) => {
-      if (method === 'server/discover') return { result: { resultType: 'complete', supportedVersions: [latestModernRevision], capabilities: { tools: {} } } };
+      if (method === 'server/discover')
+        return {
+          result: { resultType: 'complete', supportedVersions: [latestModernRevision], capabilities: { tools: {} } },
+        };
       if (method === 'initialize') return { error: { code: -32_601, message: 'no such method' } };
       if (method !== 'tools/list') return undefined;
       const declared = Object.keys((params?.['_meta'] as JsonObject)[metaKeys.clientCapabilities] as JsonObject);
-      return { result: { resultType: 'complete', tools: [toolNamed('act'), ...declared.map((name) => toolNamed(`with_${name}`))] } };
+      return {
+        result: {
+          resultType: 'complete',
+          tools: [toolNamed('act'), ...declared.map((name) => toolNamed(`with_${name}`))],
+        },
+      };
     },
   });
   await it.adapter.firstAttempt;
@@ -89,11 +124,14 @@ it('there are no more sets than a record can hold, the one nobody asked for long
   await it.adapter.firstAttempt;
   const kinds = [undefined, {}, { form: {} }, { url: {} }, { form: {}, url: {} }];
   const sampling = [undefined, {}, { tools: {} }, { context: {} }, { tools: {}, context: {} }];
-  const all = kinds.flatMap((elicitation) => sampling.flatMap((each) => [undefined, {}].map((roots) => ({ elicitation, sampling: each, roots }))));
+  const all = kinds.flatMap((elicitation) =>
+    sampling.flatMap((each) => [undefined, {}].map((roots) => ({ elicitation, sampling: each, roots }))),
+  );
   for (const set of all) {
     const before = it.count('tools/list');
     it.control({ kind: 'wanted', caller: client(JSON.parse(JSON.stringify(set)) as JsonObject) });
-    if (Object.values(set).some((value) => value !== undefined)) await expect.poll(() => it.count('tools/list')).toBeGreaterThan(before);
+    if (Object.values(set).some((value) => value !== undefined))
+      await expect.poll(() => it.count('tools/list')).toBeGreaterThan(before);
   }
   expect(Object.keys(offered(it))).toHaveLength(32);
 }, 30_000);

@@ -5,7 +5,20 @@
  */
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { declaredBy, listKinds, offerKey, type CallerOffer, type CatalogLists, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type ServerIntroduction, type ToolEntry } from '@omnibus/protocol';
+import {
+  declaredBy,
+  listKinds,
+  offerKey,
+  type CallerOffer,
+  type CatalogLists,
+  type ExchangeContext,
+  type JsonObject,
+  type Limits,
+  type ListKind,
+  type OfferCaller,
+  type ServerIntroduction,
+  type ToolEntry,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { readList } from './reader.ts';
 import type { UpstreamConnection } from '../connection/connection.ts';
@@ -68,12 +81,22 @@ export class CallerOffers {
 
   /** What was known under the previous configuration; it is read again when such a client comes. */
   begin(offers: readonly CallerOffer[]): void {
-    for (const offer of offers) this.#known.set(offer.key, { offer, text: JSON.stringify(offer), connection: undefined, caller: undefined, isStale: true });
+    for (const offer of offers)
+      this.#known.set(offer.key, {
+        offer,
+        text: JSON.stringify(offer),
+        connection: undefined,
+        caller: undefined,
+        isStale: true,
+      });
   }
 
   /** A client has come whose set is unknown. @returns whether the server is asked about it. */
   want(caller: OfferCaller): boolean {
-    const key = offerKey(declaredBy(caller.capabilities, !caller.standsAlone), this.#options.base().dialect.declaresPerRequest);
+    const key = offerKey(
+      declaredBy(caller.capabilities, !caller.standsAlone),
+      this.#options.base().dialect.declaresPerRequest,
+    );
     const known = this.#known.get(key);
     if (known !== undefined) {
       this.#known.delete(key);
@@ -85,7 +108,10 @@ export class CallerOffers {
   }
 
   /** A connection is made for callers of a set. */
-  join(connection: UpstreamConnection, { capabilities, isOlder }: Pick<NewConnection, 'capabilities' | 'isOlder'>): void {
+  join(
+    connection: UpstreamConnection,
+    { capabilities, isOlder }: Pick<NewConnection, 'capabilities' | 'isOlder'>,
+  ): void {
     const key = offerKey(declaredBy(capabilities, isOlder), isOlder);
     // They are offered what everybody is where it has no name.
     if (key !== '') this.#keys.set(connection, key);
@@ -94,7 +120,8 @@ export class CallerOffers {
   /** Such a connection is open. */
   opened(connection: UpstreamConnection, _introduction?: ServerIntroduction): void {
     const key = this.#keys.get(connection);
-    if (key !== undefined && key !== this.#current && this.#known.get(key)?.isStale !== false) this.#enqueue(key, { connection });
+    if (key !== undefined && key !== this.#current && this.#known.get(key)?.isStale !== false)
+      this.#enqueue(key, { connection });
   }
 
   /** A server has announced a change over such a connection, or may have. @returns false for a connection whose callers are offered the same as everybody. */
@@ -147,7 +174,9 @@ export class CallerOffers {
       this.#queue.delete(key);
       this.#current = key;
       try {
-        await ('connection' in source ? this.#read(key, source.connection, undefined) : this.#readFor(key, source.caller));
+        await ('connection' in source
+          ? this.#read(key, source.connection, undefined)
+          : this.#readFor(key, source.caller));
       } catch (error) {
         this.#options.log.error({ err: error }, 'what clients with capabilities are offered could not be read');
       }
@@ -161,13 +190,17 @@ export class CallerOffers {
     await connections().settling(context);
     const taken = connections().takeToRead(context);
     if ('refused' in taken) {
-      log.debug({ key, refused: taken.refused }, 'there is no connection to read over what clients with these capabilities are offered');
+      log.debug(
+        { key, refused: taken.refused },
+        'there is no connection to read over what clients with these capabilities are offered',
+      );
       return;
     }
     const { connection } = taken;
     try {
       // Clients of this set use the shared connection.
-      if (connection === base() && !connection.dialect.declaresPerRequest) this.#learn(key, {}, { connection, caller, isStale: false });
+      if (connection === base() && !connection.dialect.declaresPerRequest)
+        this.#learn(key, {}, { connection, caller, isStale: false });
       else await this.#read(key, connection, caller);
     } finally {
       taken.done();
@@ -179,14 +212,21 @@ export class CallerOffers {
     const context = { capabilities: caller?.capabilities ?? {}, logLevel: undefined };
     const lists: Partial<Record<ListKind, unknown>> = {};
     let isWhole = true;
-    await Promise.all(listKinds.map(async (kind) => {
-      if (capabilities()[kind === 'resourceTemplates' ? 'resources' : kind] === undefined) return;
-      const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, context), limits);
-      const broken = 'failed' in reading ? reading.failed : reading.broken;
-      if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
-      else isWhole = false;
-      if (broken !== undefined && connection.isReady) log.warn({ problem: broken, key }, 'a list of the server could not be read for clients with capabilities');
-    }));
+    await Promise.all(
+      listKinds.map(async (kind) => {
+        if (capabilities()[kind === 'resourceTemplates' ? 'resources' : kind] === undefined) return;
+        const reading = await readList(
+          kind,
+          (method, params) => connection.ask(method, params, undefined, context),
+          limits,
+        );
+        const broken = 'failed' in reading ? reading.failed : reading.broken;
+        if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
+        else isWhole = false;
+        if (broken !== undefined && connection.isReady)
+          log.warn({ problem: broken, key }, 'a list of the server could not be read for clients with capabilities');
+      }),
+    );
     if (!connection.isReady) return;
     const found = differences(common(), lists as Partial<CatalogLists>);
     const before = this.#known.get(key)?.offer.lists ?? {};
@@ -201,7 +241,8 @@ export class CallerOffers {
     const before = this.#known.get(key);
     this.#known.delete(key);
     this.#known.set(key, known);
-    while (this.#known.size > 1 && (this.#known.size > maxSets || this.#bytes() > this.#options.limits.maxCatalogBytes)) this.#known.delete(this.#known.keys().next().value as string);
+    while (this.#known.size > 1 && (this.#known.size > maxSets || this.#bytes() > this.#options.limits.maxCatalogBytes))
+      this.#known.delete(this.#known.keys().next().value as string);
     if (before?.text !== known.text) this.#options.changed();
   }
 

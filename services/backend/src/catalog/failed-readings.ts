@@ -19,7 +19,8 @@ export class FailedReadings {
   /** @param isKnown whether nothing is missing. @param again reads them. */
   wasRead(key: string, isKnown: boolean, again: () => void): void {
     const failed = this.#failed.get(key) ?? new FailedLists(this.#wheel);
-    const isLeft = isKnown || failed.failures >= maxFailures || (!this.#failed.has(key) && this.#failed.size >= maxUsers);
+    const isLeft =
+      isKnown || failed.failures >= maxFailures || (!this.#failed.has(key) && this.#failed.size >= maxUsers);
     failed.wereRead(!isLeft, again);
     if (isLeft) this.#failed.delete(key);
     else this.#failed.set(key, failed);

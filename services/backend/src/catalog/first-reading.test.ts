@@ -20,7 +20,10 @@ it('the first list is asked for only when the server has taken that it is initia
   await it.adapter.firstAttempt;
   expect(it.tools).toEqual(['act']);
   expect(it.count('tools/list')).toBe(1);
-  expect(it.heard.values.find(({ method }) => method === 'notifications/initialized')).toMatchObject({ session: 'session-1', revision: '2025-11-25' });
+  expect(it.heard.values.find(({ method }) => method === 'notifications/initialized')).toMatchObject({
+    session: 'session-1',
+    revision: '2025-11-25',
+  });
 });
 
 it('a server that never ends its answer to being initialized is used nevertheless', async () => {
@@ -35,24 +38,53 @@ it('a server that never ends its answer to being initialized is used nevertheles
   expect(it.tools).toEqual(['act']);
 });
 
-it('a first list that is met by silence is said, read again with growing pauses, and there when the server answers', { timeout: 20_000 }, async () => {
-  let isSilent = true;
-  await using it = await AdapterUnderTest.start({ says: ({ method }) => (isSilent && method === 'tools/list' ? 'silence' : undefined) }, { connectTimeout: '300ms' });
-  await it.adapter.firstAttempt;
-  expect(it.record).toMatchObject({ status: 'up', problem: expect.stringContaining('tools/list') as string, lists: { tools: [] } });
-  await expect.poll(() => it.count('tools/list')).toBeGreaterThan(1);
-  isSilent = false;
-  await expect.poll(() => it.tools).toEqual(['act']);
-  expect(it.record).not.toHaveProperty('problem');
-});
+it(
+  'a first list that is met by silence is said, read again with growing pauses, and there when the server answers',
+  { timeout: 20_000 },
+  async () => {
+    let isSilent = true;
+    await using it = await AdapterUnderTest.start(
+      { says: ({ method }) => (isSilent && method === 'tools/list' ? 'silence' : undefined) },
+      { connectTimeout: '300ms' },
+    );
+    await it.adapter.firstAttempt;
+    expect(it.record).toMatchObject({
+      status: 'up',
+      problem: expect.stringContaining('tools/list') as string,
+      lists: { tools: [] },
+    });
+    await expect.poll(() => it.count('tools/list')).toBeGreaterThan(1);
+    isSilent = false;
+    await expect.poll(() => it.tools).toEqual(['act']);
+    expect(it.record).not.toHaveProperty('problem');
+  },
+);
 
 it('a tool whose schema is not of type object is left out and counted, whatever the revision', async () => {
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28']) {
     await using it = await AdapterUnderTest.start({
       says: ({ method }) => {
-        if (method === 'initialize') return { result: { protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 'odd', version: '1' } } };
-        if (method === 'server/discover' && revision === '2026-07-28') return { result: { resultType: 'complete', supportedVersions: [revision], capabilities: { tools: {} } } };
-        return method === 'tools/list' ? { result: { tools: [toolNamed('good'), { name: 'bad', inputSchema: { type: 'array' } }, { name: 'none', inputSchema: {} }] } } : undefined;
+        if (method === 'initialize')
+          return {
+            result: {
+              protocolVersion: revision,
+              capabilities: { tools: {} },
+              serverInfo: { name: 'odd', version: '1' },
+            },
+          };
+        if (method === 'server/discover' && revision === '2026-07-28')
+          return { result: { resultType: 'complete', supportedVersions: [revision], capabilities: { tools: {} } } };
+        return method === 'tools/list'
+          ? {
+              result: {
+                tools: [
+                  toolNamed('good'),
+                  { name: 'bad', inputSchema: { type: 'array' } },
+                  { name: 'none', inputSchema: {} },
+                ],
+              },
+            }
+          : undefined;
       },
     });
     await it.adapter.firstAttempt;
@@ -65,9 +97,27 @@ it('a version error of any code that names revisions is followed, by server/disc
   for (const code of [-32_602, -32_022, -32_000]) {
     await using older = await AdapterUnderTest.start({
       says: ({ method, params }) => {
-        if (method === 'server/discover') return { error: { code, message: 'unsupported', data: { supported: ['2025-06-18'], requested: '2026-07-28' } } };
-        if (method !== 'initialize' || params?.['protocolVersion'] === '2025-06-18') return method === 'initialize' ? { result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } } } : undefined;
-        return { error: { code, message: 'Unsupported protocol version', data: { supported: ['1999-01-01', '2025-06-18'], requested: params?.['protocolVersion'] } } };
+        if (method === 'server/discover')
+          return {
+            error: { code, message: 'unsupported', data: { supported: ['2025-06-18'], requested: '2026-07-28' } },
+          };
+        if (method !== 'initialize' || params?.['protocolVersion'] === '2025-06-18')
+          return method === 'initialize'
+            ? {
+                result: {
+                  protocolVersion: '2025-06-18',
+                  capabilities: { tools: {} },
+                  serverInfo: { name: 'old', version: '1' },
+                },
+              }
+            : undefined;
+        return {
+          error: {
+            code,
+            message: 'Unsupported protocol version',
+            data: { supported: ['1999-01-01', '2025-06-18'], requested: params?.['protocolVersion'] },
+          },
+        };
       },
     });
     await older.adapter.firstAttempt;
@@ -77,7 +127,8 @@ it('a version error of any code that names revisions is followed, by server/disc
       says: ({ method }) => {
         if (method !== 'server/discover') return undefined;
         asked += 1;
-        if (asked === 1) return { error: { code, message: 'unsupported', data: { supported: ['2026-07-28', '2030-01-01'] } } };
+        if (asked === 1)
+          return { error: { code, message: 'unsupported', data: { supported: ['2026-07-28', '2030-01-01'] } } };
         return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } };
       },
     });
@@ -96,9 +147,15 @@ it('a server taken for an older one that refuses initialize and names the newest
         response.writeHead(404).end();
         return 'silence';
       }
-      if (method === 'initialize') return { error: { code: -32_602, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } } };
-      if (method === 'server/discover') return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } };
-      return method === 'tools/list' || method === 'ping' ? undefined : { error: { code: -32_601, message: 'no such method' } };
+      if (method === 'initialize')
+        return {
+          error: { code: -32_602, message: 'Unsupported protocol version', data: { supported: ['2026-07-28'] } },
+        };
+      if (method === 'server/discover')
+        return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } };
+      return method === 'tools/list' || method === 'ping'
+        ? undefined
+        : { error: { code: -32_601, message: 'no such method' } };
     },
   });
   await it.adapter.firstAttempt;
@@ -107,10 +164,13 @@ it('a server taken for an older one that refuses initialize and names the newest
   await expect.poll(() => it.record.revision).toBe('2026-07-28');
 });
 it('a list that is not answered holds up no other: the tools are there while the resources are waited for', async () => {
-  await using it = await AdapterUnderTest.start({
-    capabilities: { tools: {}, resources: {} },
-    says: ({ method }) => (method === 'resources/list' ? 'silence' : undefined),
-  }, { connectTimeout: '20s' });
+  await using it = await AdapterUnderTest.start(
+    {
+      capabilities: { tools: {}, resources: {} },
+      says: ({ method }) => (method === 'resources/list' ? 'silence' : undefined),
+    },
+    { connectTimeout: '20s' },
+  );
   await expect.poll(() => it.tools).toEqual(['act']);
   await expect.poll(() => it.record.problem).toContain('resources/list');
   expect(it.record.status).toBe('up');
@@ -122,7 +182,9 @@ it('a list whose second page fails is read again until it is whole', { timeout: 
     says: ({ method, params }) => {
       if (method !== 'tools/list') return undefined;
       if (params?.['cursor'] === undefined) return { result: { tools: [toolNamed('one')], nextCursor: 'two' } };
-      return isBroken ? { error: { code: -32_603, message: 'still loading' } } : { result: { tools: [toolNamed('two')] } };
+      return isBroken
+        ? { error: { code: -32_603, message: 'still loading' } }
+        : { result: { tools: [toolNamed('two')] } };
     },
   });
   await it.adapter.firstAttempt;

@@ -1,5 +1,14 @@
 /** What a server says of a list besides its entries, gathered from its pages within bounds. */
-import { isDeeperThan, isObject, metaKeys, numberOf, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
+import {
+  isDeeperThan,
+  isObject,
+  metaKeys,
+  numberOf,
+  type JsonObject,
+  type Limits,
+  type ListKind,
+  type ListNotes,
+} from '@omnibus/protocol';
 
 /** Characters of it as JSON: it stands on the first page of every client's list. */
 const maxLength = 64 * 1024;
@@ -28,9 +37,11 @@ export class Notes {
     this.#isPublic &&= page['cacheScope'] === 'public';
     const meta = isObject(page['_meta']) ? keep(page['_meta'], (name) => !ofThisHop.has(name)) : {};
     const more = keep(page, (name) => name !== this.#kind && !known.has(name));
-    if (isDeeperThan(meta, this.#limits.maxJsonDepth) || isDeeperThan(more, this.#limits.maxJsonDepth)) return `${this.#kind}: what is said of the list nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`;
+    if (isDeeperThan(meta, this.#limits.maxJsonDepth) || isDeeperThan(more, this.#limits.maxJsonDepth))
+      return `${this.#kind}: what is said of the list nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`;
     this.#length += JSON.stringify([meta, more]).length;
-    if (this.#length > maxLength) return `${this.#kind}: what is said of the list is longer than ${maxLength} characters`;
+    if (this.#length > maxLength)
+      return `${this.#kind}: what is said of the list is longer than ${maxLength} characters`;
     this.#meta = { ...meta, ...this.#meta };
     this.#more = { ...more, ...this.#more };
     return undefined;

@@ -1,14 +1,32 @@
 /** Lists of users at a server that is called in their names, where a reading of them fails. */
 import { beforeEach, expect, it } from 'vitest';
-import { defaultLimits, type ExchangeOutcome, type JsonObject, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type SessionKey, type ToolEntry } from '@omnibus/protocol';
+import {
+  defaultLimits,
+  type ExchangeOutcome,
+  type JsonObject,
+  type OfferCaller,
+  type Principal,
+  type ServerIntroduction,
+  type ServerName,
+  type SessionKey,
+  type ToolEntry,
+} from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { ConnectionPool } from '../connection/pool.ts';
 import { OwnerOffers, type OwnerOffersOptions } from './owner-offers.ts';
 
-const caller: OfferCaller = { principal: 'p_ann' as Principal, session: 's_ann' as SessionKey, standsAlone: false, capabilities: {} };
+const caller: OfferCaller = {
+  principal: 'p_ann' as Principal,
+  session: 's_ann' as SessionKey,
+  standsAlone: false,
+  capabilities: {},
+};
 const lost: ExchangeOutcome = { kind: 'fault', fault: { reason: 'upstream.unavailable', message: 'gone' } as never };
-const listed: Record<string, JsonObject> = { 'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] }, 'prompts/list': { prompts: [{ name: 'ask' }] } };
+const listed: Record<string, JsonObject> = {
+  'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+  'prompts/list': { prompts: [{ name: 'ask' }] },
+};
 
 let timers: { readonly run: () => void; isCancelled: boolean }[];
 let failing: Set<string>;
@@ -27,13 +45,19 @@ function later(): number {
   return due.length;
 }
 
-const read = (): Promise<void> => new Promise((resolve) => {
-  setImmediate(resolve);
-});
+const read = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 
 function offered(): Readonly<Record<string, readonly string[]>> {
   const [offer] = offers.of({ tools: [], prompts: [], resources: [], resourceTemplates: [] }, false).offers ?? [];
-  return Object.fromEntries(Object.entries(offer?.lists ?? {}).map(([kind, list]) => [kind, (JSON.stringify(list).match(/"name":"(\w+)"/g) ?? [])]));
+  return Object.fromEntries(
+    Object.entries(offer?.lists ?? {}).map(([kind, list]) => [
+      kind,
+      JSON.stringify(list).match(/"name":"(\w+)"/g) ?? [],
+    ]),
+  );
 }
 
 beforeEach(() => {
@@ -46,10 +70,22 @@ beforeEach(() => {
     },
   } as unknown as UpstreamConnection;
   all = [connection];
-  const pool = { settling: () => undefined, takeToRead: () => (refused === undefined ? { connection: connect?.() ?? connection, done: () => undefined } : { refused }), all: () => all } as unknown as ConnectionPool;
+  const pool = {
+    settling: () => undefined,
+    takeToRead: () =>
+      refused === undefined ? { connection: connect?.() ?? connection, done: () => undefined } : { refused },
+    all: () => all,
+  } as unknown as ConnectionPool;
   offers = new OwnerOffers({
-    server: 'up' as ServerName, log: createLogger({ level: 'silent', format: 'json' }), limits: defaultLimits, rereadMs: 0, connections: () => pool, wantsSignIn: () => false,
-    standIn: { name: 'connect' } as unknown as ToolEntry, changed: () => undefined, met: () => undefined,
+    server: 'up' as ServerName,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    limits: defaultLimits,
+    rereadMs: 0,
+    connections: () => pool,
+    wantsSignIn: () => false,
+    standIn: { name: 'connect' } as unknown as ToolEntry,
+    changed: () => undefined,
+    met: () => undefined,
     wheel: {
       schedule: (_ms: number, run: () => void) => {
         const timer = { run, isCancelled: false };
@@ -101,7 +137,7 @@ it('lists that can never be read are given up, until the user comes again', asyn
   failing = new Set(['tools/list', 'prompts/list']);
   offers.want(caller);
   let rounds = 0;
-  for (;; rounds += 1) {
+  for (; ; rounds += 1) {
     await read();
     if (later() === 0) break;
   }
@@ -142,7 +178,10 @@ it('a connection that is opened to read lists over makes nobody read them again,
 
 it('lists are not read again because their user gets a further connection, and are when the first one opens again', async () => {
   const introduction = { capabilities: { tools: {} } } as unknown as ServerIntroduction;
-  const [first, further] = [{ isReady: true }, { isReady: true }] as unknown as [UpstreamConnection, UpstreamConnection];
+  const [first, further] = [{ isReady: true }, { isReady: true }] as unknown as [
+    UpstreamConnection,
+    UpstreamConnection,
+  ];
   offers.want(caller);
   await read();
   all.push(first);

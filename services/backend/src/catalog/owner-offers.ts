@@ -6,7 +6,25 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { differences } from '@omnibus/catalog';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { declaredBy, isObject, listKinds, ownerKey, signInName, type CallerOffer, type CatalogLists, type CatalogRecord, type ExchangeContext, type JsonObject, type Limits, type ListKind, type OfferCaller, type Principal, type ServerIntroduction, type ServerName, type ToolEntry } from '@omnibus/protocol';
+import {
+  declaredBy,
+  isObject,
+  listKinds,
+  ownerKey,
+  signInName,
+  type CallerOffer,
+  type CatalogLists,
+  type CatalogRecord,
+  type ExchangeContext,
+  type JsonObject,
+  type Limits,
+  type ListKind,
+  type OfferCaller,
+  type Principal,
+  type ServerIntroduction,
+  type ServerName,
+  type ToolEntry,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { UpstreamConnection } from '../connection/connection.ts';
 import type { NewConnection } from '../connection/pool-options.ts';
@@ -83,12 +101,15 @@ export class OwnerOffers {
 
   /** The number of users who came and have yet to sign in before the server shows them its lists. */
   get waiting(): number {
-    return new Set([...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal)).size;
+    return new Set(
+      [...this.#known.values()].filter(({ content }) => content.wantsSignIn).map(({ caller }) => caller.principal),
+    ).size;
   }
 
   /** Whether the tool that stands for a user's sign-in is meant by its name: he is shown it, or was, and the server shows him none of that name. */
   showsStandIn(principal: Principal): boolean {
-    const isMeant = ({ wantsSignIn, lists: { tools = [] } }: Content): boolean => wantsSignIn || !tools.some(({ name }) => name === signInName);
+    const isMeant = ({ wantsSignIn, lists: { tools = [] } }: Content): boolean =>
+      wantsSignIn || !tools.some(({ name }) => name === signInName);
     return [...this.#known.values()].some(({ caller, content }) => caller.principal === principal && isMeant(content));
   }
 
@@ -96,10 +117,12 @@ export class OwnerOffers {
   of(lists: CatalogLists, hasSignIn: boolean): Pick<CatalogRecord, 'owners' | 'offers'> {
     const owners = Object.fromEntries([...this.#known].map(([key, { content }]) => [key, content.key]));
     const contents = new Map([...this.#known.values()].map(({ content }) => [content.key, content]));
-    const offers = [...contents.values()].map((content): CallerOffer => {
-      const offer = { key: content.key, lists: differences(lists, content.lists) };
-      return hasSignIn && !content.isReplaced ? withoutSignIn(offer) : offer;
-    }).toSorted((one, other) => (one.key < other.key ? -1 : 1));
+    const offers = [...contents.values()]
+      .map((content): CallerOffer => {
+        const offer = { key: content.key, lists: differences(lists, content.lists) };
+        return hasSignIn && !content.isReplaced ? withoutSignIn(offer) : offer;
+      })
+      .toSorted((one, other) => (one.key < other.key ? -1 : 1));
     return { owners, offers };
   }
 
@@ -125,7 +148,15 @@ export class OwnerOffers {
   /** Such a connection is open. */
   opened(connection: UpstreamConnection, introduction: ServerIntroduction): void {
     // Where the user has another connection, changes were announced over it; one that opens again may follow a restart of the server.
-    const isFurther = !this.#met.has(connection) && this.#options.connections().all().some((each) => each !== connection && each.isReady && this.#principals.get(each) === this.#principals.get(connection));
+    const isFurther =
+      !this.#met.has(connection) &&
+      this.#options
+        .connections()
+        .all()
+        .some(
+          (each) =>
+            each !== connection && each.isReady && this.#principals.get(each) === this.#principals.get(connection),
+        );
     this.#met.set(connection, introduction);
     this.#options.met(introduction);
     // Where each reading needs a connection of its own, it would else be followed by the next one without end.
@@ -150,13 +181,15 @@ export class OwnerOffers {
 
   /** The server has refused what was asked in a user's name. */
   refused(principal: Principal): void {
-    if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn)) this.changed(principal);
+    if ([...this.#known.values()].some(({ caller, content }) => caller.principal === principal && !content.wantsSignIn))
+      this.changed(principal);
   }
 
   /** A tool as it is offered to the user in whose name the server is called; another user's of this name says nothing of his. */
   tool(name: string, _common: ToolEntry | undefined, principal: Principal): ToolEntry | undefined {
     for (const { caller, content } of this.#known.values()) {
-      const found = caller.principal === principal ? content.lists.tools?.find((entry) => entry.name === name) : undefined;
+      const found =
+        caller.principal === principal ? content.lists.tools?.find((entry) => entry.name === name) : undefined;
       if (found !== undefined) return found;
     }
     return undefined;
@@ -180,7 +213,12 @@ export class OwnerOffers {
     const { wheel, rereadMs, connections } = this.#options;
     if (rereadMs === 0) return;
     this.#rereading = wheel.schedule(rereadMs, () => {
-      const ready = new Set(connections().all().filter(({ isReady }) => isReady).map((connection) => this.#principals.get(connection)));
+      const ready = new Set(
+        connections()
+          .all()
+          .filter(({ isReady }) => isReady)
+          .map((connection) => this.#principals.get(connection)),
+      );
       for (const [key, { caller }] of this.#known) if (ready.has(caller.principal)) this.#enqueue(key, caller);
       this.#rereadLater();
     });
@@ -198,14 +236,16 @@ export class OwnerOffers {
       if (this.#reading.has(key)) continue;
       this.#queue.delete(key);
       this.#reading.add(key);
-      void this.#read(key, caller).catch((error: unknown) => {
-        this.#options.log.error({ err: error }, 'what a user is offered could not be read');
-        return false;
-      }).then((isKnown) => {
-        this.#reading.delete(key);
-        if (!this.#isStopped) this.#failed.wasRead(key, isKnown, () => this.#enqueue(key, caller));
-        this.#readNext();
-      });
+      void this.#read(key, caller)
+        .catch((error: unknown) => {
+          this.#options.log.error({ err: error }, 'what a user is offered could not be read');
+          return false;
+        })
+        .then((isKnown) => {
+          this.#reading.delete(key);
+          if (!this.#isStopped) this.#failed.wasRead(key, isKnown, () => this.#enqueue(key, caller));
+          this.#readNext();
+        });
     }
   }
 
@@ -218,7 +258,8 @@ export class OwnerOffers {
     if ('refused' in taken) {
       log.debug({ refused: taken.refused }, 'there is no connection to read over what a user is offered');
       // Instead of tools he is shown why there are none: who asks for them is told the same.
-      if (taken.fault !== undefined) this.#learn(key, caller, {}, refusedTool(this.#options.server, taken.fault.message));
+      if (taken.fault !== undefined)
+        this.#learn(key, caller, {}, refusedTool(this.#options.server, taken.fault.message));
       return taken.fault !== undefined;
     }
     if (!this.#met.has(taken.connection)) this.#opening.add(taken.connection);
@@ -227,10 +268,19 @@ export class OwnerOffers {
       const before = this.#known.get(key)?.content;
       if (read !== undefined) {
         // Nothing was heard of a list that could not be read: it stays as it was, unless it was the gateway's own.
-        const kept = before === undefined || before.isReplaced ? [] : Object.entries(before.lists).filter(([kind]) => read.unread.has(kind as ListKind));
+        const kept =
+          before === undefined || before.isReplaced
+            ? []
+            : Object.entries(before.lists).filter(([kind]) => read.unread.has(kind as ListKind));
         // A user whose server demands more rights for calls is shown its tools, and where he signs in once more.
         const isAsked = this.#options.wantsSignIn(caller.principal);
-        this.#learn(key, caller, { ...read.lists, ...Object.fromEntries(kept) }, isAsked ? this.#options.standIn : undefined, isAsked);
+        this.#learn(
+          key,
+          caller,
+          { ...read.lists, ...Object.fromEntries(kept) },
+          isAsked ? this.#options.standIn : undefined,
+          isAsked,
+        );
         return read.unread.size === 0;
       }
       const mustSignIn = this.#options.wantsSignIn(caller.principal);
@@ -243,11 +293,18 @@ export class OwnerOffers {
   }
 
   /** @returns undefined when the server cannot be asked in that user's name. */
-  async #listsOver(connection: UpstreamConnection, capabilities: JsonObject): Promise<{ readonly lists: Partial<CatalogLists>; readonly unread: ReadonlySet<ListKind> } | undefined> {
+  async #listsOver(
+    connection: UpstreamConnection,
+    capabilities: JsonObject,
+  ): Promise<{ readonly lists: Partial<CatalogLists>; readonly unread: ReadonlySet<ListKind> } | undefined> {
     const { limits, log } = this.#options;
     const [lists, unread]: [Partial<Record<ListKind, unknown>>, Set<ListKind>] = [{}, new Set()];
     const read = async (kind: ListKind): Promise<void> => {
-      const reading = await readList(kind, (method, params) => connection.ask(method, params, undefined, { capabilities, logLevel: undefined }), limits);
+      const reading = await readList(
+        kind,
+        (method, params) => connection.ask(method, params, undefined, { capabilities, logLevel: undefined }),
+        limits,
+      );
       const broken = 'failed' in reading ? reading.failed : reading.broken;
       if (broken === undefined && 'entries' in reading) lists[kind] = reading.entries;
       else if (this.#has(connection, kind) && connection.isReady) {
@@ -270,20 +327,34 @@ export class OwnerOffers {
   /** @param tool shown besides or instead of the server's own tools. */
   #learn(key: string, caller: OfferCaller, given: Partial<CatalogLists>, tool?: ToolEntry, wantsSignIn = false): void {
     const isReplaced = tool !== undefined;
-    const lists = tool === undefined ? given : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
+    const lists =
+      tool === undefined
+        ? given
+        : { ...given, tools: [...(given.tools ?? []).filter(({ name }) => name !== tool.name), tool] };
     const text = JSON.stringify([isReplaced, wantsSignIn, listKinds.map((kind) => lists[kind] ?? null)]);
     const digest = `own ${hash('sha256', text, 'base64url').slice(0, 22)}`;
     const shared = [...this.#known.values()].find(({ content }) => content.key === digest)?.content;
     const before = this.#known.get(key);
     this.#known.delete(key);
-    this.#known.set(key, { caller, content: shared ?? { key: digest, lists, length: text.length, wantsSignIn, isReplaced }, isStale: false });
-    while (this.#known.size > 1 && (this.#known.size > maxOwners || this.#length() > this.#options.limits.maxCatalogBytes)) this.#known.delete(this.#known.keys().next().value as string);
+    this.#known.set(key, {
+      caller,
+      content: shared ?? { key: digest, lists, length: text.length, wantsSignIn, isReplaced },
+      isStale: false,
+    });
+    while (
+      this.#known.size > 1 &&
+      (this.#known.size > maxOwners || this.#length() > this.#options.limits.maxCatalogBytes)
+    )
+      this.#known.delete(this.#known.keys().next().value as string);
     if (before?.content.key !== digest) this.#tell();
   }
 
   /** Characters of all users' lists together; lists that several users share count once. */
   #length(): number {
-    return [...new Set([...this.#known.values()].map(({ content }) => content))].reduce((sum, { length }) => sum + length, 0);
+    return [...new Set([...this.#known.values()].map(({ content }) => content))].reduce(
+      (sum, { length }) => sum + length,
+      0,
+    );
   }
 
   #tell(): void {

@@ -5,8 +5,19 @@
  */
 import type { Bus } from '@omnibus/bus';
 import {
-  changeKinds, listKinds, noAnnouncements, noLists, signInName,
-  type CatalogRecord, type ChangeKind, type ListKind, type Principal, type PromptEntry, type ToolEntry, type ServerIntroduction, type ServerTrouble,
+  changeKinds,
+  listKinds,
+  noAnnouncements,
+  noLists,
+  signInName,
+  type CatalogRecord,
+  type ChangeKind,
+  type ListKind,
+  type Principal,
+  type PromptEntry,
+  type ToolEntry,
+  type ServerIntroduction,
+  type ServerTrouble,
 } from '@omnibus/protocol';
 import { BaseLists } from './base-lists.ts';
 import { CallerOffers } from './caller-offers.ts';
@@ -25,7 +36,11 @@ const readPauseMs = 250;
 /** Milliseconds after which the lists read so far are published, so that a slow list does not delay others. */
 const slowMs = 1_000;
 
-const kindsOf: Record<ChangeKind, readonly ListKind[]> = { tools: ['tools'], prompts: ['prompts'], resources: ['resources', 'resourceTemplates'] };
+const kindsOf: Record<ChangeKind, readonly ListKind[]> = {
+  tools: ['tools'],
+  prompts: ['prompts'],
+  resources: ['resources', 'resourceTemplates'],
+};
 
 export class CatalogPublisher {
   readonly #options: PublisherOptions;
@@ -66,16 +81,38 @@ export class CatalogPublisher {
     const { ownerWantsSignIn } = options;
     this.#standIn = signInTool(options.server, options.isMadeFromCallers);
     const changed = (): void => this.#publishAgain();
-    this.owners = ownerWantsSignIn === undefined ? undefined : new OwnerOffers({
-      ...options, changed, wantsSignIn: ownerWantsSignIn, standIn: this.#standIn,
-      met: ({ revision, capabilities }) => {
-        if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
-      },
-    });
-    this.offers = this.owners ?? new CallerOffers({ ...options, changed, base: options.connection, common: () => this.#common.lists, capabilities: () => this.#record.capabilities });
+    this.owners =
+      ownerWantsSignIn === undefined
+        ? undefined
+        : new OwnerOffers({
+            ...options,
+            changed,
+            wantsSignIn: ownerWantsSignIn,
+            standIn: this.#standIn,
+            met: ({ revision, capabilities }) => {
+              if (!options.connection().isReady) this.#record = { ...this.#record, revision, capabilities };
+            },
+          });
+    this.offers =
+      this.owners ??
+      new CallerOffers({
+        ...options,
+        changed,
+        base: options.connection,
+        common: () => this.#common.lists,
+        capabilities: () => this.#record.capabilities,
+      });
     this.#times = new RereadTimes({ wheel: options.wheel, rereadMs: options.rereadMs, read: () => this.#readAgain() });
     if (options.definitions !== undefined) options.definitions.changed = changed;
-    this.#record = { server: options.server, status: 'down', problem: 'it is still connecting', capabilities: {}, lists: noLists, announcements: noAnnouncements, ...(this.owners === undefined ? {} : { owners: {} }) };
+    this.#record = {
+      server: options.server,
+      status: 'down',
+      problem: 'it is still connecting',
+      capabilities: {},
+      lists: noLists,
+      announcements: noAnnouncements,
+      ...(this.owners === undefined ? {} : { owners: {} }),
+    };
   }
 
   /** Number of users so far who have to sign in first. */
@@ -115,7 +152,13 @@ export class CatalogPublisher {
 
   /** The server has announced that a list changed. */
   announced(kind: ChangeKind): void {
-    this.#record = { ...this.#record, announcements: { ...this.#record.announcements, [kind]: Math.max(Date.now(), this.#record.announcements[kind] + 1) } };
+    this.#record = {
+      ...this.#record,
+      announcements: {
+        ...this.#record.announcements,
+        [kind]: Math.max(Date.now(), this.#record.announcements[kind] + 1),
+      },
+    };
     this.#stale.add(kind);
     void this.#readStale();
   }
@@ -169,7 +212,14 @@ export class CatalogPublisher {
 
   get #parts(): RecordParts {
     const { definitions, wantsSignIn, isToldCallers } = this.#options;
-    return { definitions, isToldCallers, common: this.#common, offers: this.offers, owners: this.owners, standIn: wantsSignIn() ? this.#standIn : undefined };
+    return {
+      definitions,
+      isToldCallers,
+      common: this.#common,
+      offers: this.offers,
+      owners: this.owners,
+      standIn: wantsSignIn() ? this.#standIn : undefined,
+    };
   }
 
   /** Writes nothing more, since another adapter does from now on. */
@@ -203,11 +253,13 @@ export class CatalogPublisher {
 
   /** Reads stale lists and publishes them; changes that come meanwhile are read in the next round. Resolves when nothing is stale. */
   #readStale(): Promise<void> {
-    this.#reading ??= this.#readRounds().catch((error: unknown) => {
-      this.#options.log.error({ err: error }, 'the lists of the server could not be read');
-    }).finally(() => {
-      this.#reading = undefined;
-    });
+    this.#reading ??= this.#readRounds()
+      .catch((error: unknown) => {
+        this.#options.log.error({ err: error }, 'the lists of the server could not be read');
+      })
+      .finally(() => {
+        this.#reading = undefined;
+      });
     return this.#reading;
   }
 
@@ -241,7 +293,11 @@ export class CatalogPublisher {
     const awaited = this.#awaited.splice(0);
     this.#stale.clear();
     const pending = new Set(kinds.flatMap((kind) => kindsOf[kind]));
-    const reading = Promise.all([...pending].map((kind) => this.#common.read(kind, base, this.#record.capabilities).then(() => pending.delete(kind))));
+    const reading = Promise.all(
+      [...pending].map((kind) =>
+        this.#common.read(kind, base, this.#record.capabilities).then(() => pending.delete(kind)),
+      ),
+    );
     if (!(await this.#options.wheel.isDoneWithin(slowMs, reading)) && base.isReady) {
       this.#common.await(pending);
       await this.#publishBase();
@@ -287,9 +343,15 @@ export class CatalogPublisher {
     const { leftOut } = this.#common;
     this.#record = leftOut === 0 ? record : { ...record, leftOut };
     this.#options.metrics.upstream.leftOut(record.server, leftOut);
-    if (this.owners !== undefined || record.wantsSignIn === true) this.#options.metrics.upstream.signInsWanted(record.server, this.waiting);
+    if (this.owners !== undefined || record.wantsSignIn === true)
+      this.#options.metrics.upstream.signInsWanted(record.server, this.waiting);
     this.#index(record);
-    for (const kind of listKinds) this.#options.metrics.upstream.entries(record.server, kind, record.status === 'up' ? record.lists[kind].length : 0);
+    for (const kind of listKinds)
+      this.#options.metrics.upstream.entries(
+        record.server,
+        kind,
+        record.status === 'up' ? record.lists[kind].length : 0,
+      );
     await this.#store.write();
   }
 }

@@ -17,7 +17,10 @@ const pages = (...served: JsonObject[]) => {
   };
 };
 
-async function read(ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>, changed: Partial<Limits> = {}) {
+async function read(
+  ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>,
+  changed: Partial<Limits> = {},
+) {
   const reading = await readList('tools', ask, { ...limits, ...changed });
   if ('failed' in reading) throw new Error(reading.failed);
   return reading;
@@ -46,7 +49,10 @@ describe('reading a list of a server', () => {
   });
 
   it('ends pages without entries too, and does not ask on when the bytes of the list are used up', async () => {
-    const large = pages({ tools: [tool('a', { description: 'x'.repeat(600) }), tool('b', { description: 'x'.repeat(600) })], nextCursor: 'next' });
+    const large = pages({
+      tools: [tool('a', { description: 'x'.repeat(600) }), tool('b', { description: 'x'.repeat(600) })],
+      nextCursor: 'next',
+    });
     const { entries, leftOut, problems } = await read(large.ask, { maxCatalogBytes: 1_000 });
     expect([entries.length, leftOut, large.asked()]).toEqual([1, 1, 1]);
     expect(problems[0]).toContain('limits.maxCatalogBytes');
@@ -60,7 +66,18 @@ describe('reading a list of a server', () => {
       Object.assign(inner, { properties: next });
       inner = next;
     }
-    const { ask } = pages({ tools: [tool('good'), tool('deep', { inputSchema: deep }), tool('x'.repeat(1_000_000)), tool('good'), null, 7, { name: 'no schema' }, tool('fine')] });
+    const { ask } = pages({
+      tools: [
+        tool('good'),
+        tool('deep', { inputSchema: deep }),
+        tool('x'.repeat(1_000_000)),
+        tool('good'),
+        null,
+        7,
+        { name: 'no schema' },
+        tool('fine'),
+      ],
+    });
     const { entries, leftOut, problems } = await read(ask);
     expect(entries.map(({ name }) => name)).toEqual(['good', 'fine']);
     expect(leftOut).toBe(6);

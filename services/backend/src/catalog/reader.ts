@@ -1,6 +1,16 @@
 /** Reads all pages of a server's lists, within bounds: nothing that a server says is assumed to be small, shallow or finite. */
 import { checkEntries } from '@omnibus/catalog';
-import { isDeeperThan, isObject, listMethods, type CatalogLists, type ExchangeOutcome, type JsonObject, type Limits, type ListKind, type ListNotes } from '@omnibus/protocol';
+import {
+  isDeeperThan,
+  isObject,
+  listMethods,
+  type CatalogLists,
+  type ExchangeOutcome,
+  type JsonObject,
+  type Limits,
+  type ListKind,
+  type ListNotes,
+} from '@omnibus/protocol';
 import { Notes } from './list-notes.ts';
 
 export interface ListReading<Kind extends ListKind> {
@@ -22,8 +32,18 @@ const maxProblems = 10;
 /** Characters of a problem, which contains strings of the server. */
 const maxProblemLength = 300;
 /** Characters of a name or URI: eight times what revisions recommend at most for names, and what browsers take as an address. */
-const maxIdentityLength: Record<ListKind, number> = { tools: 1_024, prompts: 1_024, resources: 8_192, resourceTemplates: 8_192 };
-const identities: Record<ListKind, string> = { tools: 'name', prompts: 'name', resources: 'uri', resourceTemplates: 'uriTemplate' };
+const maxIdentityLength: Record<ListKind, number> = {
+  tools: 1_024,
+  prompts: 1_024,
+  resources: 8_192,
+  resourceTemplates: 8_192,
+};
+const identities: Record<ListKind, string> = {
+  tools: 'name',
+  prompts: 'name',
+  resources: 'uri',
+  resourceTemplates: 'uriTemplate',
+};
 
 /** JSON-RPC "method not found": the server has the capability but not this list, for example no templates. */
 const methodNotFound = -32_601;
@@ -50,7 +70,10 @@ class Reading {
   take(items: readonly unknown[]): boolean {
     for (const [index, item] of items.entries()) {
       if (this.values.length >= this.#limits.maxCatalogEntries) {
-        this.#stop(items.length - index, `only the first ${this.#limits.maxCatalogEntries} entries are kept (limits.maxCatalogEntries)`);
+        this.#stop(
+          items.length - index,
+          `only the first ${this.#limits.maxCatalogEntries} entries are kept (limits.maxCatalogEntries)`,
+        );
         return false;
       }
       const problem = this.#problem(item);
@@ -61,7 +84,10 @@ class Reading {
       }
       this.#bytes += JSON.stringify(item).length;
       if (this.#bytes > this.#limits.maxCatalogBytes) {
-        this.#stop(items.length - index, `the list is larger than ${this.#limits.maxCatalogBytes} bytes (limits.maxCatalogBytes)`);
+        this.#stop(
+          items.length - index,
+          `the list is larger than ${this.#limits.maxCatalogBytes} bytes (limits.maxCatalogBytes)`,
+        );
         return false;
       }
       this.values.push(item);
@@ -78,8 +104,11 @@ class Reading {
     if (!isObject(item)) return 'it is not an object';
     const identity = item[identities[this.#kind]];
     const max = maxIdentityLength[this.#kind];
-    if (typeof identity === 'string' && identity.length > max) return `its ${identities[this.#kind]} has ${identity.length} characters, more than ${max}`;
-    return isDeeperThan(item, this.#limits.maxJsonDepth) ? `it nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)` : undefined;
+    if (typeof identity === 'string' && identity.length > max)
+      return `its ${identities[this.#kind]} has ${identity.length} characters, more than ${max}`;
+    return isDeeperThan(item, this.#limits.maxJsonDepth)
+      ? `it nests deeper than ${this.#limits.maxJsonDepth} (limits.maxJsonDepth)`
+      : undefined;
   }
 }
 
@@ -89,7 +118,9 @@ class Reading {
  * @returns `failed` when not even the first page could be read.
  */
 export async function readList<Kind extends ListKind>(
-  kind: Kind, ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>, limits: ReaderLimits,
+  kind: Kind,
+  ask: (method: string, params: JsonObject) => Promise<ExchangeOutcome>,
+  limits: ReaderLimits,
 ): Promise<ListReading<Kind> | { readonly failed: string }> {
   const reading = new Reading(kind, limits);
   const seen = new Set<string>();
@@ -111,7 +142,9 @@ export async function readList<Kind extends ListKind>(
     if (problem !== undefined) reading.note(problem);
     if (!reading.take(items as unknown[]) || typeof next !== 'string') break;
     if (seen.has(next) || page >= limits.maxCatalogPages) {
-      reading.note(`${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`);
+      reading.note(
+        `${listMethods[kind]}: stopped after ${page} pages because ${seen.has(next) ? 'the server repeats its cursor' : 'of limits.maxCatalogPages'}`,
+      );
       break;
     }
     seen.add(next);
@@ -119,13 +152,22 @@ export async function readList<Kind extends ListKind>(
   }
   const { entries, rejected } = checkEntries(kind, reading.values, limits.maxCatalogEntries);
   for (const problem of rejected) reading.note(problem);
-  return { entries, notes: notes.taken, broken, problems: reading.problems, leftOut: reading.leftOut + rejected.length };
+  return {
+    entries,
+    notes: notes.taken,
+    broken,
+    problems: reading.problems,
+    leftOut: reading.leftOut + rejected.length,
+  };
 }
 
 function describe(outcome: ExchangeOutcome): string {
   switch (outcome.kind) {
-    case 'result': return 'the result has no list';
-    case 'error': return outcome.error.message;
-    case 'fault': return outcome.fault.message;
+    case 'result':
+      return 'the result has no list';
+    case 'error':
+      return outcome.error.message;
+    case 'fault':
+      return outcome.fault.message;
   }
 }

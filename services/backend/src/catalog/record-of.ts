@@ -20,20 +20,52 @@ export interface RecordParts {
 
 /** @param known what was said before. */
 export function recordOfUp(known: CatalogRecord, instructions: string | undefined, parts: RecordParts): CatalogRecord {
-  const { problem: _problem, trouble: _trouble, notes: _notes, unread: _unread, offers: _offers, held: _held, instructions: _shown, owners: _owners, wantsSignIn: _wantsSignIn, ...record } = known;
+  const {
+    problem: _problem,
+    trouble: _trouble,
+    notes: _notes,
+    unread: _unread,
+    offers: _offers,
+    held: _held,
+    instructions: _shown,
+    owners: _owners,
+    wantsSignIn: _wantsSignIn,
+    ...record
+  } = known;
   const offers = parts.offers.all;
   const { lists, problem, notes, unread } = parts.common;
-  return judged({
-    ...record, status: 'up', lists, ...(instructions === undefined ? {} : { instructions }),
-    ...(problem === undefined ? {} : { problem }), ...(Object.keys(notes).length === 0 ? {} : { notes }), ...(unread.length === 0 ? {} : { unread }), ...(offers.length === 0 ? {} : { offers }),
-  }, parts);
+  return judged(
+    {
+      ...record,
+      status: 'up',
+      lists,
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(problem === undefined ? {} : { problem }),
+      ...(Object.keys(notes).length === 0 ? {} : { notes }),
+      ...(unread.length === 0 ? {} : { unread }),
+      ...(offers.length === 0 ? {} : { offers }),
+    },
+    parts,
+  );
 }
 
 /** Without the base connection. @param why it is not there. */
-export function recordOfLost(known: CatalogRecord, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble | undefined }, parts: RecordParts): CatalogRecord {
+export function recordOfLost(
+  known: CatalogRecord,
+  { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble | undefined },
+  parts: RecordParts,
+): CatalogRecord {
   const { wantsSignIn, trouble: _trouble, ...before } = known;
-  const lost: CatalogRecord = { ...before, status: 'down', problem, ...(trouble === undefined ? {} : { trouble }), lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists };
-  return parts.owners === undefined ? orSignInOffer(lost, parts.standIn) : judged(parts.isToldCallers && trouble === 'credentials' ? refusingNobody(lost) : lost, parts);
+  const lost: CatalogRecord = {
+    ...before,
+    status: 'down',
+    problem,
+    ...(trouble === undefined ? {} : { trouble }),
+    lists: wantsSignIn === true || parts.owners !== undefined ? parts.common.lists : before.lists,
+  };
+  return parts.owners === undefined
+    ? orSignInOffer(lost, parts.standIn)
+    : judged(parts.isToldCallers && trouble === 'credentials' ? refusingNobody(lost) : lost, parts);
 }
 
 /** A server that refuses a connection in nobody's name is up for those whom it knows. */
@@ -43,13 +75,23 @@ function refusingNobody({ problem: _problem, trouble: _trouble, ...record }: Cat
 
 /** What stands for a server before somebody has signed in is the gateway's own, and held against nothing. */
 function judged(record: CatalogRecord, { definitions, owners, standIn }: RecordParts): CatalogRecord {
-  const whole = owners === undefined ? record : { ...record, ...owners.of(record.lists, orSignInOffer(record, standIn) !== record) };
+  const whole =
+    owners === undefined
+      ? record
+      : { ...record, ...owners.of(record.lists, orSignInOffer(record, standIn) !== record) };
   return orSignInOffer(definitions?.judged(whole) ?? whole, standIn);
 }
 
 /** Whether a record says nothing new. Lists that read the same are the same objects. */
 export function isSame(record: CatalogRecord, known: CatalogRecord, written: CatalogRecord | undefined): boolean {
-  if (known !== written || record.lists !== known.lists || record.announcements !== known.announcements || record.status !== known.status) return false;
-  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string => JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
+  if (
+    known !== written ||
+    record.lists !== known.lists ||
+    record.announcements !== known.announcements ||
+    record.status !== known.status
+  )
+    return false;
+  const rest = ({ lists: _lists, leftOut: _leftOut, ...more }: CatalogRecord): string =>
+    JSON.stringify(Object.entries(more).toSorted(([one], [other]) => (one < other ? -1 : 1)));
   return rest(record) === rest(known);
 }

@@ -13,7 +13,9 @@ function setUp(rereadMs: number) {
   let readings = 0;
   const wheel = new DeadlineWheel({ tickMs: 50, onFault: (error) => expect.fail(String(error)) });
   const times: RereadTimes = new RereadTimes({
-    wheel, rereadMs, random: () => 0.5,
+    wheel,
+    rereadMs,
+    random: () => 0.5,
     read: () => {
       readings += 1;
       times.wasRead(undefined);

@@ -43,7 +43,10 @@ export class RereadTimes {
     this.#next?.cancel();
     this.#next = undefined;
     this.#isOverdue = false;
-    const everyMs = Math.min(rereadMs === 0 ? Infinity : rereadMs, ttlMs === undefined ? Infinity : Math.max(ttlMs, minTtlMs));
+    const everyMs = Math.min(
+      rereadMs === 0 ? Infinity : rereadMs,
+      ttlMs === undefined ? Infinity : Math.max(ttlMs, minTtlMs),
+    );
     if (everyMs === Infinity) return;
     // The time varies, so that servers that were read together are not read together for ever.
     this.#next = wheel.schedule(everyMs * (0.9 + 0.2 * random()), () => {

@@ -45,18 +45,29 @@ it('what a server announced before its stream could be opened is found when it c
 it('over HTTP+SSE, what was announced while the one stream was gone is found over the next', async () => {
   const streams: ServerResponse[] = [];
   let tools = [toolNamed('act')];
-  await using it = await AdapterUnderTest.start({
-    get: (response) => {
-      streams.push(stream(response));
-      response.write('event: endpoint\ndata: /messages\n\n');
+  await using it = await AdapterUnderTest.start(
+    {
+      get: (response) => {
+        streams.push(stream(response));
+        response.write('event: endpoint\ndata: /messages\n\n');
+      },
+      says: ({ id, method }, response) => {
+        const result =
+          method === 'initialize'
+            ? {
+                protocolVersion: legacyRevisions.at(-1),
+                capabilities: announcing,
+                serverInfo: { name: 'old', version: '1' },
+              }
+            : { tools };
+        response.writeHead(202).end();
+        if (id !== undefined)
+          streams.at(-1)?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+        return 'silence';
+      },
     },
-    says: ({ id, method }, response) => {
-      const result = method === 'initialize' ? { protocolVersion: legacyRevisions.at(-1), capabilities: announcing, serverInfo: { name: 'old', version: '1' } } : { tools };
-      response.writeHead(202).end();
-      if (id !== undefined) streams.at(-1)?.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
-      return 'silence';
-    },
-  }, { type: 'sse' });
+    { type: 'sse' },
+  );
   await it.adapter.firstAttempt;
   expect(it.tools).toEqual(['act']);
   tools = [...tools, toolNamed('late')];
@@ -65,7 +76,10 @@ it('over HTTP+SSE, what was announced while the one stream was gone is found ove
 });
 
 it('a stream that ends as soon as it stands makes no storm of lists', async () => {
-  await using it = await AdapterUnderTest.start({ capabilities: announcing, get: (response) => void stream(response).end('retry: 10\n\n') });
+  await using it = await AdapterUnderTest.start({
+    capabilities: announcing,
+    get: (response) => void stream(response).end('retry: 10\n\n'),
+  });
   await it.adapter.firstAttempt;
   await it.gets.until(6);
   expect(it.count('tools/list')).toBeLessThan(5);
@@ -76,10 +90,15 @@ it('what a server of the newest revision announced while its subscription was cu
   let tools = [toolNamed('act')];
   await using it = await AdapterUnderTest.start({
     says: ({ id, method }, response) => {
-      if (method === 'server/discover') return { result: { resultType: 'complete', supportedVersions: [latestModernRevision], capabilities: announcing } };
+      if (method === 'server/discover')
+        return {
+          result: { resultType: 'complete', supportedVersions: [latestModernRevision], capabilities: announcing },
+        };
       if (method === 'tools/list') return { result: { resultType: 'complete', tools } };
       if (method !== 'subscriptions/listen') return undefined;
-      stream(response).write(`data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: { toolsListChanged: true }, _meta: { 'io.modelcontextprotocol/subscriptionId': id } } })}\n\n`);
+      stream(response).write(
+        `data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: { toolsListChanged: true }, _meta: { 'io.modelcontextprotocol/subscriptionId': id } } })}\n\n`,
+      );
       listens.push(response);
       return 'silence';
     },
@@ -94,7 +113,10 @@ it('what a server of the newest revision announced while its subscription was cu
 
 it('a server that announces nothing is read now and then while somebody uses it, and a list that reads the same is not written again', async () => {
   let tools = [toolNamed('act')];
-  await using it = await AdapterUnderTest.start({ says: ({ method }) => (method === 'tools/list' ? { result: { tools } } : undefined) }, { rereadLists: '100ms' });
+  await using it = await AdapterUnderTest.start(
+    { says: ({ method }) => (method === 'tools/list' ? { result: { tools } } : undefined) },
+    { rereadLists: '100ms' },
+  );
   await it.adapter.firstAttempt;
   const written = it.records.values.length;
   it.wheel.schedule(400, () => it.control({ kind: 'wanted' }));

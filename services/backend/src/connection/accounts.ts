@@ -68,38 +68,64 @@ export class Accounts {
    * The credentials of a server, made from its configuration. Those made from an earlier configuration are no longer used.
    * @throws {Error} in words for the operator.
    */
-  async of(server: ServerName, config: ServerConfig): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
-    const { users: { clientDocument, isForOne, areKnown }, baseFolder, agents, metrics, log } = this.#options;
+  async of(
+    server: ServerName,
+    config: ServerConfig,
+  ): Promise<{ readonly credentials: ServerCredentials | undefined; readonly signIns: SignIns | undefined }> {
+    const {
+      users: { clientDocument, isForOne, areKnown },
+      baseFolder,
+      agents,
+      metrics,
+      log,
+    } = this.#options;
     this.#servers.delete(server);
     // A reloaded configuration may say so of a process that still listens as it was started.
-    if (isOfUsers(config.credentials) && !isForOne && !areKnown) throw new Error('it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it');
+    if (isOfUsers(config.credentials) && !isForOne && !areKnown)
+      throw new Error(
+        'it is called in the names of its users, and this process was started for callers that nothing tells apart: restart it',
+      );
     const users = config.credentials?.kind === 'oauth' ? await this.#opened() : undefined;
     const credentials = credentialsOf({
-      server, config, baseFolder, agents, metrics, isForOne, log: log.child({ server }), vault: users?.vault, edges: { receiver: this.#receiver, ask: this.#askEdge },
+      server,
+      config,
+      baseFolder,
+      agents,
+      metrics,
+      isForOne,
+      log: log.child({ server }),
+      vault: users?.vault,
+      edges: { receiver: this.#receiver, ask: this.#askEdge },
       clientDocument: clientDocument(),
     });
     this.#servers.set(server, credentials);
     return { credentials, signIns: users?.signIns };
   }
 
-  readonly #askEdge: AskEdge = (edge, ask) => new Promise((resolve, reject) => {
-    const failed = (): void => {
-      clearTimeout(limit);
-      reject(new CredentialProblem('the edge that knows this caller does not answer: another request of his is enough, at an edge that is there', { isPassing: true }));
-    };
-    const limit = setTimeout(() => {
-      pending.close();
-      failed();
-    }, edgeMs);
-    const pending = this.#options.bus.request(subjects.callerToken(edge), ask, {
-      reply(said: CallerTokenReply) {
+  readonly #askEdge: AskEdge = (edge, ask) =>
+    new Promise((resolve, reject) => {
+      const failed = (): void => {
         clearTimeout(limit);
+        reject(
+          new CredentialProblem(
+            'the edge that knows this caller does not answer: another request of his is enough, at an edge that is there',
+            { isPassing: true },
+          ),
+        );
+      };
+      const limit = setTimeout(() => {
         pending.close();
-        resolve(said);
-      },
-      failed,
+        failed();
+      }, edgeMs);
+      const pending = this.#options.bus.request(subjects.callerToken(edge), ask, {
+        reply(said: CallerTokenReply) {
+          clearTimeout(limit);
+          pending.close();
+          resolve(said);
+        },
+        failed,
+      });
     });
-  });
 
   async stop(): Promise<void> {
     // If opening failed, that was reported to whoever asked for the vault.
@@ -108,7 +134,7 @@ export class Accounts {
 
   /** Opens the vault. A failure is reported to whoever waits for it; the next call tries again. */
   #opened(): Promise<Users> {
-    const opening = this.#users ??= this.#start();
+    const opening = (this.#users ??= this.#start());
     opening.catch(() => {
       if (this.#users === opening) this.#users = undefined;
     });
@@ -116,32 +142,55 @@ export class Accounts {
   }
 
   async #start(): Promise<Users> {
-    const { bus, log, users: { openVaults, base, show, ready }, adapterOf } = this.#options;
+    const {
+      bus,
+      log,
+      users: { openVaults, base, show, ready },
+      adapterOf,
+    } = this.#options;
     const { connections: vault, passing } = await openVaults();
-    const signIns = new SignIns({ bus, log, vault, passing, base, show, users: (server) => signedInAt(this.#servers.get(server)), changed: async (server, principal) => adapterOf(server)?.credentialsChanged(principal) });
+    const signIns = new SignIns({
+      bus,
+      log,
+      vault,
+      passing,
+      base,
+      show,
+      users: (server) => signedInAt(this.#servers.get(server)),
+      changed: async (server, principal) => adapterOf(server)?.credentialsChanged(principal),
+    });
     const connected = new HandledChanges<Place>({
       handle: async ({ server, principal }) => adapterOf(server)?.credentialsChanged(principal as Principal),
-      failed: (error, { server }) => log.error({ err: error, server }, 'what a user has connected could not be taken up, and is tried again'),
+      failed: (error, { server }) =>
+        log.error({ err: error, server }, 'what a user has connected could not be taken up, and is tried again'),
     });
     const confirmed = new HandledChanges<Place>({
       handle: async ({ server, principal }) => {
         const adapter = adapterOf(server);
-        if (adapter !== undefined && await signIns.isCodeWanted(parseServerName(server), principal as Principal)) adapter.calls.signIns.codeWanted(principal as Principal);
+        if (adapter !== undefined && (await signIns.isCodeWanted(parseServerName(server), principal as Principal)))
+          adapter.calls.signIns.codeWanted(principal as Principal);
       },
-      failed: (error, { server }) => log.error({ err: error, server }, 'it could not be found out whether a sign-in waits for its code, and is tried again'),
+      failed: (error, { server }) =>
+        log.error(
+          { err: error, server },
+          'it could not be found out whether a sign-in waits for its code, and is tried again',
+        ),
     });
     const watch = await vault.watch((place) => (place.purpose === 'connection' ? connected.note(place) : undefined));
     const codes = await passing.watch((place) => (place.purpose === 'pending' ? confirmed.note(place) : undefined));
     const close = (): void => {
       for (const each of [watch, codes, connected, confirmed]) each.close();
     };
-    const heard = await bus.subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' }).catch((error: unknown) => {
-      close();
-      throw error;
-    });
+    const heard = await bus
+      .subscribe(subjects.connect, async (command, reply) => reply(await signIns.hear(command)), { queue: 'backend' })
+      .catch((error: unknown) => {
+        close();
+        throw error;
+      });
     ready?.(signIns);
     return {
-      vault, signIns,
+      vault,
+      signIns,
       stop: async () => {
         close();
         await heard.drain();

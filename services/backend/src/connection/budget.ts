@@ -41,8 +41,17 @@ export class ConnectionBudget {
    */
   admit({ isProgram }: Pool): string | undefined {
     const { maxCallerConnections, maxCallerPrograms } = this.#limits;
-    if (isProgram && !makeRoom(this.programs, maxCallerPrograms, [...this.#pools].filter((pool) => pool.isProgram))) return `limits.maxCallerPrograms (${maxCallerPrograms})`;
-    if (!makeRoom(this.connections, maxCallerConnections, [...this.#pools])) return `limits.maxCallerConnections (${maxCallerConnections})`;
+    if (
+      isProgram &&
+      !makeRoom(
+        this.programs,
+        maxCallerPrograms,
+        [...this.#pools].filter((pool) => pool.isProgram),
+      )
+    )
+      return `limits.maxCallerPrograms (${maxCallerPrograms})`;
+    if (!makeRoom(this.connections, maxCallerConnections, [...this.#pools]))
+      return `limits.maxCallerConnections (${maxCallerConnections})`;
     return undefined;
   }
 

@@ -5,17 +5,28 @@ import { fault, hasTemplates, headersFor, type ExchangeContext, type ServerName 
 import type { ShownHeaders } from './pool-options.ts';
 
 /** @returns undefined for a server that is told nothing about its callers. */
-export function headersOf(server: ServerName, { headers, absentFacts }: Pick<ServerConfig, 'headers' | 'absentFacts'>): ((context: ExchangeContext) => ShownHeaders) | undefined {
+export function headersOf(
+  server: ServerName,
+  { headers, absentFacts }: Pick<ServerConfig, 'headers' | 'absentFacts'>,
+): ((context: ExchangeContext) => ShownHeaders) | undefined {
   if (!hasTemplates(headers)) return undefined;
   return ({ who }) => {
     const made = headersFor(headers, who, absentFacts);
     if ('headers' in made) return made;
     const { header, fact, problem } = made;
-    return { fault: fault('upstream.caller_fact', `server "${server}" is told who calls it in the header "${header}", by the fact "${fact}": ${problem}`, { server, header, fact }) };
+    return {
+      fault: fault(
+        'upstream.caller_fact',
+        `server "${server}" is told who calls it in the header "${header}", by the fact "${fact}": ${problem}`,
+        { server, header, fact },
+      ),
+    };
   };
 }
 
 /** Tells connections apart that name their caller in different headers: what is proven of a caller may change while he is served. */
 export function markOf(shown: ShownHeaders | undefined): string {
-  return shown === undefined || 'fault' in shown ? '' : ` ${hash('sha256', JSON.stringify(shown.headers), 'base64url')}`;
+  return shown === undefined || 'fault' in shown
+    ? ''
+    : ` ${hash('sha256', JSON.stringify(shown.headers), 'base64url')}`;
 }

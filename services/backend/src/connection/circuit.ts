@@ -32,7 +32,8 @@ export class Circuit {
   /** A request failed at the server. */
   failed(problem: string): void {
     this.#faultsInARow += 1;
-    if (this.#faultsInARow >= maxFaultsInARow) this.#options.open('faults', `${this.#faultsInARow} requests in a row failed, the last: ${problem}`);
+    if (this.#faultsInARow >= maxFaultsInARow)
+      this.#options.open('faults', `${this.#faultsInARow} requests in a row failed, the last: ${problem}`);
   }
 
   /** A request was not answered in time. Slow tools are normal, so the server is taken out of use only if it does not answer a ping either. */
@@ -44,7 +45,11 @@ export class Circuit {
       this.#isChecking = false;
       if (isAlive) this.isWell();
       // The server has answered something meanwhile, so it is alive.
-      else if (this.#faultsInARow >= maxFaultsInARow) this.#options.open('silence', `${this.#faultsInARow} requests in a row were not answered in time, and a ping was not either`);
+      else if (this.#faultsInARow >= maxFaultsInARow)
+        this.#options.open(
+          'silence',
+          `${this.#faultsInARow} requests in a row were not answered in time, and a ping was not either`,
+        );
     });
   }
 }

@@ -1,7 +1,13 @@
 /** What a connection leaves behind that is closed. */
 import { expect, it } from 'vitest';
 import { DeadlineWheel, type Deadline } from '@omnibus/lifecycle';
-import { latestModernRevision, newWorkerId, parseServerName, type JsonObject, type JsonRpcRequest } from '@omnibus/protocol';
+import {
+  latestModernRevision,
+  newWorkerId,
+  parseServerName,
+  type JsonObject,
+  type JsonRpcRequest,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Era } from '../dialect/modern/discovery.ts';
 import type { Transport, TransportObserver } from '../transport/transport.ts';
@@ -44,7 +50,11 @@ class QuietServer implements Transport {
 
   request({ id, method }: JsonRpcRequest): void {
     if (method === 'server/discover') {
-      const result = { resultType: 'complete', supportedVersions: [latestModernRevision], capabilities: { tools: { listChanged: true } } };
+      const result = {
+        resultType: 'complete',
+        supportedVersions: [latestModernRevision],
+        capabilities: { tools: { listChanged: true } },
+      };
       queueMicrotask(() => this.#observer.message({ jsonrpc: '2.0', id, result } satisfies JsonObject, undefined));
     } else if (method === 'subscriptions/listen') this.#subscribed();
   }
@@ -57,20 +67,48 @@ class QuietServer implements Transport {
   listen = (): void => undefined;
 }
 
-function connectionTo(server: { readonly transport: (observer: TransportObserver) => Transport; readonly lost: (problem: string) => void }, wheel: DeadlineWheel): UpstreamConnection {
+function connectionTo(
+  server: { readonly transport: (observer: TransportObserver) => Transport; readonly lost: (problem: string) => void },
+  wheel: DeadlineWheel,
+): UpstreamConnection {
   return new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: false, era: new Era('auto'), toolSchema: () => undefined,
+    server: parseServerName('one'),
+    worker: newWorkerId('backend'),
+    isProgram: true,
+    capabilities: {},
+    owner: undefined,
+    isTakenInTurn: () => false,
+    isBase: false,
+    era: new Era('auto'),
+    toolSchema: () => undefined,
     createTransport: server.transport,
-    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
-    wheel, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
-    observer: { ready: () => undefined, lost: server.lost, strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
+    isExclusive: true,
+    connectTimeoutMs: 5_000,
+    backoff: { minMs: 1, maxMs: 2 },
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    observer: {
+      ready: () => undefined,
+      lost: server.lost,
+      strayProgress: () => false,
+      missed: () => undefined,
+      askedUnnamed: () => undefined,
+      notification: () => undefined,
+    },
   });
 }
 
 it('a connection that is closed is kept by no deadline, also while its server is subscribed to', async () => {
   const wheel = new KnownWheel({ onFault: (error) => expect.fail(String(error)) });
   const subscribed = Promise.withResolvers<void>();
-  const connection = connectionTo({ transport: (observer) => new QuietServer(observer, subscribed.resolve), lost: (problem) => subscribed.reject(new Error(problem)) }, wheel);
+  const connection = connectionTo(
+    {
+      transport: (observer) => new QuietServer(observer, subscribed.resolve),
+      lost: (problem) => subscribed.reject(new Error(problem)),
+    },
+    wheel,
+  );
   connection.start();
   await subscribed.promise;
   expect(wheel.toCome.size).toBeGreaterThan(0);
@@ -78,20 +116,28 @@ it('a connection that is closed is kept by no deadline, also while its server is
   expect(wheel.toCome.size).toBe(0);
 });
 
-it.each([['at once, by whoever hears of it', true], ['a moment later', false]])('a connection that is lost and then stopped, %s, is not tried again', async (_when, isAtOnce) => {
+it.each([
+  ['at once, by whoever hears of it', true],
+  ['a moment later', false],
+])('a connection that is lost and then stopped, %s, is not tried again', async (_when, isAtOnce) => {
   const wheel = new KnownWheel({ onFault: (error) => expect.fail(String(error)) });
   const stopped = Promise.withResolvers<void>();
   let opened = 0;
-  const connection = connectionTo({
-    transport: (observer) => {
-      opened += 1;
-      return Object.assign(new QuietServer(observer, () => undefined), { open: () => Promise.reject(new Error('nobody is there')) });
+  const connection = connectionTo(
+    {
+      transport: (observer) => {
+        opened += 1;
+        return Object.assign(new QuietServer(observer, () => undefined), {
+          open: () => Promise.reject(new Error('nobody is there')),
+        });
+      },
+      lost: () => {
+        if (isAtOnce) stopped.resolve(connection.stop());
+        else queueMicrotask(() => stopped.resolve(connection.stop()));
+      },
     },
-    lost: () => {
-      if (isAtOnce) stopped.resolve(connection.stop());
-      else queueMicrotask(() => stopped.resolve(connection.stop()));
-    },
-  }, wheel);
+    wheel,
+  );
   connection.start();
   await stopped.promise;
   expect([wheel.toCome.size, opened]).toEqual([0, 1]);

@@ -4,7 +4,17 @@
  *
  * Invariant C4: a request that comes while a connection is being opened is held until it is open, unless it is known that it will fail.
  */
-import { fault, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcId, type ServerIntroduction, type ServerTrouble, type SessionKey } from '@omnibus/protocol';
+import {
+  fault,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type JsonRpcId,
+  type ServerIntroduction,
+  type ServerTrouble,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { RequestContext, ServerDialect } from '../dialect/dialect.ts';
 import type { StandingListen } from '../dialect/modern/standing-listen.ts';
 import type { TransportObserver } from '../transport/transport.ts';
@@ -45,18 +55,35 @@ export class UpstreamConnection {
     this.#options = options;
     const { server, metrics, observer, log, capabilities, owner, isTakenInTurn } = options;
     this.run = new Run(options);
-    this.#pending = new PendingRequests({ ended: (reply, how) => this.#questions.leave(reply, how), late: () => metrics.dropped('upstream_late') });
-    this.#complaints = new Complaints({ ...options, transport: () => this.#life.transport, isReady: () => this.isReady });
+    this.#pending = new PendingRequests({
+      ended: (reply, how) => this.#questions.leave(reply, how),
+      late: () => metrics.dropped('upstream_late'),
+    });
+    this.#complaints = new Complaints({
+      ...options,
+      transport: () => this.#life.transport,
+      isReady: () => this.isReady,
+    });
     this.#questions = new Questions({
-      server, capabilities, owner, log, isTakenInTurn,
+      server,
+      capabilities,
+      owner,
+      log,
+      isTakenInTurn,
       send: (message) => this.#life.transport?.send(message),
       inFlight: () => this.#pending.replies,
       user: () => this.#onlyUser,
       unnamed: () => observer.askedUnnamed(),
     });
-    this.#circuit = new Circuit({ isAlive: () => this.#isAlive(), open: (cause, problem) => this.#life.suspend(cause, problem) });
+    this.#circuit = new Circuit({
+      isAlive: () => this.#isAlive(),
+      open: (cause, problem) => this.#life.suspend(cause, problem),
+    });
     this.#failures = new FailedRequests({
-      server, pending: this.#pending, circuit: this.#circuit, renewal: this.#renewal,
+      server,
+      pending: this.#pending,
+      circuit: this.#circuit,
+      renewal: this.#renewal,
       isReady: () => this.isReady,
       transport: () => this.#life.transport,
       ping: () => this.ask('ping', {}, doubtMs),
@@ -65,7 +92,12 @@ export class UpstreamConnection {
       sendAgain: (id, pending) => this.#sendAgain(id, pending),
     });
     this.#inbound = new Inbound({
-      server, metrics, observer, pending: this.#pending, questions: this.#questions, complaints: this.#complaints,
+      server,
+      metrics,
+      observer,
+      pending: this.#pending,
+      questions: this.#questions,
+      complaints: this.#complaints,
       answered: () => this.#circuit.isWell(),
       failed: (id, outcome, isDoubtful) => this.#failures.settle(id, outcome, isDoubtful),
       acknowledged: (params) => this.#listen?.acknowledged(params),
@@ -153,13 +185,31 @@ export class UpstreamConnection {
    * @param greeting the dialect for a request that belongs to the handshake.
    * @returns its id, for `cancel`.
    */
-  request(method: string, params: JsonObject, reply: PendingReply, context: RequestContext, greeting?: ServerDialect): number {
+  request(
+    method: string,
+    params: JsonObject,
+    reply: PendingReply,
+    context: RequestContext,
+    greeting?: ServerDialect,
+  ): number {
     const isHeld = !this.isReady && greeting === undefined;
     if (isHeld) this.wake();
-    const pending: PendingRequest = { method, params, context, reply, order: this.#pending.next(), dialect: greeting ?? this.#life.dialect, state: isHeld ? 'held' : 'sent' };
+    const pending: PendingRequest = {
+      method,
+      params,
+      context,
+      reply,
+      order: this.#pending.next(),
+      dialect: greeting ?? this.#life.dialect,
+      state: isHeld ? 'held' : 'sent',
+    };
     this.#user.use(reply.session);
     const id = this.#pending.add(pending);
-    if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined)) this.#pending.settle(id, { kind: 'fault', fault: this.#notAvailable('upstream.unavailable', this.#life.problem) });
+    if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined))
+      this.#pending.settle(id, {
+        kind: 'fault',
+        fault: this.#notAvailable('upstream.unavailable', this.#life.problem),
+      });
     else if (!isHeld) this.#send(id, pending); // C4
     return id;
   }
@@ -192,8 +242,15 @@ export class UpstreamConnection {
   }
 
   /** Sends a request of the gateway's own, by default within the time limit for connecting. @param greeting as for `request`. */
-  ask(method: string, params: JsonObject, limitMs = this.#options.connectTimeoutMs, context = plainRequest, greeting?: ServerDialect): Promise<ExchangeOutcome> {
-    const send = (settle: (outcome: ExchangeOutcome) => void): number => this.request(method, params, { ...gatewayReply, settle }, context, greeting);
+  ask(
+    method: string,
+    params: JsonObject,
+    limitMs = this.#options.connectTimeoutMs,
+    context = plainRequest,
+    greeting?: ServerDialect,
+  ): Promise<ExchangeOutcome> {
+    const send = (settle: (outcome: ExchangeOutcome) => void): number =>
+      this.request(method, params, { ...gatewayReply, settle }, context, greeting);
     return askWithin({ wheel: this.#options.wheel, limitMs, method, send, cancel: (id) => this.cancel(id, 'timeout') });
   }
 
@@ -213,7 +270,10 @@ export class UpstreamConnection {
   }
 
   notify(method: string, params?: JsonObject): void {
-    if (this.isReady) this.#life.transport?.send(params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params });
+    if (this.isReady)
+      this.#life.transport?.send(
+        params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params },
+      );
   }
 
   /**
@@ -249,18 +309,24 @@ export class UpstreamConnection {
     this.#renewal.opened();
     this.#complaints.up();
     this.#circuit.isWell();
-    for (const { method, params } of this.#held.take()) if (this.dialect.hearsNotifications) this.#life.transport?.send({ jsonrpc: '2.0', method, params });
+    for (const { method, params } of this.#held.take())
+      if (this.dialect.hearsNotifications) this.#life.transport?.send({ jsonrpc: '2.0', method, params });
     for (const [id, pending] of this.#pending.all()) if (pending.state === 'held') this.#sendAgain(id, pending); // C3
   }
 
   #ready(introduction: ServerIntroduction): void {
     const { wheel, observer } = this.#options;
-    this.#listen = this.dialect.listen({
-      open: (params, settle) => this.request('subscriptions/listen', params, { ...gatewayReply, settle }, plainRequest),
-      close: (id) => this.cancel(id, 'replaced by another subscription'),
-      isReady: () => this.isReady,
-      missed: () => observer.missed(),
-    }, wheel, introduction);
+    this.#listen = this.dialect.listen(
+      {
+        open: (params, settle) =>
+          this.request('subscriptions/listen', params, { ...gatewayReply, settle }, plainRequest),
+        close: (id) => this.cancel(id, 'replaced by another subscription'),
+        isReady: () => this.isReady,
+        missed: () => observer.missed(),
+      },
+      wheel,
+      introduction,
+    );
     this.#listen?.start();
     observer.ready(introduction);
   }
@@ -282,7 +348,11 @@ export class UpstreamConnection {
   #end(problem: string): void {
     this.#questions.clear('the connection to the server is closed');
     this.#listen?.stop();
-    for (const [id, { state }] of this.#pending.all()) this.#pending.settle(id, { kind: 'fault', fault: this.#notAvailable(state === 'held' ? 'upstream.unavailable' : 'upstream.lost', problem) });
+    for (const [id, { state }] of this.#pending.all())
+      this.#pending.settle(id, {
+        kind: 'fault',
+        fault: this.#notAvailable(state === 'held' ? 'upstream.unavailable' : 'upstream.lost', problem),
+      });
   }
 
   /** An error is an answer too. The outcome on a connection that was replaced meanwhile says nothing about this one. */

@@ -1,7 +1,14 @@
 /** Makes the connections to one server: what they have in common, and what only the first of them has. */
 import type { ServerConfig } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, type JsonObject, type Limits, type Principal, type ServerName, type WorkerId } from '@omnibus/protocol';
+import {
+  anonymous,
+  type JsonObject,
+  type Limits,
+  type Principal,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Era } from '../dialect/modern/discovery.ts';
@@ -45,16 +52,27 @@ export class ConnectionFactory {
   readonly #options: ConnectionFactoryOptions;
   readonly #toolSchema: (tool: string, principal: Principal) => JsonObject | undefined;
   readonly #transports: TransportFactory;
-  readonly #shared: Omit<ConnectionOptions, 'owner' | 'isTakenInTurn' | 'isBase' | 'capabilities' | 'createTransport' | 'isExclusive' | 'observer'>;
+  readonly #shared: Omit<
+    ConnectionOptions,
+    'owner' | 'isTakenInTurn' | 'isBase' | 'capabilities' | 'createTransport' | 'isExclusive' | 'observer'
+  >;
 
   /** @param toolSchema the input schema of a tool as a caller is offered it, if it is known. */
-  constructor(options: ConnectionFactoryOptions, toolSchema: (tool: string, principal: Principal) => JsonObject | undefined) {
+  constructor(
+    options: ConnectionFactoryOptions,
+    toolSchema: (tool: string, principal: Principal) => JsonObject | undefined,
+  ) {
     const { server, worker, config, diary, wheel, log, metrics } = options;
     this.#options = options;
     this.#toolSchema = toolSchema;
     this.#transports = new TransportFactory(options);
     this.#shared = {
-      server, worker, diary, wheel, log, metrics,
+      server,
+      worker,
+      diary,
+      wheel,
+      log,
+      metrics,
       toolSchema: (tool) => toolSchema(tool, anonymous),
       isProgram: config.command !== undefined,
       era: new Era(config.era),
@@ -78,7 +96,8 @@ export class ConnectionFactory {
   base(observer: ConnectionObserver, after: Promise<void> | undefined): UpstreamConnection {
     const { isolation, command, url } = this.#options.config;
     return new UpstreamConnection({
-      ...this.#shared, observer,
+      ...this.#shared,
+      observer,
       owner: undefined,
       isTakenInTurn: () => false,
       isBase: true,
@@ -92,14 +111,28 @@ export class ConnectionFactory {
   }
 
   /** One besides the first. @param owner whose alone it is. */
-  another({ principal, headers, capabilities, isOlder, isTakenInTurn }: NewConnection, owner: QuestionTarget | undefined, observer: ConnectionObserver): UpstreamConnection {
+  another(
+    { principal, headers, capabilities, isOlder, isTakenInTurn }: NewConnection,
+    owner: QuestionTarget | undefined,
+    observer: ConnectionObserver,
+  ): UpstreamConnection {
     const { credentials } = this.#options;
     return new UpstreamConnection({
-      ...this.#shared, capabilities, isTakenInTurn, owner, observer,
+      ...this.#shared,
+      capabilities,
+      isTakenInTurn,
+      owner,
+      observer,
       ...(isOlder ? { era: new Era('legacy') } : {}),
       isBase: false,
       toolSchema: (tool) => this.#toolSchema(tool, principal),
-      createTransport: (hears) => this.#transports.create(hears, false, credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base, headers),
+      createTransport: (hears) =>
+        this.#transports.create(
+          hears,
+          false,
+          credentials?.users?.areSeveral === true ? credentials.users.of(principal) : credentials?.base,
+          headers,
+        ),
       isExclusive: this.#options.config.url === undefined,
     });
   }
@@ -109,6 +142,14 @@ export class ConnectionFactory {
 function reachableOf({ isStarted, url = '', addresses, connectTimeout }: ServerConfig): ConnectionOptions['reachable'] {
   if (isStarted !== true) return undefined;
   return async (isWanted) => {
-    if (!(await untilPortOpen({ url, limitMs: connectTimeout, isWanted, ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }) }))) throw new Error(`nothing answers at ${new URL(url).host} yet`);
+    if (
+      !(await untilPortOpen({
+        url,
+        limitMs: connectTimeout,
+        isWanted,
+        ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
+      }))
+    )
+      throw new Error(`nothing answers at ${new URL(url).host} yet`);
   };
 }

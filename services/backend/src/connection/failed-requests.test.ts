@@ -16,42 +16,74 @@ async function connect(backoffMs = 60_000) {
   const metrics = new Metrics({ processMetrics: false });
   const diary = new Diary();
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: false, capabilities: {}, owner: undefined, isTakenInTurn: () => false, isBase: true, diary, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'),
+    worker: newWorkerId('backend'),
+    isProgram: false,
+    capabilities: {},
+    owner: undefined,
+    isTakenInTurn: () => false,
+    isBase: true,
+    diary,
+    era: new Era('legacy'),
+    toolSchema: () => undefined,
     createTransport(observer) {
       transports.push(new OneStream(observer));
       return transports.at(-1) as OneStream;
     },
-    isExclusive: false, connectTimeoutMs: 5_000, backoff: { minMs: backoffMs, maxMs: backoffMs },
+    isExclusive: false,
+    connectTimeoutMs: 5_000,
+    backoff: { minMs: backoffMs, maxMs: backoffMs },
     wheel: new DeadlineWheel({ tickMs: 1, onFault: (error) => expect.fail(String(error)) }),
-    log: createLogger({ level: 'silent', format: 'json' }), metrics,
-    observer: { ready: () => ready.resolve(), lost: (problem) => lost.push(problem), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined, notification: () => undefined },
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics,
+    observer: {
+      ready: () => ready.resolve(),
+      lost: (problem) => lost.push(problem),
+      strayProgress: () => false,
+      missed: () => undefined,
+      askedUnnamed: () => undefined,
+      notification: () => undefined,
+    },
   });
   connection.start();
   await ready.promise;
-  const begin = (outcomes: ExchangeOutcome[]): number => connection.request('tools/call', { name: 'act' }, { ...gatewayReply, session: newRequestKey(), settle: (outcome) => outcomes.push(outcome) }, { capabilities: {}, logLevel: undefined });
+  const begin = (outcomes: ExchangeOutcome[]): number =>
+    connection.request(
+      'tools/call',
+      { name: 'act' },
+      { ...gatewayReply, session: newRequestKey(), settle: (outcome) => outcomes.push(outcome) },
+      { capabilities: {}, logLevel: undefined },
+    );
   /** How often the connection was opened again. */
-  const restarts = async (): Promise<number> => Number(/^omnibus_upstream_restarts_total\{server="one"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);
+  const restarts = async (): Promise<number> =>
+    Number(/^omnibus_upstream_restarts_total\{server="one"\} (\d+)$/m.exec(await metrics.text())?.[1] ?? 0);
   return { connection, transports, transport: transports[0] as OneStream, lost, begin, restarts, diary };
 }
 
 const refusals: readonly (readonly [string, RequestFailure])[] = [
   ['are refused with 401', { kind: 'refused', httpStatus: 401, problem: 'the server wants a sign-in' }],
   ['are refused with 403', { kind: 'refused', httpStatus: 403, problem: 'the server demands more rights' }],
-  ['cannot be sent for want of credentials', { kind: 'not-sent', hadNoCredentials: true, problem: 'the issuer does not answer' }],
+  [
+    'cannot be sent for want of credentials',
+    { kind: 'not-sent', hadNoCredentials: true, problem: 'the issuer does not answer' },
+  ],
 ];
 
-it.each(refusals)('a call that its server has taken goes on while others %s, and later ones take the server out of use', async (_how, failure) => {
-  const { connection, transport, lost, begin } = await connect();
-  const [taken, refused]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
-  const id = begin(taken);
-  for (let count = 0; count < 20; count += 1) transport.fail(begin(refused), failure);
-  expect([refused.length, taken, lost]).toEqual([20, [], []]);
-  transport.say({ id, result: { content: [] } });
-  expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
-  for (let count = 0; count < 20; count += 1) transport.fail(begin(refused), failure);
-  expect([refused.length, lost.length, connection.isReady]).toEqual([40, 1, false]);
-  await connection.stop();
-});
+it.each(refusals)(
+  'a call that its server has taken goes on while others %s, and later ones take the server out of use',
+  async (_how, failure) => {
+    const { connection, transport, lost, begin } = await connect();
+    const [taken, refused]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
+    const id = begin(taken);
+    for (let count = 0; count < 20; count += 1) transport.fail(begin(refused), failure);
+    expect([refused.length, taken, lost]).toEqual([20, [], []]);
+    transport.say({ id, result: { content: [] } });
+    expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
+    for (let count = 0; count < 20; count += 1) transport.fail(begin(refused), failure);
+    expect([refused.length, lost.length, connection.isReady]).toEqual([40, 1, false]);
+    await connection.stop();
+  },
+);
 
 const broken: RequestFailure = { kind: 'refused', httpStatus: 500, problem: 'it answers HTTP 500' };
 
@@ -84,7 +116,11 @@ it('a server out of use is connected to again after a pause when it works on not
   expect(taken.length).toBe(1);
   await expect.poll(() => connection.isReady).toBe(true);
   expect([transports.length, await restarts()]).toEqual([2, 1]);
-  expect(diary.lines.map(({ text }) => text).filter((text) => !text.startsWith('not available'))).toEqual(['connected', 'in use again', 'connected']);
+  expect(diary.lines.map(({ text }) => text).filter((text) => !text.startsWith('not available'))).toEqual([
+    'connected',
+    'in use again',
+    'connected',
+  ]);
   await connection.stop();
 });
 
@@ -94,7 +130,11 @@ it('a connection that breaks while its server is out of use ends what the server
   begin(taken);
   for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
   transport.end();
-  expect([taken, lost.length, connection.isReady]).toMatchObject([[{ kind: 'fault', fault: { reason: 'upstream.lost' } }], 2, false]);
+  expect([taken, lost.length, connection.isReady]).toMatchObject([
+    [{ kind: 'fault', fault: { reason: 'upstream.lost' } }],
+    2,
+    false,
+  ]);
   await connection.stop();
 });
 
@@ -103,7 +143,12 @@ it('a server that cannot be connected to is taken out of use at once, and what i
   const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
   const id = begin(taken);
   transport.fail(begin(failed), { kind: 'not-sent', problem: 'cannot connect' });
-  expect([lost, taken, failed, connection.isReady]).toMatchObject([['cannot connect'], [], [{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }], false]);
+  expect([lost, taken, failed, connection.isReady]).toMatchObject([
+    ['cannot connect'],
+    [],
+    [{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }],
+    false,
+  ]);
   transport.say({ id, result: { content: [] } });
   expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
   await connection.stop();

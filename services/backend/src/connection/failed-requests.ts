@@ -4,7 +4,15 @@
  * Invariant C3: a request is sent a second time only when a 404 on our session proves that the first was not executed. Other signs of a lost session end
  * the call that met them, and a new session is opened for the next call (`session-renewal.ts`).
  */
-import { errorTable, isCustomMethod, printable, type ExchangeOutcome, type JsonRpcErrorObject, type JsonRpcId, type ServerName } from '@omnibus/protocol';
+import {
+  errorTable,
+  isCustomMethod,
+  printable,
+  type ExchangeOutcome,
+  type JsonRpcErrorObject,
+  type JsonRpcId,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { RequestFailure, Transport } from '../transport/transport.ts';
 import { isAboutRequest, type Circuit } from './circuit.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
@@ -40,7 +48,13 @@ export class FailedRequests {
     const { server, pending: requests, circuit, renewal, isReady, suspend } = this.#options;
     const pending = requests.find(id);
     if (pending === undefined) return;
-    if (failure.kind === 'session-gone' && pending.state === 'sent' && pending.method !== 'initialize' && pending.dialect.hasSessions && (!isCurrent || !isReady() || renewal.take())) {
+    if (
+      failure.kind === 'session-gone' &&
+      pending.state === 'sent' &&
+      pending.method !== 'initialize' &&
+      pending.dialect.hasSessions &&
+      (!isCurrent || !isReady() || renewal.take())
+    ) {
       this.#holdForNewSession(id as number, pending, isCurrent);
       return;
     }
@@ -50,8 +64,14 @@ export class FailedRequests {
       return;
     }
     // A server's own error is passed on whole, whatever its HTTP status; what the status says about the server is judged separately.
-    const error = failure.kind === 'refused' ? (failure.isAnswer === true ? failure.error : this.#unknownMethod(pending.method, failure.httpStatus)) : undefined;
-    const outcome: ExchangeOutcome = error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
+    const error =
+      failure.kind === 'refused'
+        ? failure.isAnswer === true
+          ? failure.error
+          : this.#unknownMethod(pending.method, failure.httpStatus)
+        : undefined;
+    const outcome: ExchangeOutcome =
+      error === undefined ? { kind: 'fault', fault: describeFailure(failure, server) } : { kind: 'error', error };
     this.settle(id, outcome, isCurrent && failure.kind === 'refused' && failure.doubtsSession === true);
     // Credentials are shown with each request: what the server has taken goes on, whoever else is refused meanwhile.
     if (!isReady() || (isAboutCredentials(failure) && requests.hasSentCalls)) return;
@@ -82,7 +102,10 @@ export class FailedRequests {
   /** Some servers refuse a method that is in no revision with an HTTP status and a page. */
   #unknownMethod(method: string, httpStatus: number): JsonRpcErrorObject | undefined {
     if (!isCustomMethod(method) || !isAboutRequest(httpStatus)) return undefined;
-    return { code: errorTable['method.unknown'].code, message: `server "${this.#options.server}" does not take the method ${JSON.stringify(printable(method, 200))} (HTTP ${httpStatus})` };
+    return {
+      code: errorTable['method.unknown'].code,
+      message: `server "${this.#options.server}" does not take the method ${JSON.stringify(printable(method, 200))} (HTTP ${httpStatus})`,
+    };
   }
 
   #holdForNewSession(id: number, pending: PendingRequest, isCurrent: boolean): void {
@@ -96,5 +119,7 @@ export class FailedRequests {
 
 /** Whether there were no credentials for the request, or the server has refused them. */
 function isAboutCredentials(failure: RequestFailure): boolean {
-  return failure.kind === 'not-sent' ? failure.hadNoCredentials === true : failure.kind === 'refused' && (failure.httpStatus === 401 || failure.httpStatus === 403);
+  return failure.kind === 'not-sent'
+    ? failure.hadNoCredentials === true
+    : failure.kind === 'refused' && (failure.httpStatus === 401 || failure.httpStatus === 403);
 }

@@ -38,15 +38,21 @@ export class HandledChanges<Place extends UserAt> {
     const key = JSON.stringify([place.server, place.principal]);
     this.#open.set(key, change);
     const isOpen = (): boolean => this.#open.get(key) === change;
-    handle(place).then(() => {
-      if (isOpen()) this.#open.delete(key);
-    }, (error: unknown) => {
-      // A later change of the same place reads all that this one would.
-      if (!isOpen()) return;
-      failed(error, place);
-      setTimeout(() => {
-        if (isOpen()) this.#attempt(place, change, failures + 1);
-      }, backoffMs(failures, pauses, Math.random())).unref();
-    });
+    handle(place).then(
+      () => {
+        if (isOpen()) this.#open.delete(key);
+      },
+      (error: unknown) => {
+        // A later change of the same place reads all that this one would.
+        if (!isOpen()) return;
+        failed(error, place);
+        setTimeout(
+          () => {
+            if (isOpen()) this.#attempt(place, change, failures + 1);
+          },
+          backoffMs(failures, pauses, Math.random()),
+        ).unref();
+      },
+    );
   }
 }

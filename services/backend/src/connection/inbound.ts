@@ -3,7 +3,18 @@
  * are taken out of it, which are the gateway's own words.
  */
 import {
-  classify, fault, isCustomNotification, isObject, withoutLabels, type Classified, type ExchangeOutcome, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ServerName, type SessionKey,
+  classify,
+  fault,
+  isCustomNotification,
+  isObject,
+  withoutLabels,
+  type Classified,
+  type ExchangeOutcome,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type JsonRpcId,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { saysSessionGone } from '../transport/server-words.ts';
@@ -52,14 +63,28 @@ export class Inbound {
         if (id === undefined) return;
         answered();
         if (result !== undefined) pending.settle(id, { kind: 'result', result: withoutLabels(result) });
-        else failed(id, { kind: 'error', error: withoutLabels(error as JsonRpcErrorObject) }, saysSessionGone((error as JsonRpcErrorObject).message));
+        else
+          failed(
+            id,
+            { kind: 'error', error: withoutLabels(error as JsonRpcErrorObject) },
+            saysSessionGone((error as JsonRpcErrorObject).message),
+          );
         return;
       }
       case 'notification':
-        this.#hearNotification(classified.message.method, classified.message.params === undefined ? undefined : withoutLabels(classified.message.params), origin);
+        this.#hearNotification(
+          classified.message.method,
+          classified.message.params === undefined ? undefined : withoutLabels(classified.message.params),
+          origin,
+        );
         return;
       case 'request':
-        questions.hear(classified.message.params === undefined ? classified.message : { ...classified.message, params: withoutLabels(classified.message.params) }, origin === undefined ? undefined : (pending.find(origin)?.reply ?? null));
+        questions.hear(
+          classified.message.params === undefined
+            ? classified.message
+            : { ...classified.message, params: withoutLabels(classified.message.params) },
+          origin === undefined ? undefined : (pending.find(origin)?.reply ?? null),
+        );
         return;
       case 'invalid':
         this.#receiveInvalid(classified);
@@ -69,9 +94,14 @@ export class Inbound {
   /** The valid id of an invalid message still shows which request it was to answer. */
   #receiveInvalid({ id, problem, meant }: Extract<Classified, { kind: 'invalid' }>): void {
     const { server, pending, complaints } = this.#options;
-    const isQuestion = meant === 'question' || (meant === 'either' && (id === undefined || pending.find(id) === undefined));
+    const isQuestion =
+      meant === 'question' || (meant === 'either' && (id === undefined || pending.find(id) === undefined));
     complaints.note('invalid', problem, isQuestion ? { id, reason: 'message.invalid' } : undefined);
-    if (!isQuestion && id !== undefined) pending.settle(id, { kind: 'fault', fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }) });
+    if (!isQuestion && id !== undefined)
+      pending.settle(id, {
+        kind: 'fault',
+        fault: fault('upstream.invalid', `server "${server}" sent an invalid answer: ${problem}`, { server }),
+      });
   }
 
   #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {
@@ -93,7 +123,10 @@ export class Inbound {
       }
       case 'notifications/cancelled': {
         const reason = params?.['reason'];
-        questions.withdraw(params?.['requestId'] as JsonRpcId, typeof reason === 'string' ? reason : 'the server withdrew its request');
+        questions.withdraw(
+          params?.['requestId'] as JsonRpcId,
+          typeof reason === 'string' ? reason : 'the server withdrew its request',
+        );
         return;
       }
       case 'notifications/subscriptions/acknowledged':

@@ -26,7 +26,9 @@ export class Instances extends Map<string, Instance> {
 
   /** Those that may serve a user's request, the one that is there for longest first. */
   ofUser(pool: string, roots: string | undefined): Instance[] {
-    return [...this.values()].filter((each) => each.pool === pool && (each.connection.asked.roots ?? each.roots) === roots); // I3
+    return [...this.values()].filter(
+      (each) => each.pool === pool && (each.connection.asked.roots ?? each.roots) === roots,
+    ); // I3
   }
 
   /** Of those that requests of this pool may use, the one this request used before, or one that is free. @param mayServe another request than before. */
@@ -46,7 +48,12 @@ export class Instances extends Map<string, Instance> {
   longestIdle(isNeeded: Judge): Instance | undefined {
     let oldest: Instance | undefined;
     for (const instance of this.values()) {
-      if (instance.calls > 0 || (oldest !== undefined && oldest.lastUsedAt <= instance.lastUsedAt) || isNeeded(instance.connection)) continue;
+      if (
+        instance.calls > 0 ||
+        (oldest !== undefined && oldest.lastUsedAt <= instance.lastUsedAt) ||
+        isNeeded(instance.connection)
+      )
+        continue;
       oldest = instance;
     }
     return oldest;

@@ -1,6 +1,13 @@
 /** What a server keeps for a known caller: with sessions over HTTP, in a program, in either era, and who else finds it. */
 import { describe, expect, it } from 'vitest';
-import { newRequestKey, type ExchangeContext, type ExchangeEvent, type JsonObject, type Principal, type SessionKey } from '@omnibus/protocol';
+import {
+  newRequestKey,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type JsonObject,
+  type Principal,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { AdapterUnderTest } from '../adapter-under-test.ts';
 
 const [ann, bob] = ['p_ann', 'p_bob'] as [Principal, Principal];
@@ -43,10 +50,20 @@ require('node:readline').createInterface({ input: process.stdin }).on('line', (l
 }).on('close', () => process.exit());
 `;
 
-const program = (era: 'legacy' | 'modern' | 'both', isolation = 'auto', more: object = {}): object => ({ url: undefined, command: 'node', args: ['-e', source, '--', era], isolation, ...more });
+const program = (era: 'legacy' | 'modern' | 'both', isolation = 'auto', more: object = {}): object => ({
+  url: undefined,
+  command: 'node',
+  args: ['-e', source, '--', era],
+  isolation,
+  ...more,
+});
 
 /** A request of 2026-07-28 by whoever this is: the edge knows no more of its client than the caller. */
-const alone = (principal: Principal): Partial<ExchangeContext> => ({ principal, standsAlone: true, client: { id: principal, isOne: false } });
+const alone = (principal: Principal): Partial<ExchangeContext> => ({
+  principal,
+  standsAlone: true,
+  client: { id: principal, isOne: false },
+});
 
 /** What the program that took a call says of itself. */
 async function count(up: AdapterUnderTest, session: SessionKey, more: Partial<ExchangeContext>): Promise<string> {
@@ -60,24 +77,43 @@ function textOf({ content }: JsonObject): string {
 
 const numberIn = (said: string): number => Number.parseInt(said, 10);
 
-async function counts(up: AdapterUnderTest, ...by: readonly (readonly [SessionKey, Partial<ExchangeContext>])[]): Promise<number[]> {
+async function counts(
+  up: AdapterUnderTest,
+  ...by: readonly (readonly [SessionKey, Partial<ExchangeContext>])[]
+): Promise<number[]> {
   const said: number[] = [];
   for (const [session, more] of by) said.push(numberIn(await count(up, session, more)));
   return said;
 }
 
 describe('a program', () => {
-  it.for(['legacy', 'modern', 'both'] as const)('of era "%s" keeps what a known caller leaves in it from others, and for all of his sessions', async (era) => {
-    await using up = await AdapterUnderTest.start({}, program(era));
-    await up.adapter.firstAttempt;
-    const [one, two, three] = [newSession(), newSession(), newSession()];
-    expect(await counts(up, [one, { principal: ann }], [two, { principal: ann }], [three, { principal: bob }], [one, { principal: ann }], [three, { principal: bob }])).toEqual([1, 2, 1, 3, 2]);
-    expect(await counts(up, [newSession(), alone(ann)], [newSession(), alone(ann)], [newSession(), alone(bob)])).toEqual(era === 'both' ? [1, 2, 1] : [4, 5, 3]);
-  });
+  it.for(['legacy', 'modern', 'both'] as const)(
+    'of era "%s" keeps what a known caller leaves in it from others, and for all of his sessions',
+    async (era) => {
+      await using up = await AdapterUnderTest.start({}, program(era));
+      await up.adapter.firstAttempt;
+      const [one, two, three] = [newSession(), newSession(), newSession()];
+      expect(
+        await counts(
+          up,
+          [one, { principal: ann }],
+          [two, { principal: ann }],
+          [three, { principal: bob }],
+          [one, { principal: ann }],
+          [three, { principal: bob }],
+        ),
+      ).toEqual([1, 2, 1, 3, 2]);
+      expect(
+        await counts(up, [newSession(), alone(ann)], [newSession(), alone(ann)], [newSession(), alone(bob)]),
+      ).toEqual(era === 'both' ? [1, 2, 1] : [4, 5, 3]);
+    },
+  );
 
   it('is one for callers who need not be known, also beside known ones', async () => {
     await using up = await AdapterUnderTest.start({}, program('legacy'));
-    expect(await counts(up, [newSession(), {}], [newSession(), { principal: ann }], [newSession(), {}])).toEqual([1, 1, 2]);
+    expect(await counts(up, [newSession(), {}], [newSession(), { principal: ann }], [newSession(), {}])).toEqual([
+      1, 1, 2,
+    ]);
   });
 
   it('that everybody is to share is one for known callers too', async () => {
@@ -85,18 +121,35 @@ describe('a program', () => {
     expect(await counts(up, [newSession(), { principal: ann }], [newSession(), { principal: bob }])).toEqual([1, 2]);
   });
 
-  it('of 2026-07-28 is a session\'s alone where that was said, and a known caller\'s for his requests without a session', async () => {
+  it("of 2026-07-28 is a session's alone where that was said, and a known caller's for his requests without a session", async () => {
     await using up = await AdapterUnderTest.start({}, program('modern', 'session'));
     await up.adapter.firstAttempt;
     const [one, two] = [newSession(), newSession()];
-    expect(await counts(up, [one, { principal: ann }], [two, { principal: ann }], [one, { principal: ann }], [newSession(), {}])).toEqual([1, 1, 2, 1]);
-    expect(await counts(up, [newSession(), alone(ann)], [newSession(), alone(bob)], [newSession(), alone(ann)])).toEqual([1, 1, 2]);
+    expect(
+      await counts(
+        up,
+        [one, { principal: ann }],
+        [two, { principal: ann }],
+        [one, { principal: ann }],
+        [newSession(), {}],
+      ),
+    ).toEqual([1, 1, 2, 1]);
+    expect(
+      await counts(up, [newSession(), alone(ann)], [newSession(), alone(bob)], [newSession(), alone(ann)]),
+    ).toEqual([1, 1, 2]);
   });
 
-  it('of 2026-07-28 is a known caller\'s where that was said', async () => {
+  it("of 2026-07-28 is a known caller's where that was said", async () => {
     await using up = await AdapterUnderTest.start({}, program('modern', 'principal'));
     await up.adapter.firstAttempt;
-    expect(await counts(up, [newSession(), { principal: ann }], [newSession(), alone(ann)], [newSession(), { principal: bob }])).toEqual([1, 2, 1]);
+    expect(
+      await counts(
+        up,
+        [newSession(), { principal: ann }],
+        [newSession(), alone(ann)],
+        [newSession(), { principal: bob }],
+      ),
+    ).toEqual([1, 2, 1]);
   });
 
   it('of a known caller is asked for no list: those of everybody are prepared already', async () => {
@@ -104,42 +157,68 @@ describe('a program', () => {
       await using up = await AdapterUnderTest.start({}, program(era));
       await up.adapter.firstAttempt;
       expect(up.tools).toEqual(['count']);
-      up.control({ kind: 'wanted', caller: { principal: ann, session: newSession(), standsAlone: true, capabilities: {} } });
-      if (era === 'modern') up.control({ kind: 'wanted', caller: { principal: ann, session: newSession(), standsAlone: true, capabilities: { sampling: {} } } });
+      up.control({
+        kind: 'wanted',
+        caller: { principal: ann, session: newSession(), standsAlone: true, capabilities: {} },
+      });
+      if (era === 'modern')
+        up.control({
+          kind: 'wanted',
+          caller: { principal: ann, session: newSession(), standsAlone: true, capabilities: { sampling: {} } },
+        });
       expect(await count(up, newSession(), { principal: ann })).not.toContain('/list');
       expect(await count(up, newSession(), {})).toContain('tools/list');
     }
   });
 
-  it.for(['legacy', 'modern'] as const)('of era "%s" tells a known caller what he subscribed to in his', async (era) => {
-    await using up = await AdapterUnderTest.start({}, program(era));
-    await up.adapter.firstAttempt;
-    const [mine, hers] = [newSession(), newSession()];
-    const answer = await up.call(mine, 'resources/subscribe', { uri: 'note://1' }, { principal: ann });
-    expect(answer).toMatchObject({ kind: 'result' });
-    await count(up, hers, { principal: bob });
-    await count(up, mine, { principal: ann });
-    await expect.poll(() => up.notices.values.length).toBeGreaterThan(0);
-    for (const notice of up.notices.values) expect(notice).toMatchObject({ kind: 'resource-updated', uri: 'note://1', sessions: [mine] });
-  });
+  it.for(['legacy', 'modern'] as const)(
+    'of era "%s" tells a known caller what he subscribed to in his',
+    async (era) => {
+      await using up = await AdapterUnderTest.start({}, program(era));
+      await up.adapter.firstAttempt;
+      const [mine, hers] = [newSession(), newSession()];
+      const answer = await up.call(mine, 'resources/subscribe', { uri: 'note://1' }, { principal: ann });
+      expect(answer).toMatchObject({ kind: 'result' });
+      await count(up, hers, { principal: bob });
+      await count(up, mine, { principal: ann });
+      await expect.poll(() => up.notices.values.length).toBeGreaterThan(0);
+      for (const notice of up.notices.values)
+        expect(notice).toMatchObject({ kind: 'resource-updated', uri: 'note://1', sessions: [mine] });
+    },
+  );
 
   it('that one more would be too many is refused to a known caller with the reason, and one that nobody uses makes room', async () => {
     await using up = await AdapterUnderTest.start({}, program('legacy', 'auto', { maxConnections: 1 }));
     await up.adapter.firstAttempt;
-    expect(await counts(up, [newSession(), { principal: ann }], [newSession(), { principal: bob }], [newSession(), { principal: ann }])).toEqual([1, 1, 1]);
-    const [first, second] = await Promise.all([count(up, newSession(), { principal: ann }), count(up, newSession(), { principal: bob })]);
+    expect(
+      await counts(
+        up,
+        [newSession(), { principal: ann }],
+        [newSession(), { principal: bob }],
+        [newSession(), { principal: ann }],
+      ),
+    ).toEqual([1, 1, 1]);
+    const [first, second] = await Promise.all([
+      count(up, newSession(), { principal: ann }),
+      count(up, newSession(), { principal: bob }),
+    ]);
     expect(numberIn(first)).toBe(2);
     expect(second).toContain('maxConnections (1) of the server');
   });
 });
 
 describe('a server over HTTP', () => {
-  const sessions = (up: AdapterUnderTest): readonly (string | undefined)[] => up.heard.values.filter(({ method }) => method === 'tools/call').map(({ session }) => session);
+  const sessions = (up: AdapterUnderTest): readonly (string | undefined)[] =>
+    up.heard.values.filter(({ method }) => method === 'tools/call').map(({ session }) => session);
   const calls = async (up: AdapterUnderTest): Promise<void> => {
     await up.adapter.firstAttempt;
-    const of = (principal: Principal): Promise<ExchangeEvent> => up.call(newSession(), 'tools/call', { name: 'act', arguments: {} }, { principal });
+    const of = (principal: Principal): Promise<ExchangeEvent> =>
+      up.call(newSession(), 'tools/call', { name: 'act', arguments: {} }, { principal });
     for (const principal of [ann, bob, ann]) expect(await of(principal)).toMatchObject({ kind: 'result' });
-    for (const _ of [1, 2]) expect(await up.call(newSession(), 'tools/call', { name: 'act', arguments: {} })).toMatchObject({ kind: 'result' });
+    for (const _ of [1, 2])
+      expect(await up.call(newSession(), 'tools/call', { name: 'act', arguments: {} })).toMatchObject({
+        kind: 'result',
+      });
   };
 
   it('that keeps sessions has one for each known caller, and one for those who need not be known', async () => {

@@ -33,7 +33,16 @@ export interface LifePort {
 
 const retiredTransportMs = 30_000;
 /** What operators are shown of the machine's states. */
-const shownStates = { idle: 'idle', connecting: 'connecting', negotiating: 'connecting', ready: 'ready', resting: 'backoff', backoff: 'backoff', asleep: 'asleep', stopped: 'stopped' } as const;
+const shownStates = {
+  idle: 'idle',
+  connecting: 'connecting',
+  negotiating: 'connecting',
+  ready: 'ready',
+  resting: 'backoff',
+  backoff: 'backoff',
+  asleep: 'asleep',
+  stopped: 'stopped',
+} as const;
 
 export class ConnectionLife {
   readonly #options: ConnectionOptions;
@@ -56,23 +65,31 @@ export class ConnectionLife {
     this.#port = port;
     this.#closing = options.after ?? Promise.resolve();
     this.#server = { introduction: undefined, toolSchema: options.toolSchema };
-    this.#actor = startActor(connectionMachine.provide({
-      actions: {
-        openTransport: () => this.#openTransport(),
-        shakeHands: () => this.#shakeHands(),
-        announceReady: ({ context, event }) => this.#announceReady(context.wasReady, event),
-        announceLost: ({ context, event }) => this.#announceLost(context, event),
-        closeTransport: () => this.#closeTransport(),
-        scheduleRetry: ({ context }) => this.#scheduleRetry(context),
-        cancelRetry: () => this.#retry?.cancel(),
-        scheduleSettling: () => this.#scheduleSettling(),
-        cancelSettling: () => this.#settling?.cancel(),
-      },
-    }), { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') });
+    this.#actor = startActor(
+      connectionMachine.provide({
+        actions: {
+          openTransport: () => this.#openTransport(),
+          shakeHands: () => this.#shakeHands(),
+          announceReady: ({ context, event }) => this.#announceReady(context.wasReady, event),
+          announceLost: ({ context, event }) => this.#announceLost(context, event),
+          closeTransport: () => this.#closeTransport(),
+          scheduleRetry: ({ context }) => this.#scheduleRetry(context),
+          cancelRetry: () => this.#retry?.cancel(),
+          scheduleSettling: () => this.#scheduleSettling(),
+          cancelSettling: () => this.#settling?.cancel(),
+        },
+      }),
+      { onFailure: (error) => options.log.error({ err: error }, 'the connection actor failed') },
+    );
     if (options.isBase) {
       this.#actor.subscribe(({ value, context: { trouble } }) => {
         // A server that talks to nobody without a sign-in is tried again and again, and is not down.
-        const isWaiting = value !== 'ready' && value !== 'asleep' && value !== 'stopped' && trouble === 'credentials' && options.wantsSignIn?.() === true;
+        const isWaiting =
+          value !== 'ready' &&
+          value !== 'asleep' &&
+          value !== 'stopped' &&
+          trouble === 'credentials' &&
+          options.wantsSignIn?.() === true;
         options.metrics.upstream.state(options.server, isWaiting ? 'sign_in' : shownStates[value]);
       });
     }
@@ -144,20 +161,26 @@ export class ConnectionLife {
   /** The connection is of no use any more. */
   lose(cause: CircuitCause, problem: string, trouble?: ServerTrouble): void {
     const { value } = this.#actor.getSnapshot();
-    if (value !== 'ready' && (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating' && value !== 'resting'))) return;
+    if (
+      value !== 'ready' &&
+      (cause !== 'connection' || (value !== 'connecting' && value !== 'negotiating' && value !== 'resting'))
+    )
+      return;
     this.#actor.send({ type: 'lost', cause, problem, trouble });
   }
 
   /** Takes a server out of use whose requests fail. The connection is closed, unless the server works on other calls, whose answers come over it. */
   suspend(cause: CircuitCause, problem: string): void {
-    if (this.isReady && this.#port.pending.hasSentCalls && cause !== 'silence') this.#actor.send({ type: 'rest', cause, problem });
+    if (this.isReady && this.#port.pending.hasSentCalls && cause !== 'silence')
+      this.#actor.send({ type: 'rest', cause, problem });
     else this.lose(cause, problem);
   }
 
   /** Closes the connection and runs a handshake again. @param isAtOnce without the pause that follows a failure. */
   reconnect(problem: string, isAtOnce: boolean): void {
     const { value } = this.#actor.getSnapshot();
-    if (value === 'ready' || value === 'resting') this.#actor.send({ type: 'lost', cause: isAtOnce ? 'connection' : 'faults', problem });
+    if (value === 'ready' || value === 'resting')
+      this.#actor.send({ type: 'lost', cause: isAtOnce ? 'connection' : 'faults', problem });
     if (!isAtOnce || this.#actor.getSnapshot().value !== 'backoff') return;
     this.#retry?.cancel();
     this.#actor.send({ type: 'credentials.changed' });
@@ -169,14 +192,18 @@ export class ConnectionLife {
     this.#transport = transport;
     this.#port.opening();
     const wait = this.#options.isExclusive ? this.#closing : Promise.resolve();
-    wait.then(() => this.#options.reachable?.(isCurrent)).then(() => (isCurrent() ? transport.open() : undefined)).then(
-      () => {
-        if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
-      },
-      (error: unknown) => {
-        if (isCurrent()) this.lose('connection', error instanceof Error ? error.message : String(error), troubleIn(error));
-      },
-    );
+    wait
+      .then(() => this.#options.reachable?.(isCurrent))
+      .then(() => (isCurrent() ? transport.open() : undefined))
+      .then(
+        () => {
+          if (isCurrent()) this.#actor.send({ type: 'transport.opened' });
+        },
+        (error: unknown) => {
+          if (isCurrent())
+            this.lose('connection', error instanceof Error ? error.message : String(error), troubleIn(error));
+        },
+      );
   }
 
   #shakeHands(): void {
@@ -187,30 +214,44 @@ export class ConnectionLife {
     const { questions } = this.#port;
     this.#dialect = assumedDialect;
     void shakeHands({
-      era, capabilities, connectTimeoutMs, transport, isCurrent,
+      era,
+      capabilities,
+      connectTimeoutMs,
+      transport,
+      isCurrent,
       ask: (dialect, method, params, limitMs) => this.#port.greet(dialect, method, params, limitMs),
       plain: (message) => message.replace(subjectOf(server), ''),
-    }).then((met) => {
-      if (!isCurrent()) return undefined;
-      if ('problem' in met) {
-        this.lose('connection', met.problem, met.trouble);
-        return undefined;
-      }
-      const { introduction, dialect } = met;
-      this.#server = { introduction, toolSchema };
-      this.#dialect = dialect;
-      transport.agreed(introduction.revision);
-      return dialect.greet({ transport, capabilities, isCurrent, wheel, questions, limitMs: connectTimeoutMs, ping: () => this.#port.greet(dialect, 'ping', {}, connectTimeoutMs) });
-    }).then(
-      () => {
-        if (isCurrent()) this.#actor.send({ type: 'handshake.done' });
-      },
-      (error: unknown) => {
-        metrics.faulted('transport');
-        log.error({ err: error }, 'meeting the server failed');
-        if (isCurrent()) this.lose('connection', 'the gateway failed while it met the server');
-      },
-    );
+    })
+      .then((met) => {
+        if (!isCurrent()) return undefined;
+        if ('problem' in met) {
+          this.lose('connection', met.problem, met.trouble);
+          return undefined;
+        }
+        const { introduction, dialect } = met;
+        this.#server = { introduction, toolSchema };
+        this.#dialect = dialect;
+        transport.agreed(introduction.revision);
+        return dialect.greet({
+          transport,
+          capabilities,
+          isCurrent,
+          wheel,
+          questions,
+          limitMs: connectTimeoutMs,
+          ping: () => this.#port.greet(dialect, 'ping', {}, connectTimeoutMs),
+        });
+      })
+      .then(
+        () => {
+          if (isCurrent()) this.#actor.send({ type: 'handshake.done' });
+        },
+        (error: unknown) => {
+          metrics.faulted('transport');
+          log.error({ err: error }, 'meeting the server failed');
+          if (isCurrent()) this.lose('connection', 'the gateway failed while it met the server');
+        },
+      );
   }
 
   #announceReady(wasReady: boolean, { type }: ConnectionEvent): void {
@@ -233,7 +274,8 @@ export class ConnectionLife {
 
   #announceLost({ isUp, problem, trouble }: ConnectionContext, event: ConnectionEvent): void {
     const { metrics, server } = this.#options;
-    if (event.type === 'lost' || event.type === 'rest') metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
+    if (event.type === 'lost' || event.type === 'rest')
+      metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
     this.#port.lost(problem, trouble, event.type === 'rest');
   }
 
@@ -242,11 +284,13 @@ export class ConnectionLife {
     this.#port.closed();
     this.#transport = undefined;
     if (transport === undefined) return;
-    const close = (): Promise<void> => transport.close().catch((error: unknown) => {
-      this.#options.log.debug({ err: error }, 'closing the transport failed');
-    });
+    const close = (): Promise<void> =>
+      transport.close().catch((error: unknown) => {
+        this.#options.log.debug({ err: error }, 'closing the transport failed');
+      });
     // Requests that were sent at the same moment as the one that met the 404 are about to meet it too.
-    if (this.#port.pending.hasHeld && !this.#options.isExclusive) this.#options.wheel.schedule(retiredTransportMs, () => void close());
+    if (this.#port.pending.hasHeld && !this.#options.isExclusive)
+      this.#options.wheel.schedule(retiredTransportMs, () => void close());
     else this.#closing = close();
   }
 

@@ -28,7 +28,12 @@ export type ConnectionEvent =
   | { readonly type: 'transport.opened' }
   | { readonly type: 'handshake.done' }
   | { readonly type: 'settled' }
-  | { readonly type: 'lost'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: ServerTrouble | undefined }
+  | {
+      readonly type: 'lost';
+      readonly cause: CircuitCause;
+      readonly problem: string;
+      readonly trouble?: ServerTrouble | undefined;
+    }
   | { readonly type: 'rest'; readonly cause: CircuitCause; readonly problem: string; readonly trouble?: undefined }
   | { readonly type: 'rested' }
   | { readonly type: 'session.gone' }
@@ -69,7 +74,11 @@ export const connectionMachine = setup({
     cancelRetry: unprovided('cancelRetry'),
     scheduleSettling: unprovided('scheduleSettling'),
     cancelSettling: unprovided('cancelSettling'),
-    noteProblem: assign(({ event, context: { problem, trouble } }) => (event.type === 'lost' || event.type === 'rest' ? { problem: event.problem, trouble: event.trouble } : { problem, trouble })),
+    noteProblem: assign(({ event, context: { problem, trouble } }) =>
+      event.type === 'lost' || event.type === 'rest'
+        ? { problem: event.problem, trouble: event.trouble }
+        : { problem, trouble },
+    ),
     countFailure: assign({ failures: ({ context }) => context.failures + 1 }),
     forgetProblem: assign({ problem: '', trouble: undefined }),
     noteReady: assign({ wasReady: true, isUp: true }),
@@ -80,7 +89,14 @@ export const connectionMachine = setup({
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
-  context: { failures: 0, problem: 'it has not been started', trouble: undefined, wasReady: false, isUp: false, unexpected: 0 },
+  context: {
+    failures: 0,
+    problem: 'it has not been started',
+    trouble: undefined,
+    wasReady: false,
+    isUp: false,
+    unexpected: 0,
+  },
   initial: 'idle',
   on: { stop: '.stopped', '*': { actions: 'countUnexpected' } },
   states: {
@@ -96,18 +112,32 @@ export const connectionMachine = setup({
     ready: {
       entry: ['forgetProblem', 'scheduleSettling', 'announceReady', 'noteReady'],
       exit: 'cancelSettling',
-      on: { settled: { actions: 'forgetFailures' }, lost: { target: 'backoff', actions: 'noteProblem' }, rest: { target: 'resting', actions: 'noteProblem' }, 'session.gone': { target: 'connecting', actions: 'closeTransport' }, doze: 'asleep' },
+      on: {
+        settled: { actions: 'forgetFailures' },
+        lost: { target: 'backoff', actions: 'noteProblem' },
+        rest: { target: 'resting', actions: 'noteProblem' },
+        'session.gone': { target: 'connecting', actions: 'closeTransport' },
+        doze: 'asleep',
+      },
     },
     backoff: {
       entry: ['announceLost', 'closeTransport', 'scheduleRetry', 'countFailure', 'noteDown'],
       exit: 'cancelRetry',
       // With other credentials it has not failed so far, and requests wait for it (C4).
-      on: { 'retry.due': 'connecting', 'credentials.changed': { target: 'connecting', actions: 'forgetProblem' }, 'lost': {} },
+      on: {
+        'retry.due': 'connecting',
+        'credentials.changed': { target: 'connecting', actions: 'forgetProblem' },
+        lost: {},
+      },
     },
     resting: {
       entry: ['announceLost', 'scheduleRetry', 'countFailure', 'noteDown'],
       exit: 'cancelRetry',
-      on: { rested: 'ready', 'retry.due': { target: 'connecting', actions: 'closeTransport' }, lost: { target: 'backoff', actions: 'noteProblem' } },
+      on: {
+        rested: 'ready',
+        'retry.due': { target: 'connecting', actions: 'closeTransport' },
+        lost: { target: 'backoff', actions: 'noteProblem' },
+      },
     },
     asleep: { entry: ['closeTransport', 'noteAsleep'], on: { wake: 'connecting', lost: {} } },
     stopped: { type: 'final', entry: 'closeTransport' },

@@ -12,7 +12,8 @@ it('a call that goes on over the shared connection of the older era gets its ans
   await using up = await AdapterUnderTest.start({
     hasSessions: false,
     async says({ method, params }, response) {
-      if (method === 'server/discover') return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } };
+      if (method === 'server/discover')
+        return { result: { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } } };
       if (method !== 'tools/call') return undefined;
       if (params?.['name'] === 'slow') await answer.promise;
       else if (isBroken) response.writeHead(500).end();
@@ -24,7 +25,11 @@ it('a call that goes on over the shared connection of the older era gets its ans
   await up.heard.untilSome(({ params }) => params?.['name'] === 'slow');
   expect(up.count('initialize')).toBe(1);
   isBroken = true;
-  for (let count = 0; count < 5; count += 1) expect(await up.call(newSession(), 'tools/call', act)).toMatchObject({ kind: 'fault', fault: { reason: 'upstream.refused' } });
+  for (let count = 0; count < 5; count += 1)
+    expect(await up.call(newSession(), 'tools/call', act)).toMatchObject({
+      kind: 'fault',
+      fault: { reason: 'upstream.refused' },
+    });
   isBroken = false;
   answer.resolve();
   expect(await slow).toMatchObject({ kind: 'result', result: { content: [{ text: 'done' }] } });

@@ -34,7 +34,11 @@ export class OneStream implements Transport {
 
   request(message: JsonRpcRequest): void {
     if (message.method !== 'initialize') return;
-    const result = { protocolVersion: latestLegacyRevision, capabilities: {}, serverInfo: { name: 'one', version: '1' } };
+    const result = {
+      protocolVersion: latestLegacyRevision,
+      capabilities: {},
+      serverInfo: { name: 'one', version: '1' },
+    };
     queueMicrotask(() => this.say({ id: message.id, result }));
   }
 

@@ -14,6 +14,12 @@ export interface PendingReply extends QuestionTarget {
 
 /** The receiver for requests of the gateway itself: other messages of the server are ignored, since no client is concerned. */
 export const gatewayReply = {
-  session: undefined, task: undefined,
-  progress: () => undefined, log: () => undefined, notification: () => undefined, ask: () => undefined, adopt: () => undefined, withdraw: () => undefined,
+  session: undefined,
+  task: undefined,
+  progress: () => undefined,
+  log: () => undefined,
+  notification: () => undefined,
+  ask: () => undefined,
+  adopt: () => undefined,
+  withdraw: () => undefined,
 } satisfies Omit<PendingReply, 'settle'>;

@@ -79,13 +79,18 @@ export class PendingRequests {
 
   /** The receivers of answers, the one that has waited longest first. */
   get replies(): readonly PendingReply[] {
-    return this.all().map(([, pending]) => pending).sort((one, other) => one.order - other.order).map(({ reply }) => reply);
+    return this.all()
+      .map(([, pending]) => pending)
+      .sort((one, other) => one.order - other.order)
+      .map(({ reply }) => reply);
   }
 
   /** Removes the standing requests (subscriptions) if nothing else waits. @returns whether nothing waits now. */
   endStanding(): boolean {
     const all = this.all();
-    const isAlone = all.every(([, { method, reply }]) => method === 'subscriptions/listen' && reply.session === undefined);
+    const isAlone = all.every(
+      ([, { method, reply }]) => method === 'subscriptions/listen' && reply.session === undefined,
+    );
     if (isAlone) for (const [id] of all) this.cancel(id);
     return isAlone;
   }

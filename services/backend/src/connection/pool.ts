@@ -12,7 +12,16 @@
  *      read serves only requests whose client says the same roots.
  *  I4  Where callers are shown to the server in their own names, a connection serves the one in whose name it was opened, and nobody else.
  */
-import { anonymous, type ExchangeContext, type ExchangeOutcome, type GatewayFault, type JsonObject, type Principal, type SessionKey, type TaskPlace } from '@omnibus/protocol';
+import {
+  anonymous,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type Principal,
+  type SessionKey,
+  type TaskPlace,
+} from '@omnibus/protocol';
 import { OlderLeg, type Leg } from '../dialect/older-leg.ts';
 import { makeRoom, type IdleConnection, type Pool } from './budget.ts';
 import type { UpstreamConnection } from './connection.ts';
@@ -49,7 +58,11 @@ export class ConnectionPool implements Pool {
     this.#options = options;
     // What is found over a connection of everybody's is of no use where nobody shares one.
     this.#olderLeg = new OlderLeg(options.hasOlderLeg && !options.isOwned, () => this.#openOlder());
-    this.#sharing = new Sharing({ ...options, keepsState: (leg) => this.#keepsState(leg), connections: () => this.all() });
+    this.#sharing = new Sharing({
+      ...options,
+      keepsState: (leg) => this.#keepsState(leg),
+      connections: () => this.all(),
+    });
     options.budget.join(this);
   }
 
@@ -86,7 +99,13 @@ export class ConnectionPool implements Pool {
     return new Promise((resolve) => {
       const { isolation } = this.#options;
       const opened = this.#open(olderKey, {
-        user: olderKey, principal: anonymous, pool: undefined, session: undefined, isOlder: true, isTakenInTurn: () => false, capabilities: isolation === 'shared' ? everyCapability : {},
+        user: olderKey,
+        principal: anonymous,
+        pool: undefined,
+        session: undefined,
+        isOlder: true,
+        isTakenInTurn: () => false,
+        capabilities: isolation === 'shared' ? everyCapability : {},
         changed: (isOpen) => {
           if (!isOpen) this.#closeOlder();
           resolve(isOpen);
@@ -131,20 +150,36 @@ export class ConnectionPool implements Pool {
     const apart = sharing.apart(context, leg, capabilities);
     if (apart !== undefined) return this.#takeApart(apart, context, isOlder, shown);
     if (servesEverybody(leg)) return { connection: base, done: nothing };
-    if (sharing.needsNoOwn(capabilities)) return isOlder ? this.#takeOlder(context) : { connection: base, done: nothing };
+    if (sharing.needsNoOwn(capabilities))
+      return isOlder ? this.#takeOlder(context) : { connection: base, done: nothing };
     const declared = JSON.stringify(capabilities);
     const shared = sharing.sharedPool(context, leg, capabilities, mark);
     const isAlone = context.standsAlone && context.client?.isOne !== true;
     const pool = shared ?? (isAlone ? `${context.principal} ${declared}${mark}` : undefined);
     const user = shared ?? (isAlone ? context.session : (context.client?.id ?? sharing.callerOf(context)));
     const key = this.#options.isOwned ? `${context.principal} ${user} ${declared}${mark}` : `${user} ${declared}`; // I1, I4
-    const mayServe = (connection: UpstreamConnection): boolean => sharing.mayServeAnother(connection) && !this.#options.isNeeded(connection);
-    const found = shared === undefined ? (this.#instances.get(key) ?? this.#instances.free(pool, user, mayServe)) : this.#instances.ofUser(shared, roots).find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
-    const instance = found ?? this.#open(pool === undefined ? key : this.#nextKey(), {
-      user, principal: context.principal, headers: shown?.headers, pool, capabilities, isOlder, roots, isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
-      session: user === context.session && pool === undefined ? context.session : undefined,
-      changed: (isOpen) => this.#legChanged(isOlder, isOpen),
-    });
+    const mayServe = (connection: UpstreamConnection): boolean =>
+      sharing.mayServeAnother(connection) && !this.#options.isNeeded(connection);
+    const found =
+      shared === undefined
+        ? (this.#instances.get(key) ?? this.#instances.free(pool, user, mayServe))
+        : this.#instances
+            .ofUser(shared, roots)
+            .find((each) => each.calls === 0 || !sharing.isTakenInTurn(capabilities));
+    const instance =
+      found ??
+      this.#open(pool === undefined ? key : this.#nextKey(), {
+        user,
+        principal: context.principal,
+        headers: shown?.headers,
+        pool,
+        capabilities,
+        isOlder,
+        roots,
+        isTakenInTurn: () => shared !== undefined && sharing.isTakenInTurn(capabilities),
+        session: user === context.session && pool === undefined ? context.session : undefined,
+        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+      });
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
@@ -154,9 +189,19 @@ export class ConnectionPool implements Pool {
     const capabilities = session === undefined ? nothingDeclared : askable(context);
     // No other connection's key has no space or ends like this. I1: a session's declared capabilities are part of its key; the connection of a known caller declares nothing.
     const key = `${session !== undefined ? `${user} apart ${JSON.stringify(capabilities)}` : isOlder ? `${user} older` : user}${markOf(shown)}`;
-    const instance = this.#instances.get(key) ?? this.#open(key, {
-      user, principal: context.principal, headers: shown?.headers, session, capabilities, isOlder, pool: undefined, isTakenInTurn: () => false, changed: (isOpen) => this.#legChanged(isOlder, isOpen),
-    });
+    const instance =
+      this.#instances.get(key) ??
+      this.#open(key, {
+        user,
+        principal: context.principal,
+        headers: shown?.headers,
+        session,
+        capabilities,
+        isOlder,
+        pool: undefined,
+        isTakenInTurn: () => false,
+        changed: (isOpen) => this.#legChanged(isOlder, isOpen),
+      });
     return typeof instance === 'string' ? { refused: instance } : this.#use(instance, context);
   }
 
@@ -167,7 +212,9 @@ export class ConnectionPool implements Pool {
   /** The connection over which the offers to a caller are read. Offers depend only on what the caller declared; where each request declares that itself, the shared connection is used. */
   takeToRead(context: ExchangeContext): Taken {
     const leg = this.#legOf(context);
-    return servesEverybody(leg) && !this.#options.isOwned ? { connection: this.#options.base, done: nothing } : this.take(context);
+    return servesEverybody(leg) && !this.#options.isOwned
+      ? { connection: this.#options.base, done: nothing }
+      : this.take(context);
   }
 
   /**
@@ -204,7 +251,14 @@ export class ConnectionPool implements Pool {
         instance.calls -= 1;
         instance.lastUsedAt = performance.now();
         instance.waiting[0]?.();
-        if (instance.calls === 0 && instance.pool !== undefined && instance.user !== instance.pool && !this.#sharing.mayServeAnother(instance.connection) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
+        if (
+          instance.calls === 0 &&
+          instance.pool !== undefined &&
+          instance.user !== instance.pool &&
+          !this.#sharing.mayServeAnother(instance.connection) &&
+          !this.#options.isNeeded(instance.connection)
+        )
+          void this.#close(instance);
       },
     };
   }
@@ -225,11 +279,27 @@ export class ConnectionPool implements Pool {
   }
 
   /** @returns why it cannot, in words, when there are as many as there may be. */
-  #open(key: string, { user, pool, roots, ...made }: Pick<Instance, 'user' | 'pool' | 'roots'> & NewConnection): Instance | string {
+  #open(
+    key: string,
+    { user, pool, roots, ...made }: Pick<Instance, 'user' | 'pool' | 'roots'> & NewConnection,
+  ): Instance | string {
     const { create, maxConnections, budget } = this.#options;
-    const full = makeRoom(this.size, maxConnections, [this]) ? budget.admit(this) : `maxConnections (${maxConnections}) of the server`;
+    const full = makeRoom(this.size, maxConnections, [this])
+      ? budget.admit(this)
+      : `maxConnections (${maxConnections}) of the server`;
     if (full !== undefined) return full;
-    const instance: Instance = { key, principal: made.principal, session: made.session, user, pool, roots, connection: create(made), waiting: [], lastUsedAt: performance.now(), calls: 0 };
+    const instance: Instance = {
+      key,
+      principal: made.principal,
+      session: made.session,
+      user,
+      pool,
+      roots,
+      connection: create(made),
+      waiting: [],
+      lastUsedAt: performance.now(),
+      calls: 0,
+    };
     this.#instances.set(key, instance);
     instance.connection.start();
     this.#closeWhenIdle(instance);
@@ -275,7 +345,12 @@ export class ConnectionPool implements Pool {
 
   endSession(session: SessionKey): void {
     for (const instance of this.#instances.values()) {
-      if (instance.user === session && (instance.pool === undefined || instance.calls === 0) && !this.#options.isNeeded(instance.connection)) void this.#close(instance);
+      if (
+        instance.user === session &&
+        (instance.pool === undefined || instance.calls === 0) &&
+        !this.#options.isNeeded(instance.connection)
+      )
+        void this.#close(instance);
     }
   }
 
@@ -287,7 +362,8 @@ export class ConnectionPool implements Pool {
   #closeWhenIdle(instance: Instance): void {
     const { wheel, idleMs, isNeeded } = this.#options;
     instance.look = wheel.schedule(idleMs, () => {
-      if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs) void this.#close(instance); // I2
+      if (instance.calls === 0 && !isNeeded(instance.connection) && performance.now() - instance.lastUsedAt >= idleMs)
+        void this.#close(instance); // I2
       else this.#closeWhenIdle(instance);
     });
   }

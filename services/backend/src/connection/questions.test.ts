@@ -15,17 +15,41 @@ async function connect(owner?: SessionKey) {
   const logged: (SessionKey | undefined)[] = [];
   const asked: string[] = [];
   const connection = new UpstreamConnection({
-    server: parseServerName('one'), worker: newWorkerId('backend'), isProgram: true, capabilities: { elicitation: {} }, owner: owner === undefined ? undefined : { session: owner, task: undefined, ask: () => asked.push('session'), adopt: () => asked.push('session adopts'), withdraw: () => asked.push('session hears no more') }, isTakenInTurn: () => false, isBase: false, era: new Era('legacy'), toolSchema: () => undefined,
+    server: parseServerName('one'),
+    worker: newWorkerId('backend'),
+    isProgram: true,
+    capabilities: { elicitation: {} },
+    owner:
+      owner === undefined
+        ? undefined
+        : {
+            session: owner,
+            task: undefined,
+            ask: () => asked.push('session'),
+            adopt: () => asked.push('session adopts'),
+            withdraw: () => asked.push('session hears no more'),
+          },
+    isTakenInTurn: () => false,
+    isBase: false,
+    era: new Era('legacy'),
+    toolSchema: () => undefined,
     createTransport: (observer) => {
       const transport = new OneStream(observer);
       transports.push(transport);
       return transport;
     },
-    isExclusive: true, connectTimeoutMs: 5_000, backoff: { minMs: 1, maxMs: 2 },
+    isExclusive: true,
+    connectTimeoutMs: 5_000,
+    backoff: { minMs: 1, maxMs: 2 },
     wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
-    log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }),
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
     observer: {
-      ready: () => ready.resolve(), lost: (problem) => ready.reject(new Error(problem)), strayProgress: () => false, missed: () => undefined, askedUnnamed: () => undefined,
+      ready: () => ready.resolve(),
+      lost: (problem) => ready.reject(new Error(problem)),
+      strayProgress: () => false,
+      missed: () => undefined,
+      askedUnnamed: () => undefined,
       notification: (_method, _params, session) => logged.push(session),
     },
   });
@@ -35,8 +59,14 @@ async function connect(owner?: SessionKey) {
   const settled: ExchangeOutcome[] = [];
   const begin = (session: SessionKey, name: string): number => {
     const waiter: PendingReply = {
-      session, task: undefined,
-      ask: () => asked.push(name), adopt: () => asked.push(`${name} adopts`), withdraw: () => asked.push(`${name} hears no more`), progress: () => undefined, log: () => logged.push(session), notification: (method) => asked.push(method),
+      session,
+      task: undefined,
+      ask: () => asked.push(name),
+      adopt: () => asked.push(`${name} adopts`),
+      withdraw: () => asked.push(`${name} hears no more`),
+      progress: () => undefined,
+      log: () => logged.push(session),
+      notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
     return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
@@ -44,7 +74,11 @@ async function connect(owner?: SessionKey) {
   return { connection, transport, asked, logged, settled, begin };
 }
 
-const question = { id: 'q', method: 'elicitation/create', params: { message: 'Well?', requestedSchema: { type: 'object' } } };
+const question = {
+  id: 'q',
+  method: 'elicitation/create',
+  params: { message: 'Well?', requestedSchema: { type: 'object' } },
+};
 const log = { method: 'notifications/message', params: { level: 'error', data: 'x' } };
 
 describe('what a server asks in a message that is none', () => {
@@ -69,7 +103,10 @@ describe('what a server asks in a message that is none', () => {
     const { transport } = await connect();
     transport.stammer('u2');
     transport.stammer(undefined);
-    expect(transport.sent.slice(1)).toMatchObject([{ id: 'u2', error: { code: -32_700 } }, { error: { code: -32_700 } }]);
+    expect(transport.sent.slice(1)).toMatchObject([
+      { id: 'u2', error: { code: -32_700 } },
+      { error: { code: -32_700 } },
+    ]);
   });
 
   it('is refused over HTTP only where its id is known', async () => {
@@ -111,7 +148,10 @@ describe('what no revision knows, from a server of one stream', () => {
     begin(newRequestKey(), 'two');
     for (const message of [ask, news, { id: 'd', method: 'tools/call', params: { name: 'x' } }]) transport.say(message);
     expect(asked).toEqual([]);
-    expect(transport.sent.slice(2)).toMatchObject([{ id: 'c', error: { code: -32_601 } }, { id: 'd', error: { code: -32_601 } }]);
+    expect(transport.sent.slice(2)).toMatchObject([
+      { id: 'c', error: { code: -32_601 } },
+      { id: 'd', error: { code: -32_601 } },
+    ]);
   });
 });
 
@@ -139,7 +179,10 @@ describe('what a server of one stream asks while a call is in flight that is ans
     expect(asked).toEqual(['latest', 'first adopts']);
   });
 
-  it.each([['nobody has the connection alone', undefined, 'answered'], ['its client took the call back', newRequestKey(), 'cancelled']] as const)('is answered that nobody will, where %s', async (_where, owner, how) => {
+  it.each([
+    ['nobody has the connection alone', undefined, 'answered'],
+    ['its client took the call back', newRequestKey(), 'cancelled'],
+  ] as const)('is answered that nobody will, where %s', async (_where, owner, how) => {
     const session = owner ?? newRequestKey();
     const { connection, transport, asked, begin } = await connect(owner);
     const id = begin(session, 'call');
@@ -147,14 +190,21 @@ describe('what a server of one stream asks while a call is in flight that is ans
     if (how === 'cancelled') connection.cancel(id, 'enough');
     else transport.say({ id, result: {} });
     expect(asked).toEqual(['call']);
-    expect(transport.sent).toContainEqual({ jsonrpc: '2.0', id: 'q', error: expect.objectContaining({ data: expect.objectContaining({ reason: 'input.unattributed' }) }) });
+    expect(transport.sent).toContainEqual({
+      jsonrpc: '2.0',
+      id: 'q',
+      error: expect.objectContaining({ data: expect.objectContaining({ reason: 'input.unattributed' }) }),
+    });
   });
 });
 
 describe('what a server of one stream asks whose connection ends', () => {
-  const ends = { 'it is lost': ({ transport }) => transport.end(), 'it is closed': ({ connection }) => connection.stop() } satisfies Record<string, (one: Awaited<ReturnType<typeof connect>>) => unknown>;
+  const ends = {
+    'it is lost': ({ transport }) => transport.end(),
+    'it is closed': ({ connection }) => connection.stop(),
+  } satisfies Record<string, (one: Awaited<ReturnType<typeof connect>>) => unknown>;
 
-  it.each(Object.entries(ends))('is taken back, and becomes nobody else\'s, when %s', async (_how, end) => {
+  it.each(Object.entries(ends))("is taken back, and becomes nobody else's, when %s", async (_how, end) => {
     const session = newRequestKey();
     const one = await connect(session);
     one.begin(session, 'call');
@@ -164,12 +214,15 @@ describe('what a server of one stream asks whose connection ends', () => {
     expect(one.settled).toMatchObject([{ kind: 'fault', fault: { reason: 'upstream.lost' } }]);
   });
 
-  it.each(Object.entries(ends))('is taken back from the session that was asked outside any call, when %s', async (_how, end) => {
-    const one = await connect(newRequestKey());
-    one.transport.say(question);
-    await end(one);
-    expect(one.asked).toEqual(['session', 'session hears no more']);
-  });
+  it.each(Object.entries(ends))(
+    'is taken back from the session that was asked outside any call, when %s',
+    async (_how, end) => {
+      const one = await connect(newRequestKey());
+      one.transport.say(question);
+      await end(one);
+      expect(one.asked).toEqual(['session', 'session hears no more']);
+    },
+  );
 });
 
 describe('what a server of one stream says of no request', () => {
@@ -192,7 +245,11 @@ describe('what a server of one stream says of no request', () => {
     transport.say(question);
     transport.say(log);
     expect(asked).toEqual([]);
-    expect(transport.sent).toMatchObject([{ method: 'notifications/initialized' }, { method: 'notifications/cancelled' }, { id: 'q', error: { data: { reason: 'input.unattributed' } } }]);
+    expect(transport.sent).toMatchObject([
+      { method: 'notifications/initialized' },
+      { method: 'notifications/cancelled' },
+      { id: 'q', error: { data: { reason: 'input.unattributed' } } },
+    ]);
     expect(logged).toEqual([undefined]);
   });
 
@@ -209,11 +266,26 @@ it('a server that reads roots still tells whose its questions are, and one that 
   const session = newRequestKey();
   let unnamed = 0;
   const questions = new Questions({
-    server: parseServerName('one'), capabilities: { roots: {}, elicitation: {} }, owner: undefined, send: () => undefined, inFlight: () => [], user: () => session, isTakenInTurn: () => false,
-    unnamed: () => (unnamed += 1), log: createLogger({ level: 'silent', format: 'json' }),
+    server: parseServerName('one'),
+    capabilities: { roots: {}, elicitation: {} },
+    owner: undefined,
+    send: () => undefined,
+    inFlight: () => [],
+    user: () => session,
+    isTakenInTurn: () => false,
+    unnamed: () => (unnamed += 1),
+    log: createLogger({ level: 'silent', format: 'json' }),
   });
   questions.hear({ jsonrpc: '2.0', id: 1, method: 'roots/list' }, undefined);
   expect(unnamed).toBe(0);
-  questions.hear({ jsonrpc: '2.0', id: 2, method: 'elicitation/create', params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } }, undefined);
+  questions.hear(
+    {
+      jsonrpc: '2.0',
+      id: 2,
+      method: 'elicitation/create',
+      params: { message: 'Who?', requestedSchema: { type: 'object', properties: {} } },
+    },
+    undefined,
+  );
   expect(unnamed).toBe(1);
 });

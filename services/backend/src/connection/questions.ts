@@ -12,8 +12,23 @@
  *      connection ended; whoever was asked is told then.
  */
 import {
-  fault, idKey, inputCapabilities, isCustomMethod, isInputMethod, isObject, printable, relatedTaskOf, toErrorObject, urlProblem,
-  type InputAnswer, type JsonObject, type JsonRpcId, type JsonRpcRequest, type QuestionMethod, type ServerName, type SessionKey,
+  fault,
+  idKey,
+  inputCapabilities,
+  isCustomMethod,
+  isInputMethod,
+  isObject,
+  printable,
+  relatedTaskOf,
+  toErrorObject,
+  urlProblem,
+  type InputAnswer,
+  type JsonObject,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type QuestionMethod,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Deadline } from '@omnibus/lifecycle';
 import type { Logger } from '@omnibus/telemetry';
@@ -68,7 +83,12 @@ const maxOpen = 100;
 
 /** A key that is the same for the same roots in any order. @param result of `roots/list`. */
 export function rootsKey({ roots }: JsonObject): string {
-  return JSON.stringify((Array.isArray(roots) ? roots : []).filter(isObject).map(({ uri }) => String(uri)).sort());
+  return JSON.stringify(
+    (Array.isArray(roots) ? roots : [])
+      .filter(isObject)
+      .map(({ uri }) => String(uri))
+      .sort(),
+  );
 }
 
 const methodNotFound = -32_601;
@@ -94,7 +114,12 @@ export class Questions {
     }
     const isCustom = isCustomMethod(method);
     if (!isCustom && (!isInputMethod(method) || !(inputCapabilities[method] in capabilities))) {
-      this.respond(id, { error: { code: methodNotFound, message: `this client does not serve ${printable(method, 200)}: it declared no capability for it` } });
+      this.respond(id, {
+        error: {
+          code: methodNotFound,
+          message: `this client does not serve ${printable(method, 200)}: it declared no capability for it`,
+        },
+      });
       return;
     }
     const problem = method === 'elicitation/create' ? urlProblem(params) : undefined;
@@ -115,11 +140,16 @@ export class Questions {
       // Many servers ask for roots right after the handshake, when nothing tells whose roots are meant.
       this.respond(id, { result: { roots: [] } });
     } else if (isCustom && asked === undefined) {
-      this.respond(id, { error: { code: methodNotFound, message: `nothing tells which client is to serve ${method}` } });
+      this.respond(id, {
+        error: { code: methodNotFound, message: `nothing tells which client is to serve ${method}` },
+      });
     } else {
-      const refusal = fault('input.unattributed', asked === undefined
-        ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it, or make the call again`
-        : `server "${server}" has ${maxOpen} questions open already`);
+      const refusal = fault(
+        'input.unattributed',
+        asked === undefined
+          ? `nothing tells whose call of server "${server}" needs ${method}; set "isolation: session" for it, or make the call again`
+          : `server "${server}" has ${maxOpen} questions open already`,
+      );
       log.warn({ method }, refusal.message);
       this.respond(id, { error: toErrorObject(refusal) });
     }
@@ -143,11 +173,15 @@ export class Questions {
     if (this.#open.size === 0) return;
     for (const [key, { question, asked, isCertain }] of this.#open) {
       if (asked !== ended) continue;
-      const heir = (isCertain ? undefined : this.#concerned(question.method)) ?? (how === 'settled' ? this.#options.owner : undefined);
+      const heir =
+        (isCertain ? undefined : this.#concerned(question.method)) ??
+        (how === 'settled' ? this.#options.owner : undefined);
       if (isCertain && how === 'cancelled') {
         this.#close(question.id);
       } else if (heir === undefined || heir.session !== ended.session) {
-        this.respond(question.id, { error: toErrorObject(fault('input.unattributed', `the call that was to answer ${question.method} has ended`)) });
+        this.respond(question.id, {
+          error: toErrorObject(fault('input.unattributed', `the call that was to answer ${question.method} has ended`)),
+        });
       } else {
         this.#open.set(key, { question, asked: heir, isCertain }); // Q2
         heir.adopt(question);
@@ -160,7 +194,11 @@ export class Questions {
     const open = [...this.#open.values()];
     this.#open.clear();
     this.#quiet?.();
-    for (const { question: { id }, asked } of open) asked.withdraw(id, reason);
+    for (const {
+      question: { id },
+      asked,
+    } of open)
+      asked.withdraw(id, reason);
   }
 
   /** Whether a client is being asked something. */

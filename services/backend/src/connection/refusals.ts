@@ -22,6 +22,10 @@ export class Refusals {
   refuse({ id, reason }: UnusableQuestion, problem: string): void {
     const transport = this.#transport();
     if (transport === undefined || (id === undefined && !transport.takesNamelessErrors) || !this.#rate.take()) return;
-    transport.send({ jsonrpc: '2.0', ...(id === undefined ? {} : { id }), error: toErrorObject(fault(reason, problem)) });
+    transport.send({
+      jsonrpc: '2.0',
+      ...(id === undefined ? {} : { id }),
+      error: toErrorObject(fault(reason, problem)),
+    });
   }
 }

@@ -11,9 +11,13 @@ export function describeFailure(failure: RequestFailure, server: ServerName): Ga
   const text = `${subjectOf(server)}${failure.problem}`;
   switch (failure.kind) {
     case 'not-sent':
-    case 'session-gone': return fault('upstream.unavailable', text, { server });
-    case 'refused': return fault('upstream.refused', text, { server, httpStatus: failure.httpStatus });
-    case 'lost': return fault('upstream.lost', text, { server });
-    case 'invalid': return fault('upstream.invalid', text, { server });
+    case 'session-gone':
+      return fault('upstream.unavailable', text, { server });
+    case 'refused':
+      return fault('upstream.refused', text, { server, httpStatus: failure.httpStatus });
+    case 'lost':
+      return fault('upstream.lost', text, { server });
+    case 'invalid':
+      return fault('upstream.invalid', text, { server });
   }
 }

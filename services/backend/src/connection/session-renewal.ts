@@ -39,16 +39,21 @@ export class SessionRenewal {
 
   /** Resolves with whether the server has forgotten the session. Further doubts meanwhile share the ping. */
   check(ping: () => Promise<ExchangeOutcome>): Promise<boolean> {
-    this.#checking ??= ping().then(isRefusal).finally(() => {
-      this.#checking = undefined;
-    });
+    this.#checking ??= ping()
+      .then(isRefusal)
+      .finally(() => {
+        this.#checking = undefined;
+      });
     return this.#checking;
   }
 }
 
 function isRefusal(outcome: ExchangeOutcome): boolean {
   if (outcome.kind === 'error') return saysSessionGone(outcome.error.message);
-  const status = outcome.kind === 'fault' && outcome.fault.reason === 'upstream.refused' ? (numberOf(outcome.fault.data?.['httpStatus']) ?? 0) : 0;
+  const status =
+    outcome.kind === 'fault' && outcome.fault.reason === 'upstream.refused'
+      ? (numberOf(outcome.fault.data?.['httpStatus']) ?? 0)
+      : 0;
   // Missing authorization would not be cured by a new session, and too many requests is a passing state.
   return status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 429;
 }

@@ -17,7 +17,10 @@ export class SharedMeans {
 
   constructor(limits: Limits, metrics: Metrics) {
     this.budget = new ConnectionBudget(limits);
-    this.reading = new ReadingBudget({ maxBytes: limits.maxReadingBytes, onWait: () => metrics.upstream.readingWaits.inc() });
+    this.reading = new ReadingBudget({
+      maxBytes: limits.maxReadingBytes,
+      onWait: () => metrics.upstream.readingWaits.inc(),
+    });
     metrics.beforeScrape(() => {
       metrics.upstream.callerConnections.set(this.budget.connections);
       metrics.upstream.callerPrograms.set(this.budget.programs);

@@ -51,7 +51,9 @@ export class Sharing {
   isShared(context: ExchangeContext, leg: Leg): boolean {
     const capabilities = askableOver(leg, context);
     if (this.#options.isOwned) return false; // I4
-    return this.apart(context, leg, capabilities) === undefined && (servesEverybody(leg) || this.needsNoOwn(capabilities));
+    return (
+      this.apart(context, leg, capabilities) === undefined && (servesEverybody(leg) || this.needsNoOwn(capabilities))
+    );
   }
 
   /**
@@ -59,7 +61,11 @@ export class Sharing {
    * @param capabilities what `askableOver` gives for the call.
    * @returns the known caller, or the session or client that shares with nobody; undefined where the shared connection will do.
    */
-  apart({ principal, session, standsAlone, client }: ExchangeContext, leg: Leg, capabilities: JsonObject): string | undefined {
+  apart(
+    { principal, session, standsAlone, client }: ExchangeContext,
+    leg: Leg,
+    capabilities: JsonObject,
+  ): string | undefined {
     const { isolation, keepsState, isOwned } = this.#options;
     const known = principal === anonymous ? undefined : principal;
     if (isOwned) return Object.keys(capabilities).length > 0 ? undefined : (known ?? session); // I4
@@ -80,7 +86,9 @@ export class Sharing {
 
   /** The key of a caller; an anonymous caller is known by its session only. */
   callerOf({ principal, session }: ExchangeContext): string {
-    return (this.#options.isolation === 'principal' || this.#options.isOwned) && principal !== anonymous ? principal : session;
+    return (this.#options.isolation === 'principal' || this.#options.isOwned) && principal !== anonymous
+      ? principal
+      : session;
   }
 
   /** Whether the roots of a request's client decide which of the user's connections may serve it, because the server reads roots. */
@@ -98,10 +106,16 @@ export class Sharing {
    * @param capabilities what `askableOver` gives for the call.
    * @param mark of the headers that name the caller (`caller-headers.ts`).
    */
-  sharedPool({ client, standsAlone, principal }: ExchangeContext, leg: Leg, capabilities: JsonObject, mark = ''): string | undefined {
+  sharedPool(
+    { client, standsAlone, principal }: ExchangeContext,
+    leg: Leg,
+    capabilities: JsonObject,
+    mark = '',
+  ): string | undefined {
     const { isolation, isProgram } = this.#options;
     // Later questions of such a server could not be told from its questions for the next request.
-    if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed) return undefined;
+    if (!standsAlone || client === undefined || client.isOne || isolation === 'session' || this.#asksUnnamed)
+      return undefined;
     if (this.needsNoOwn(capabilities) || servesEverybody(leg)) return undefined;
     // Asking for the roots first costs the client a round trip with each request. The state of a program is worth that; a connection to a
     // server that runs already is opened for the request alone.

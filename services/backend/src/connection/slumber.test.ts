@@ -5,7 +5,9 @@ import { AdapterUnderTest, toolNamed, type HeardByServer } from '../adapter-unde
 
 const says = ({ method, params }: HeardByServer) => {
   if (method === 'tools/list') return { result: { tools: [toolNamed('one')] } };
-  return method === 'tools/call' ? { result: { content: [{ type: 'text', text: String((params as JsonObject)['name']) }] } } : undefined;
+  return method === 'tools/call'
+    ? { result: { content: [{ type: 'text', text: String((params as JsonObject)['name']) }] } }
+    : undefined;
 };
 const capabilities = { tools: {}, resources: { subscribe: true } };
 
@@ -30,7 +32,9 @@ it('calls that come at once wake it once', async () => {
   await using one = await AdapterUnderTest.start({ says, capabilities }, { sleepAfter: '60ms' });
   await one.slept.until(1);
   const before = one.count('initialize');
-  const answers = await Promise.all(Array.from({ length: 5 }, () => one.call('someone' as SessionKey, 'tools/call', { name: 'one' })));
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => one.call('someone' as SessionKey, 'tools/call', { name: 'one' })),
+  );
   expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result', 'result', 'result']);
   expect(one.count('initialize')).toBe(before + 1);
 });
@@ -57,6 +61,14 @@ it('is never left alone unless that is asked for', async () => {
 it('is said to be awake when what some clients are offered is read, not only when it is called', async () => {
   await using one = await AdapterUnderTest.start({ says, capabilities }, { sleepAfter: '60ms' });
   await one.slept.until(1);
-  one.control({ kind: 'wanted', caller: { principal: anonymous, session: 'someone' as SessionKey, capabilities: { sampling: {} }, standsAlone: false } });
+  one.control({
+    kind: 'wanted',
+    caller: {
+      principal: anonymous,
+      session: 'someone' as SessionKey,
+      capabilities: { sampling: {} },
+      standsAlone: false,
+    },
+  });
   expect((await one.slept.until(2)).slice(0, 2)).toEqual([true, false]);
 });

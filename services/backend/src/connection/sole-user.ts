@@ -7,7 +7,8 @@ export class SoleUser {
 
   /** @param session undefined for a request of the gateway's own. */
   use(session: SessionKey | undefined): void {
-    if (session !== undefined && session !== this.#session) this.#session = this.#session === undefined ? session : null;
+    if (session !== undefined && session !== this.#session)
+      this.#session = this.#session === undefined ? session : null;
   }
 
   /** The server is a new one, which no session has used. */

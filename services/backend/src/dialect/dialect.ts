@@ -3,7 +3,15 @@
  * request stands alone (`modern/`). A connection speaks to its server through one of the two, and code outside this folder never asks which.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeMethod, ExchangeOutcome, InputAnswer, InputMethod, JsonObject, LogLevel, ServerIntroduction } from '@omnibus/protocol';
+import type {
+  ExchangeMethod,
+  ExchangeOutcome,
+  InputAnswer,
+  InputMethod,
+  JsonObject,
+  LogLevel,
+  ServerIntroduction,
+} from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
 import type { ListenPort, StandingListen } from './modern/standing-listen.ts';
 

@@ -1,5 +1,16 @@
 /** The handshake with a server: finds out which era it speaks, and exchanges introductions. */
-import { isModernRevision, latestLegacyRevision, legacyRevisions, printable, type ExchangeOutcome, type GatewayFault, type JsonObject, type LegacyRevision, type ServerIntroduction, type ServerTrouble } from '@omnibus/protocol';
+import {
+  isModernRevision,
+  latestLegacyRevision,
+  legacyRevisions,
+  printable,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type LegacyRevision,
+  type ServerIntroduction,
+  type ServerTrouble,
+} from '@omnibus/protocol';
 import type { Transport } from '../transport/transport.ts';
 import { troubleOfStatus } from '../transport/trouble.ts';
 import type { ServerDialect } from './dialect.ts';
@@ -14,7 +25,12 @@ export interface HandshakeOptions {
   /** The client capabilities that are declared to the server. */
   readonly capabilities: JsonObject;
   readonly connectTimeoutMs: number;
-  readonly ask: (dialect: ServerDialect, method: string, params: JsonObject, limitMs: number) => Promise<ExchangeOutcome>;
+  readonly ask: (
+    dialect: ServerDialect,
+    method: string,
+    params: JsonObject,
+    limitMs: number,
+  ) => Promise<ExchangeOutcome>;
   /** False once the transport was replaced or closed. */
   readonly isCurrent: () => boolean;
   /** Removes the server's name from the message of a fault. */
@@ -41,14 +57,19 @@ export async function shakeHands(options: HandshakeOptions): Promise<Handshake> 
     case 'again':
       return { problem: 'the server refuses every revision, also those it says it speaks', trouble: 'speech' };
     case 'unknown':
-      return verdict.mayBeLegacy && era.current === undefined && isCurrent() ? tryLegacy(options, verdict) : { problem: verdict.problem, trouble: verdict.trouble };
+      return verdict.mayBeLegacy && era.current === undefined && isCurrent()
+        ? tryLegacy(options, verdict)
+        : { problem: verdict.problem, trouble: verdict.trouble };
     case 'modern':
       era.learn('modern');
       return { introduction: verdict.introduction, dialect: modernDialect };
     case 'legacy':
       if (era.current === 'modern') {
         era.forget();
-        return { problem: 'the server does not answer server/discover, as one of the newest revision does', trouble: 'speech' };
+        return {
+          problem: 'the server does not answer server/discover, as one of the newest revision does',
+          trouble: 'speech',
+        };
       }
       era.learn('legacy');
       return isCurrent() ? initialize(options) : { problem: 'the connection is gone', trouble: 'address' };
@@ -56,41 +77,70 @@ export async function shakeHands(options: HandshakeOptions): Promise<Handshake> 
 }
 
 /** Tries `initialize`, since the reaction of an older server to an unknown request proves nothing. */
-async function tryLegacy(options: HandshakeOptions, { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble }): Promise<Handshake> {
+async function tryLegacy(
+  options: HandshakeOptions,
+  { problem, trouble }: { readonly problem: string; readonly trouble: ServerTrouble },
+): Promise<Handshake> {
   const met = await initialize(options);
   if ('problem' in met) return { problem, trouble };
   options.era.learn('legacy');
   return met;
 }
 
-async function discover({ ask, connectTimeoutMs, transport, era, isCurrent, plain }: HandshakeOptions): Promise<Verdict> {
+async function discover({
+  ask,
+  connectTimeoutMs,
+  transport,
+  era,
+  isCurrent,
+  plain,
+}: HandshakeOptions): Promise<Verdict> {
   const outcome = await ask(modernDialect, 'server/discover', {}, Math.max(minProbeMs, connectTimeoutMs / 3));
   // A program that ends because it was asked something before `initialize` is of an older era: its next run is initialized first.
   if (!isCurrent() && !transport.closesToCancel) era.learn('legacy');
   switch (outcome.kind) {
-    case 'result': return readDiscovery(outcome.result);
-    case 'error': return readDiscoveryError(outcome.error);
+    case 'result':
+      return readDiscovery(outcome.result);
+    case 'error':
+      return readDiscoveryError(outcome.error);
     case 'fault': {
       const { reason, message, data } = outcome.fault;
       const problem = plain(message);
       if (reason === 'upstream.refused') return readRefusal(Number(data?.['httpStatus']), problem);
       // Over HTTP no answer proves nothing; a program that does not answer is of an older era.
-      return reason === 'upstream.timeout' && !transport.closesToCancel ? { kind: 'legacy' } : { kind: 'unknown', problem, trouble: troubleOf(outcome.fault), mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost' };
+      return reason === 'upstream.timeout' && !transport.closesToCancel
+        ? { kind: 'legacy' }
+        : {
+            kind: 'unknown',
+            problem,
+            trouble: troubleOf(outcome.fault),
+            mayBeLegacy: reason === 'upstream.invalid' || reason === 'upstream.lost',
+          };
     }
   }
 }
 
 /** Sends `initialize`, and once more in a revision that the server names when it refuses. @param isFirst whether nothing was refused yet. */
-async function initialize(options: HandshakeOptions, revision: LegacyRevision = latestLegacyRevision, isFirst = true): Promise<Handshake> {
+async function initialize(
+  options: HandshakeOptions,
+  revision: LegacyRevision = latestLegacyRevision,
+  isFirst = true,
+): Promise<Handshake> {
   const { ask, capabilities, connectTimeoutMs, plain, isCurrent } = options;
   const outcome = await ask(legacyDialect, 'initialize', initializeParams(capabilities, revision), connectTimeoutMs);
   switch (outcome.kind) {
-    case 'fault': return { problem: plain(outcome.fault.message), trouble: troubleOf(outcome.fault) };
+    case 'fault':
+      return { problem: plain(outcome.fault.message), trouble: troubleOf(outcome.fault) };
     case 'error': {
       const named = isFirst && isCurrent() ? (namedRevisions(outcome.error) ?? []) : [];
       const common = legacyRevisions.find((each) => each !== revision && named.includes(each));
       if (common !== undefined) return initialize(options, common, false);
-      return (named.some(isModernRevision) ? await discoverAfterAll(options) : undefined) ?? { problem: `the server refused to initialize: ${printable(outcome.error.message)}`, trouble: 'speech' };
+      return (
+        (named.some(isModernRevision) ? await discoverAfterAll(options) : undefined) ?? {
+          problem: `the server refused to initialize: ${printable(outcome.error.message)}`,
+          trouble: 'speech',
+        }
+      );
     }
     case 'result':
       try {

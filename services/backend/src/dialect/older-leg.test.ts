@@ -5,10 +5,14 @@ import { OlderLeg } from './older-leg.ts';
 function leg(answers: boolean[], isPossible = true) {
   let now = 0;
   let attempts = 0;
-  const made = new OlderLeg(isPossible, () => {
-    attempts += 1;
-    return Promise.resolve(answers.shift() ?? false);
-  }, () => now);
+  const made = new OlderLeg(
+    isPossible,
+    () => {
+      attempts += 1;
+      return Promise.resolve(answers.shift() ?? false);
+    },
+    () => now,
+  );
   return { made, attempts: () => attempts, pass: (ms: number) => void (now += ms) };
 }
 
@@ -52,18 +56,21 @@ describe('the older leg', () => {
   it.each([
     "Cannot send 'elicitation/create': this transport context has no back-channel for server-initiated requests.",
     'elicitation via server-initiated requests is unavailable on 2026-07-28 connections.',
-  ])('carries clients without a session who may be asked, for an hour after a server has said that it cannot ask them: %s', async (message) => {
-    const { made, pass } = leg([true]);
-    expect(made.carries(false, true)).toBe(false);
-    made.learn({ kind: 'result', result: { isError: true, content: [{ type: 'text', text: message }] } });
-    await made.find();
-    expect(made.carries(false, true)).toBe(true);
-    expect(made.carries(false, false)).toBe(false);
-    pass(2 * 60 * 60_000);
-    expect(made.carries(false, true)).toBe(false);
-    made.learn(refusal(message));
-    expect(made.carries(false, true)).toBe(true);
-  });
+  ])(
+    'carries clients without a session who may be asked, for an hour after a server has said that it cannot ask them: %s',
+    async (message) => {
+      const { made, pass } = leg([true]);
+      expect(made.carries(false, true)).toBe(false);
+      made.learn({ kind: 'result', result: { isError: true, content: [{ type: 'text', text: message }] } });
+      await made.find();
+      expect(made.carries(false, true)).toBe(true);
+      expect(made.carries(false, false)).toBe(false);
+      pass(2 * 60 * 60_000);
+      expect(made.carries(false, true)).toBe(false);
+      made.learn(refusal(message));
+      expect(made.carries(false, true)).toBe(true);
+    },
+  );
 
   it('learns nothing from other failures', () => {
     const { made } = leg([true]);

@@ -54,7 +54,8 @@ export class OlderLeg {
    * @returns undefined while that has to be found out first, by `find`.
    */
   carries(hasSession: boolean, mayBeAsked: boolean): boolean | undefined {
-    if (!this.#isPossible || !(hasSession || (mayBeAsked && this.#now() - this.#asksOnlyThereAt < verdictMs))) return false;
+    if (!this.#isPossible || !(hasSession || (mayBeAsked && this.#now() - this.#asksOnlyThereAt < verdictMs)))
+      return false;
     if (this.#speaks === false && this.#now() - this.#knownAt > this.#retryMs) this.#speaks = undefined;
     return this.#speaks;
   }
@@ -67,20 +68,25 @@ export class OlderLeg {
    */
   legOf(dialect: ServerDialect, hasSession: boolean, capabilities: JsonObject): Leg {
     if (!dialect.declaresPerRequest) return 'only';
-    const isOlder = this.carries(hasSession, Object.keys(capabilities).some((name) => name !== 'extensions'));
+    const isOlder = this.carries(
+      hasSession,
+      Object.keys(capabilities).some((name) => name !== 'extensions'),
+    );
     if (isOlder === undefined) return 'unknown';
     return isOlder ? 'older' : 'newer';
   }
 
   /** Finds out whether the server speaks the older era. Calls that come meanwhile wait for the same answer. */
   find(): Promise<void> {
-    this.#finding ??= this.#open().then((speaks) => {
-      this.#retryMs = speaks ? firstRetryMs : Math.min(this.#retryMs * 2, verdictMs);
-      this.#speaks = speaks;
-      this.#knownAt = this.#now();
-    }).finally(() => {
-      this.#finding = undefined;
-    });
+    this.#finding ??= this.#open()
+      .then((speaks) => {
+        this.#retryMs = speaks ? firstRetryMs : Math.min(this.#retryMs * 2, verdictMs);
+        this.#speaks = speaks;
+        this.#knownAt = this.#now();
+      })
+      .finally(() => {
+        this.#finding = undefined;
+      });
     return this.#finding;
   }
 
@@ -97,7 +103,8 @@ export class OlderLeg {
 
 function complaintOf(outcome: ExchangeOutcome): string {
   if (outcome.kind === 'error') return outcome.error.message;
-  if (outcome.kind !== 'result' || outcome.result['isError'] !== true || !Array.isArray(outcome.result['content'])) return '';
+  if (outcome.kind !== 'result' || outcome.result['isError'] !== true || !Array.isArray(outcome.result['content']))
+    return '';
   const [first] = outcome.result['content'] as readonly (JsonObject | undefined)[];
   return typeof first?.['text'] === 'string' ? first['text'].slice(0, 2_000) : '';
 }

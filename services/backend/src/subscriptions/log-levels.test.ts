@@ -1,24 +1,50 @@
 import { describe, expect, it } from 'vitest';
-import { anonymous, newRequestKey, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  newRequestKey,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type JsonObject,
+  type LogLevel,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { LogLevels, type LevelledConnection } from './log-levels.ts';
 
-const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({ owner, dialect: { keepsLogLevel: !isModern }, ask: () => Promise.resolve({ kind: 'result', result: {} }) });
-const contextOf = (session: SessionKey, logLevel?: LogLevel, standsAlone = false): ExchangeContext =>
-  ({ principal: anonymous, session, capabilities: {}, standsAlone, logLevel, wantsProgress: false, maxTimeMs: 1_000 });
+const connection = (owner?: SessionKey, isModern = false): LevelledConnection => ({
+  owner,
+  dialect: { keepsLogLevel: !isModern },
+  ask: () => Promise.resolve({ kind: 'result', result: {} }),
+});
+const contextOf = (session: SessionKey, logLevel?: LogLevel, standsAlone = false): ExchangeContext => ({
+  principal: anonymous,
+  session,
+  capabilities: {},
+  standsAlone,
+  logLevel,
+  wantsProgress: false,
+  maxTimeMs: 1_000,
+});
 
 function levels(...connections: readonly LevelledConnection[]) {
   const told: (readonly [at: number, level: unknown])[] = [];
-  const made = new LogLevels({ connections: () => connections, hasLogging: () => true, tell: (_method, { level }, at) => told.push([connections.indexOf(at), level]) });
+  const made = new LogLevels({
+    connections: () => connections,
+    hasLogging: () => true,
+    tell: (_method, { level }, at) => told.push([connections.indexOf(at), level]),
+  });
   return { made, told };
 }
 
 describe('the levels a server is told', () => {
-  it('a connection of one session has that session\'s level, and no other\'s', () => {
+  it("a connection of one session has that session's level, and no other's", () => {
     const [one, two] = [newRequestKey(), newRequestKey()];
     const { made, told } = levels(connection(one), connection(two));
     made.set(one, 'debug');
     made.set(two, 'error');
-    expect(told).toEqual([[0, 'debug'], [1, 'error']]);
+    expect(told).toEqual([
+      [0, 'debug'],
+      [1, 'error'],
+    ]);
   });
 
   it('a connection that several use has the most verbose level, and at least what is usual for those that set none', () => {
@@ -28,10 +54,14 @@ describe('the levels a server is told', () => {
     const verbose = newRequestKey();
     made.set(verbose, 'debug');
     made.remove(verbose);
-    expect(told).toEqual([[0, 'info'], [0, 'debug'], [0, 'info']]);
+    expect(told).toEqual([
+      [0, 'info'],
+      [0, 'debug'],
+      [0, 'info'],
+    ]);
   });
 
-  it('a session that set none has what the server says of itself; while another\'s level is in force there, what is usual', () => {
+  it("a session that set none has what the server says of itself; while another's level is in force there, what is usual", () => {
     const shared = connection();
     const { made } = levels(shared);
     const [quiet, loud] = [newRequestKey(), newRequestKey()];
@@ -54,7 +84,8 @@ describe('the levels a server is told', () => {
     const asked: JsonObject[] = [];
     let outcome: ExchangeOutcome = { kind: 'error', error: { code: -32_050, message: 'never', data: [1] } };
     const shared: LevelledConnection = {
-      owner: undefined, dialect: { keepsLogLevel: true },
+      owner: undefined,
+      dialect: { keepsLogLevel: true },
       ask: (_method, params) => {
         asked.push(params);
         return Promise.resolve(outcome);
@@ -77,7 +108,12 @@ describe('the levels a server is told', () => {
     const shared = connection();
     const { made, told } = levels(shared);
     made.set(newRequestKey(), 'debug');
-    expect(await made.judged(shared, { params: { level: 'loud' }, context: contextOf(newRequestKey()) })).toMatchObject({ kind: 'fault', fault: { reason: 'params.invalid' } });
-    expect(told).toEqual([[0, 'debug'], [0, 'debug']]);
+    expect(await made.judged(shared, { params: { level: 'loud' }, context: contextOf(newRequestKey()) })).toMatchObject(
+      { kind: 'fault', fault: { reason: 'params.invalid' } },
+    );
+    expect(told).toEqual([
+      [0, 'debug'],
+      [0, 'debug'],
+    ]);
   });
 });

@@ -5,13 +5,22 @@
  * request.
  */
 import {
-  fault, isLogLevel, logLevels,
-  type CallCommand, type ExchangeContext, type ExchangeOutcome, type JsonObject, type LogLevel, type SessionKey,
+  fault,
+  isLogLevel,
+  logLevels,
+  type CallCommand,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type JsonObject,
+  type LogLevel,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { UpstreamConnection } from '../connection/connection.ts';
 
 /** What has to be known of a connection. */
-export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & { readonly dialect: Pick<UpstreamConnection['dialect'], 'keepsLogLevel'> };
+export type LevelledConnection = Pick<UpstreamConnection, 'owner' | 'ask'> & {
+  readonly dialect: Pick<UpstreamConnection['dialect'], 'keepsLogLevel'>;
+};
 
 /** The level for a session that set none, once the server's own default no longer applies. */
 const usualLevel: LogLevel = 'info';
@@ -48,15 +57,21 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
   }
 
   /** A session at the endpoint of a single server sets a level, and is given the server's own answer (2025-11-25 server/utilities/logging, Error Handling). */
-  async judged(connection: Connection, { params, context: { session } }: Pick<CallCommand, 'params' | 'context'>): Promise<ExchangeOutcome> {
+  async judged(
+    connection: Connection,
+    { params, context: { session } }: Pick<CallCommand, 'params' | 'context'>,
+  ): Promise<ExchangeOutcome> {
     const { level } = params;
     if (!isLogLevel(level)) return this.#judgedUnknown(connection, session, params);
     const [before, inForce] = [this.#levels.get(session), this.#mostVerbose];
     this.#levels.set(session, level);
     const isChanged = this.#mostVerbose !== inForce;
-    const outcome = !connection.dialect.keepsLogLevel ? taken : await this.#tell(connection, { ...params, level: connection.owner === undefined ? this.#mostVerbose : level });
+    const outcome = !connection.dialect.keepsLogLevel
+      ? taken
+      : await this.#tell(connection, { ...params, level: connection.owner === undefined ? this.#mostVerbose : level });
     if (outcome.kind !== 'error') {
-      for (const other of this.#options.connections()) if (other !== connection && (other.owner === undefined ? isChanged : other.owner === session)) this.send(other);
+      for (const other of this.#options.connections())
+        if (other !== connection && (other.owner === undefined ? isChanged : other.owner === session)) this.send(other);
     } else if (before === undefined) this.#levels.delete(session);
     else this.#levels.set(session, before);
     return outcome;
@@ -67,7 +82,8 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     const outcome = !connection.dialect.keepsLogLevel ? taken : await this.#tell(connection, params);
     if (outcome.kind === 'error') return outcome;
     const inForce = connection.owner === undefined ? this.#mostVerbose : this.#levels.get(session);
-    if (connection.dialect.keepsLogLevel) this.#options.tell('logging/setLevel', { level: inForce ?? usualLevel }, connection);
+    if (connection.dialect.keepsLogLevel)
+      this.#options.tell('logging/setLevel', { level: inForce ?? usualLevel }, connection);
     return { kind: 'fault', fault: fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`) };
   }
 
@@ -94,7 +110,8 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
     this.#raised.delete(connection);
     const { owner } = connection;
     const level = owner === undefined ? this.#mostVerbose : this.#levels.get(owner);
-    if (level !== undefined && connection.dialect.keepsLogLevel && this.#options.hasLogging()) this.#options.tell('logging/setLevel', { level: level }, connection);
+    if (level !== undefined && connection.dialect.keepsLogLevel && this.#options.hasLogging())
+      this.#options.tell('logging/setLevel', { level: level }, connection);
   }
 
   /**
@@ -103,7 +120,8 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
    * @returns a promise to wait for, if the server has to be told.
    */
   raise(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): Promise<unknown> | undefined {
-    if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging()) return undefined;
+    if (!standsAlone || logLevel === undefined || !connection.dialect.keepsLogLevel || !this.#options.hasLogging())
+      return undefined;
     // The level is not lowered when the request has ended, since the next request is likely to want the same.
     const current = this.#raised.get(connection) ?? this.#mostVerbose;
     if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(logLevel)) return undefined;
@@ -113,7 +131,8 @@ export class LogLevels<Connection extends LevelledConnection = LevelledConnectio
 
   /** The least severe level of messages that the client of a call gets; undefined for everything that the server sends. */
   least(connection: LevelledConnection, { standsAlone, logLevel }: ExchangeContext): LogLevel | undefined {
-    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || !connection.dialect.keepsLogLevel) return logLevel;
+    if (logLevel !== undefined || standsAlone || connection.owner !== undefined || !connection.dialect.keepsLogLevel)
+      return logLevel;
     return this.#levels.size > 0 || this.#raised.has(connection) ? usualLevel : undefined;
   }
 

@@ -59,7 +59,10 @@ export class ResourceSubscriptions {
    * @returns undefined when the server has to be told, after which `told` has to be called with its answer; else the answer that another caller was given
    * or waits for, or undefined inside the promise when that caller gave up and the server has to be asked again.
    */
-  settled({ method, params, context }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome | undefined> | undefined {
+  settled(
+    { method, params, context }: CallCommand,
+    connection: UpstreamConnection,
+  ): Promise<ExchangeOutcome | undefined> | undefined {
     const uri = params['uri'] as string;
     if (method === 'resources/unsubscribe') return this.#remove(connection, uri, context.session) ? undefined : done;
     const isFirst = this.#of(connection).add(uri, context.session);
@@ -89,8 +92,18 @@ export class ResourceSubscriptions {
    */
   change({ method, params }: CallCommand, connection: UpstreamConnection): Promise<ExchangeOutcome> | undefined {
     const uri = params['uri'] as string;
-    return connection.watch(this.#urisOf(connection))?.then((taken) => (method !== 'resources/subscribe' || taken.includes(uri)
-      ? { kind: 'result', result: {} } : { kind: 'error', error: { code: invalidParams, message: 'the server does not tell of changes of this resource', data: { uri } } }));
+    return connection.watch(this.#urisOf(connection))?.then((taken) =>
+      method !== 'resources/subscribe' || taken.includes(uri)
+        ? { kind: 'result', result: {} }
+        : {
+            kind: 'error',
+            error: {
+              code: invalidParams,
+              message: 'the server does not tell of changes of this resource',
+              data: { uri },
+            },
+          },
+    );
   }
 
   /** The server has refused a subscription, or nobody waits for it any more. */
@@ -114,13 +127,18 @@ export class ResourceSubscriptions {
 
   /** @param round in which the connection was opened; a new round subscribes to everything again. */
   async #subscribeAgain(connection: UpstreamConnection, uri: string, round: object, attempt: number): Promise<void> {
-    const goesOn = (): boolean => this.#rounds.get(connection) === round && connection.isReady && this.#isWanted(connection, uri);
+    const goesOn = (): boolean =>
+      this.#rounds.get(connection) === round && connection.isReady && this.#isWanted(connection, uri);
     if (!goesOn()) return;
     const { kind } = await connection.ask('resources/subscribe', { uri });
     if (kind === 'result' && !this.#isWanted(connection, uri)) this.#unsubscribe(connection, [uri]);
     if (!goesOn()) return;
     if (kind === 'result' || attempt === maxAttempts) this.updated(connection, uri);
-    else this.#options.wheel.schedule(backoffMs(attempt - 1, attemptPause, Math.random()), () => void this.#subscribeAgain(connection, uri, round, attempt + 1));
+    else
+      this.#options.wheel.schedule(
+        backoffMs(attempt - 1, attemptPause, Math.random()),
+        () => void this.#subscribeAgain(connection, uri, round, attempt + 1),
+      );
   }
 
   /** @param more further members of the server's notification. */
@@ -139,7 +157,13 @@ export class ResourceSubscriptions {
       dropped();
       return;
     }
-    bus.publish(subjects.notices, { kind: 'resource-updated', server, uri, ...(more === nothing ? {} : { more }), sessions });
+    bus.publish(subjects.notices, {
+      kind: 'resource-updated',
+      server,
+      uri,
+      ...(more === nothing ? {} : { more }),
+      sessions,
+    });
     const begun: Pause = { changedAgain: undefined };
     paused.set(uri, begun);
     wheel.schedule(updatePauseMs, () => {
@@ -164,7 +188,8 @@ export class ResourceSubscriptions {
 
   /** A session has ended its subscription to a resource, at whichever adapter it said so. */
   unsubscribed(session: SessionKey, uri: string): void {
-    for (const connection of this.#subscriptions.keys()) if (this.#remove(connection, uri, session)) this.#unsubscribe(connection, [uri]);
+    for (const connection of this.#subscriptions.keys())
+      if (this.#remove(connection, uri, session)) this.#unsubscribe(connection, [uri]);
   }
 
   forgetSession(session: SessionKey): void {
@@ -189,7 +214,7 @@ export class ResourceSubscriptions {
   }
 
   #urisOf(connection: UpstreamConnection): readonly string[] {
-    return [...this.#subscriptions.get(connection)?.uris ?? []];
+    return [...(this.#subscriptions.get(connection)?.uris ?? [])];
   }
 
   #isWanted(connection: UpstreamConnection, uri: string): boolean {

@@ -7,7 +7,8 @@ import { AdapterUnderTest } from '../adapter-under-test.ts';
 const capabilities = { resources: { subscribe: true } };
 const [one, two] = ['up://one', 'up://two'];
 
-const updated = ({ notices }: AdapterUnderTest): readonly string[] => notices.values.flatMap((notice: ServerNotice) => (notice.kind === 'resource-updated' ? [notice.uri] : []));
+const updated = ({ notices }: AdapterUnderTest): readonly string[] =>
+  notices.values.flatMap((notice: ServerNotice) => (notice.kind === 'resource-updated' ? [notice.uri] : []));
 
 it('each resource that sessions listen to is said to be updated once, after the stream of the server was gone and is back', async () => {
   const streams: ServerResponse[] = [];
@@ -20,7 +21,8 @@ it('each resource that sessions listen to is said to be updated once, after the 
   });
   await it.adapter.firstAttempt;
   await it.gets.until(1);
-  for (const uri of [one, two]) expect(await it.call(newRequestKey(), 'resources/subscribe', { uri })).toEqual({ kind: 'result', result: {} });
+  for (const uri of [one, two])
+    expect(await it.call(newRequestKey(), 'resources/subscribe', { uri })).toEqual({ kind: 'result', result: {} });
   expect(updated(it)).toEqual([]);
   streams[0]?.end();
   await expect.poll(() => updated(it)).toEqual([one, two]);

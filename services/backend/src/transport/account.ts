@@ -20,15 +20,22 @@ export function accountOf(user: string): Account {
     if (known === undefined) throw new Error(`there is no user ${JSON.stringify(user)} on this machine`);
     return known;
   }
-  return { uid: Number(uid), gid: Number(gid ?? known?.gid ?? uid), name: known?.name ?? uid, home: known?.home ?? '/' };
+  return {
+    uid: Number(uid),
+    gid: Number(gid ?? known?.gid ?? uid),
+    name: known?.name ?? uid,
+    home: known?.home ?? '/',
+  };
 }
 
 function users(): Account[] {
   try {
-    return readFileSync('/etc/passwd', 'utf8').split('\n').flatMap((line) => {
-      const [name, , uid, gid, , home] = line.split(':');
-      return name === undefined || home === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid), home }];
-    });
+    return readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .flatMap((line) => {
+        const [name, , uid, gid, , home] = line.split(':');
+        return name === undefined || home === undefined ? [] : [{ name, uid: Number(uid), gid: Number(gid), home }];
+      });
   } catch {
     return []; // Without that file, a user can be given by number only.
   }

@@ -17,17 +17,34 @@ export interface AddressRule {
 
 const forbidden = new BlockList();
 for (const [address, prefix] of [
-  ['0.0.0.0', 8], ['127.0.0.0', 8], ['169.254.0.0', 16], ['224.0.0.0', 4], ['255.255.255.255', 32],
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['224.0.0.0', 4],
+  ['255.255.255.255', 32],
   // Metadata services outside the link-local range: Alibaba Cloud, Azure, Oracle Cloud.
-  ['100.100.100.200', 32], ['168.63.129.16', 32], ['192.0.0.192', 32],
-] as const) forbidden.addSubnet(address, prefix, 'ipv4');
+  ['100.100.100.200', 32],
+  ['168.63.129.16', 32],
+  ['192.0.0.192', 32],
+] as const)
+  forbidden.addSubnet(address, prefix, 'ipv4');
 for (const [address, prefix] of [
-  ['::', 128], ['::1', 128], ['fe80::', 10], ['fec0::', 10], ['ff00::', 8],
+  ['::', 128],
+  ['::1', 128],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
   // Metadata services: AWS, Google Cloud.
-  ['fd00:ec2::', 32], ['fd20:ce::254', 128],
+  ['fd00:ec2::', 32],
+  ['fd20:ce::254', 128],
   // Forms of IPv6 that contain an IPv4 address: translated (NAT64), tunnelled (6to4, Teredo), compatible.
-  ['64:ff9b::', 96], ['64:ff9b:1::', 48], ['2002::', 16], ['2001::', 32], ['::', 96],
-] as const) forbidden.addSubnet(address, prefix, 'ipv6');
+  ['64:ff9b::', 96],
+  ['64:ff9b:1::', 48],
+  ['2002::', 16],
+  ['2001::', 32],
+  ['::', 96],
+] as const)
+  forbidden.addSubnet(address, prefix, 'ipv6');
 
 /** @returns why an IP address may not be connected to; undefined when it may. */
 export function forbiddenAddress(address: string): string | undefined {
@@ -41,7 +58,10 @@ export function forbiddenAddress(address: string): string | undefined {
 /** The reason why a host is forbidden that is an address or a name of this machine, found without connecting. */
 export function forbiddenHost(hostname: string, { allowedHosts }: AddressRule): string | undefined {
   if (allowedHosts.includes(hostname)) return undefined;
-  const plain = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '').toLowerCase();
+  const plain = hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '')
+    .toLowerCase();
   const problem = isIP(plain) === 0 ? undefined : forbiddenAddress(plain);
   return problem ?? (plain === 'localhost' || plain.endsWith('.localhost') ? `${hostname} is this machine` : undefined);
 }
@@ -57,6 +77,9 @@ export function lookupUnder({ allowedHosts, option }: AddressRule): LookupFuncti
   });
 }
 
-export function refusal(problem: string, { option = 'discovery.kubernetes.allowedHosts' }: { readonly option?: string | undefined }): Error {
+export function refusal(
+  problem: string,
+  { option = 'discovery.kubernetes.allowedHosts' }: { readonly option?: string | undefined },
+): Error {
   return Object.assign(new Error(`the address is not allowed: ${problem}; see ${option}`), { code: addressRefused });
 }

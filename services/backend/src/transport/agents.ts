@@ -60,7 +60,12 @@ export class Agents {
  * what its files say then.
  */
 function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConnector.connector {
-  const made = (material: TlsMaterial): buildConnector.connector => buildConnector({ timeout: connectTimeoutMs, ...(rule === undefined ? {} : { lookup: lookupUnder(rule) }), ...material });
+  const made = (material: TlsMaterial): buildConnector.connector =>
+    buildConnector({
+      timeout: connectTimeoutMs,
+      ...(rule === undefined ? {} : { lookup: lookupUnder(rule) }),
+      ...material,
+    });
   const plain = made({});
   /** Remembers TLS sessions, so it is replaced with the files. */
   let own: { readonly material: TlsMaterial; readonly connect: buildConnector.connector } | undefined;
@@ -70,7 +75,11 @@ function connectorTo(rule: AddressRule | undefined, tls?: ServerTls): buildConne
       callback(refusal(problem, rule ?? {}), null);
       return;
     }
-    if (tls === undefined || options.protocol !== 'https:' || hostAndPort(options.hostname, options.port) !== tls.host) {
+    if (
+      tls === undefined ||
+      options.protocol !== 'https:' ||
+      hostAndPort(options.hostname, options.port) !== tls.host
+    ) {
       plain(options, callback);
       return;
     }

@@ -35,7 +35,24 @@ const graceMs = 2_000;
 const lastWordsMs = 500;
 const stderrTailLength = 2_000;
 /** Variables that a program needs to run at all. It gets no others from our environment, which has secrets. */
-const inheritedVariables = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
+const inheritedVariables = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+];
 
 export class Child {
   /** Resolves when the program runs; rejects with the reason why it cannot. */
@@ -84,7 +101,8 @@ export class Child {
   write(text: string, maxWaitingBytes: number): string | undefined {
     if (this.#how !== undefined) return `the program ended with ${this.#how}`;
     const stdin = this.#process?.stdin;
-    if (stdin === null || stdin === undefined || this.#hasEnded || !stdin.writable) return 'the program takes no input any more';
+    if (stdin === null || stdin === undefined || this.#hasEnded || !stdin.writable)
+      return 'the program takes no input any more';
     if (stdin.writableLength > maxWaitingBytes) return 'the program does not read its input';
     stdin.write(text);
     return undefined;
@@ -108,8 +126,15 @@ export class Child {
     try {
       const account = user === undefined ? undefined : accountOf(user);
       const variables = { ...inherited(account), ...env };
-      const { command, args } = sandbox === undefined ? this.#options : sandboxed(this.#options, sandbox, variables['PATH'] ?? '', cwd);
-      child = spawn(command, args, { cwd, env: { ...variables, [markVariable]: this.#mark }, stdio: 'pipe', detached: true, ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }) });
+      const { command, args } =
+        sandbox === undefined ? this.#options : sandboxed(this.#options, sandbox, variables['PATH'] ?? '', cwd);
+      child = spawn(command, args, {
+        cwd,
+        env: { ...variables, [markVariable]: this.#mark },
+        stdio: 'pipe',
+        detached: true,
+        ...(account === undefined ? {} : { uid: account.uid, gid: account.gid }),
+      });
     } catch (error) {
       this.#neverStarted(error as NodeJS.ErrnoException);
       return undefined;
@@ -121,11 +146,13 @@ export class Child {
       else log.debug({ err: error }, 'an error of the program');
     });
     // If no more files can be opened, there are no pipes either.
-    for (const stream of [stdin, stdout, stderr] as readonly (NodeJS.EventEmitter | null | undefined)[]) stream?.on('error', (error: Error) => log.debug({ err: error }, 'a pipe to the program broke'));
+    for (const stream of [stdin, stdout, stderr] as readonly (NodeJS.EventEmitter | null | undefined)[])
+      stream?.on('error', (error: Error) => log.debug({ err: error }, 'a pipe to the program broke'));
     stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderrTail = (this.#stderrTail + text).slice(-stderrTailLength);
       this.#options.diary?.write(text, (line) => this.#options.redactor.excerpt(line));
-      if (log.isLevelEnabled('debug')) log.debug({ stderr: this.#options.redactor.excerpt(text, stderrTailLength) }, 'server wrote to stderr');
+      if (log.isLevelEnabled('debug'))
+        log.debug({ stderr: this.#options.redactor.excerpt(text, stderrTailLength) }, 'server wrote to stderr');
     });
     child.once('spawn', () => this.#start.resolve());
     if (pid !== undefined) {
@@ -153,10 +180,18 @@ export class Child {
       clearTimeout(limit);
       child.stdout?.destroy();
       child.stderr?.destroy();
-      const lastWords = this.#options.redactor.excerpt(this.#stderrTail.trim().split('\n').slice(-3).join(' | '), stderrTailLength);
-      if (!this.#isStopping && lastWords !== '') this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
+      const lastWords = this.#options.redactor.excerpt(
+        this.#stderrTail.trim().split('\n').slice(-3).join(' | '),
+        stderrTailLength,
+      );
+      if (!this.#isStopping && lastWords !== '')
+        this.#options.log.warn({ how, lastWords }, 'the program ended; these were its last words on stderr');
       // Bubblewrap reports this on stderr, where a program in it could write the same; the text itself is for the log only.
-      this.#end(this.#options.sandbox !== undefined && /^bwrap: /m.test(this.#stderrTail) ? 'the sandbox of the program could not be made; the log of the gateway says why' : `the program ended with ${how}`);
+      this.#end(
+        this.#options.sandbox !== undefined && /^bwrap: /m.test(this.#stderrTail)
+          ? 'the sandbox of the program could not be made; the log of the gateway says why'
+          : `the program ended with ${how}`,
+      );
     };
     const limit = setTimeout(tell, lastWordsMs);
     if (child.stdout?.closed === true && child.stderr?.closed === true) tell();
@@ -187,22 +222,30 @@ export class Child {
 }
 
 function inherited(account: Account | undefined): Record<string, string> {
-  const own = Object.fromEntries(inheritedVariables.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  }));
+  const own = Object.fromEntries(
+    inheritedVariables.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
   return account === undefined ? own : { ...own, HOME: account.home, USER: account.name, LOGNAME: account.name };
 }
 
 /** The system's reason for a failed start, and what to do about it. */
 function startProblem({ code, message }: NodeJS.ErrnoException): string {
   switch (code) {
-    case 'ENOENT': return 'there is no such program on the PATH, or the folder it should start in (`cwd`) is missing';
-    case 'EACCES': return 'it may not be executed, or the folder it should start in (`cwd`) may not be entered';
+    case 'ENOENT':
+      return 'there is no such program on the PATH, or the folder it should start in (`cwd`) is missing';
+    case 'EACCES':
+      return 'it may not be executed, or the folder it should start in (`cwd`) may not be entered';
     case 'EMFILE':
-    case 'ENFILE': return `no more files can be opened (${code}); let the gateway have more (ulimit -n)`;
-    case 'EAGAIN': return 'no more processes can be started (EAGAIN); let the gateway have more (ulimit -u, or the pids limit of its container)';
-    case 'EPERM': return 'the gateway may not start it as that user (`user`); only root may';
-    default: return message;
+    case 'ENFILE':
+      return `no more files can be opened (${code}); let the gateway have more (ulimit -n)`;
+    case 'EAGAIN':
+      return 'no more processes can be started (EAGAIN); let the gateway have more (ulimit -u, or the pids limit of its container)';
+    case 'EPERM':
+      return 'the gateway may not start it as that user (`user`); only root may';
+    default:
+      return message;
   }
 }

@@ -65,24 +65,31 @@ export class Delivery {
       }, pause);
       this.#timers.add(timer);
     };
-    post(body, new ResponseReader({
-      ...silentObserver,
-      // Some servers never end the response.
-      started: (status) => {
-        if (status < 300) settled();
-      },
-      message: (value) => this.#options.message(value),
-      ended: (response) => {
-        const { status } = response;
-        if (status < 300) delivered(message);
-        else if (status >= 500 || status === 429) again(describeStatus(response));
-        else {
-          failed(message, describeStatus(response));
-          settled();
-        }
-      },
-      failed: (error, isSent) => again(connectionProblem(error, isSent)),
-    }, limits, reading));
+    post(
+      body,
+      new ResponseReader(
+        {
+          ...silentObserver,
+          // Some servers never end the response.
+          started: (status) => {
+            if (status < 300) settled();
+          },
+          message: (value) => this.#options.message(value),
+          ended: (response) => {
+            const { status } = response;
+            if (status < 300) delivered(message);
+            else if (status >= 500 || status === 429) again(describeStatus(response));
+            else {
+              failed(message, describeStatus(response));
+              settled();
+            }
+          },
+          failed: (error, isSent) => again(connectionProblem(error, isSent)),
+        },
+        limits,
+        reading,
+      ),
+    );
   }
 }
 

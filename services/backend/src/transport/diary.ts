@@ -64,7 +64,11 @@ export class Diary {
 
   /** The latest lines, oldest first. */
   get lines(): readonly DiaryLine[] {
-    return this.#lines.slice(-maxLines).map(({ at, text, redact }) => ({ at, text: redact === undefined ? text : redact(text), isOwn: redact === undefined }));
+    return this.#lines.slice(-maxLines).map(({ at, text, redact }) => ({
+      at,
+      text: redact === undefined ? text : redact(text),
+      isOwn: redact === undefined,
+    }));
   }
 
   /** The last line that the program has written. */

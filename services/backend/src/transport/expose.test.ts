@@ -11,15 +11,31 @@ afterEach(() => Promise.all(opened.splice(0).map((each) => each.close())));
 
 const log = createLogger({ level: 'silent', format: 'json' });
 /** Prints its process id, and echoes its input. */
-const echo = "process.stdout.write(JSON.stringify({ pid: process.pid }) + '\\n'); process.stdin.on('data', (text) => process.stdout.write(text)).on('end', () => process.exit());";
+const echo =
+  "process.stdout.write(JSON.stringify({ pid: process.pid }) + '\\n'); process.stdin.on('data', (text) => process.stdout.write(text)).on('end', () => process.exit());";
 
 async function serve(script: string, more: Partial<ExposeOptions> = {}): Promise<string> {
-  const exposed = await expose({ host: '127.0.0.1', port: 0, command: process.execPath, args: ['-e', script], env: {}, cwd: '/', maxPrograms: 3, maxBytes: 1_000_000, log, ...more });
+  const exposed = await expose({
+    host: '127.0.0.1',
+    port: 0,
+    command: process.execPath,
+    args: ['-e', script],
+    env: {},
+    cwd: '/',
+    maxPrograms: 3,
+    maxBytes: 1_000_000,
+    log,
+    ...more,
+  });
   opened.push(exposed);
   return `ws://127.0.0.1:${exposed.port}/`;
 }
 
-async function connect(url: string): Promise<{ readonly socket: WebSocket; readonly heard: Heard<string>; readonly closed: Promise<readonly [number, string]> }> {
+async function connect(url: string): Promise<{
+  readonly socket: WebSocket;
+  readonly heard: Heard<string>;
+  readonly closed: Promise<readonly [number, string]>;
+}> {
   const socket = new WebSocket(url, 'mcp');
   const heard = new Heard<string>();
   socket.on('message', (data: Buffer) => heard.add(data.toString()));
@@ -41,7 +57,11 @@ const isRunning = (pid: number): boolean => {
 it('each connection has a program of its own, which ends with it', async () => {
   const url = await serve(echo);
   const [one, other] = [await connect(url), await connect(url)];
-  const [pid, otherPid] = (await Promise.all([one, other].map(async ({ heard }) => (JSON.parse((await heard.until(1))[0] as string) as { readonly pid: number }).pid))) as [number, number];
+  const [pid, otherPid] = (await Promise.all(
+    [one, other].map(
+      async ({ heard }) => (JSON.parse((await heard.until(1))[0] as string) as { readonly pid: number }).pid,
+    ),
+  )) as [number, number];
   expect(pid).not.toBe(otherPid);
   one.socket.close();
   await expect.poll(() => isRunning(pid)).toBe(false);
@@ -76,11 +96,20 @@ it('who comes when all programs are in use is refused, and served when one is fr
   const [error] = (await once(new WebSocket(url, 'mcp'), 'error')) as [Error];
   expect(error.message).toContain('503');
   one.socket.close();
-  await expect.poll(() => connect(url).then(() => true, () => false)).toBe(true);
+  await expect
+    .poll(() =>
+      connect(url).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
 });
 
 it('a line that is too long, and a frame that is no text, end the connection', async () => {
-  const long = await connect(await serve('process.stdout.write("x".repeat(3000)); process.stdin.resume();', { maxBytes: 1_000 }));
+  const long = await connect(
+    await serve('process.stdout.write("x".repeat(3000)); process.stdin.resume();', { maxBytes: 1_000 }),
+  );
   expect((await long.closed)[0]).toBe(1009);
   const binary = await connect(await serve(echo));
   binary.socket.send(Buffer.from([1, 2]));

@@ -41,12 +41,20 @@ export async function expose(options: ExposeOptions): Promise<Exposed> {
   const { host, port, maxPrograms, maxBytes } = options;
   const programs = new Set<Child>();
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    response.writeHead(request.url === '/healthz' ? 200 : 426, { 'content-type': 'text/plain' }).end(request.url === '/healthz' ? 'ready\n' : 'WebSocket only\n');
+    response
+      .writeHead(request.url === '/healthz' ? 200 : 426, { 'content-type': 'text/plain' })
+      .end(request.url === '/healthz' ? 'ready\n' : 'WebSocket only\n');
   });
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: maxBytes, perMessageDeflate: false, handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false) });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: maxBytes,
+    perMessageDeflate: false,
+    handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
+  });
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy());
-    if (programs.size >= maxPrograms) socket.end('HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+    if (programs.size >= maxPrograms)
+      socket.end('HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
     else sockets.handleUpgrade(request, socket, head, (client) => serve(client, options, programs));
   });
   server.listen(port, host);
@@ -65,8 +73,20 @@ export async function expose(options: ExposeOptions): Promise<Exposed> {
 }
 
 /** Serves one connection and its program: when either ends, the other is ended too. */
-function serve(client: WebSocket, { maxBytes, command, args, env, cwd, log }: ExposeOptions, programs: Set<Child>): void {
-  const child = new Child({ command, args, env, cwd, log, user: undefined, redactor: Redactor.of({ headers: {}, env, args: [...args], url: undefined }) });
+function serve(
+  client: WebSocket,
+  { maxBytes, command, args, env, cwd, log }: ExposeOptions,
+  programs: Set<Child>,
+): void {
+  const child = new Child({
+    command,
+    args,
+    env,
+    cwd,
+    log,
+    user: undefined,
+    redactor: Redactor.of({ headers: {}, env, args: [...args], url: undefined }),
+  });
   programs.add(child);
   const lines = new Lines({
     maxBytes,

@@ -58,8 +58,20 @@ export class TransportFactory {
     this.#dispatcher = dispatcher;
     this.#reading = reading.share();
     this.#verdict = { isEventSource: config.type === 'sse' };
-    this.#child = config.command === undefined ? undefined
-      : { command: config.command, args: config.args, env: config.env, cwd: resolve(baseFolder, config.cwd ?? '.'), user: config.user, sandbox: sandboxOf(config, baseFolder), redactor: Redactor.of(config), diary, log };
+    this.#child =
+      config.command === undefined
+        ? undefined
+        : {
+            command: config.command,
+            args: config.args,
+            env: config.env,
+            cwd: resolve(baseFolder, config.cwd ?? '.'),
+            user: config.user,
+            sandbox: sandboxOf(config, baseFolder),
+            redactor: Redactor.of(config),
+            diary,
+            log,
+          };
   }
 
   /** Whether the transport shows which request a message of the server belongs to. */
@@ -73,30 +85,69 @@ export class TransportFactory {
    * @param credentials shown to the server in addition to its configured headers.
    * @param headers those for the caller whose connection it is; left out for a connection that is nobody's.
    */
-  create(hears: TransportObserver, isBase: boolean, credentials: HeaderSource | undefined, headers = withoutTemplates(this.#config.headers)): Transport {
+  create(
+    hears: TransportObserver,
+    isBase: boolean,
+    credentials: HeaderSource | undefined,
+    headers = withoutTemplates(this.#config.headers),
+  ): Transport {
     const { url, type, connectTimeout: openTimeoutMs, problem } = this.#config;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     let session: string | undefined;
-    const observer = guarded(hears, Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat()), this.#fault);
+    const observer = guarded(
+      hears,
+      Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat()),
+      this.#fault,
+    );
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
-    if (/^wss?:/.test(url)) return new WebSocketTransport({ url, headers, limits, openTimeoutMs, addresses: this.#config.addresses, credentials, tls: ServerTls.of(this.#server, this.#config, this.#baseFolder) }, observer);
+    if (/^wss?:/.test(url))
+      return new WebSocketTransport(
+        {
+          url,
+          headers,
+          limits,
+          openTimeoutMs,
+          addresses: this.#config.addresses,
+          credentials,
+          tls: ServerTls.of(this.#server, this.#config, this.#baseFolder),
+        },
+        observer,
+      );
     const options: HttpOptions = {
-      url, headers, dispatcher: credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials), reading: this.#reading, limits, openTimeoutMs,
+      url,
+      headers,
+      dispatcher:
+        credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials),
+      reading: this.#reading,
+      limits,
+      openTimeoutMs,
       noteSession: (id) => {
         session = id;
       },
     };
     const child = isBase ? this.#child : undefined;
-    const createStreamable = (to: TransportObserver): Transport => new StreamableHttpTransport({ ...options, child }, to);
+    const createStreamable = (to: TransportObserver): Transport =>
+      new StreamableHttpTransport({ ...options, child }, to);
     if (type === 'sse') return new HttpSseTransport(options, observer);
     if (type !== undefined || child !== undefined) return createStreamable(observer);
-    return new ProbingHttpTransport(this.#verdict, createStreamable, (to) => new HttpSseTransport(options, to), observer);
+    return new ProbingHttpTransport(
+      this.#verdict,
+      createStreamable,
+      (to) => new HttpSseTransport(options, to),
+      observer,
+    );
   }
 }
 
 function sandboxOf({ sandbox, cwd }: ServerConfig, baseFolder: string): Sandbox | undefined {
   if (sandbox === undefined) return undefined;
   const at = (path: string): string => resolve(baseFolder, path);
-  return { network: sandbox.network, read: sandbox.read.map(at), write: sandbox.write.map(at), home: sandbox.home === undefined ? undefined : at(sandbox.home), cwd: cwd === undefined ? undefined : at(cwd) };
+  return {
+    network: sandbox.network,
+    read: sandbox.read.map(at),
+    write: sandbox.write.map(at),
+    home: sandbox.home === undefined ? undefined : at(sandbox.home),
+    cwd: cwd === undefined ? undefined : at(cwd),
+  };
 }

@@ -4,7 +4,12 @@ import { guarded } from './guard.ts';
 import { Redactor } from './redactor.ts';
 import type { RequestFailure, TransportObserver } from './transport.ts';
 
-function observe(fails: boolean): { readonly hear: TransportObserver; readonly heard: unknown[]; readonly failures: [JsonRpcId, RequestFailure][]; readonly faults: unknown[] } {
+function observe(fails: boolean): {
+  readonly hear: TransportObserver;
+  readonly heard: unknown[];
+  readonly failures: [JsonRpcId, RequestFailure][];
+  readonly faults: unknown[];
+} {
   const heard: unknown[] = [];
   const failures: [JsonRpcId, RequestFailure][] = [];
   const faults: unknown[] = [];
@@ -12,14 +17,18 @@ function observe(fails: boolean): { readonly hear: TransportObserver; readonly h
     heard.push(...words);
     if (fails) throw new Error('a bug');
   };
-  const hear = guarded({
-    message: (value) => say(value),
-    requestFailed: (id, failure) => void failures.push([id, failure]),
-    sessionGone: () => say('gone'),
-    missed: () => say('missed'),
-    lost: (problem) => say(problem),
-    dropped: (_kind, problem) => say(problem),
-  }, new Redactor(['hunter2']), (error) => faults.push(error));
+  const hear = guarded(
+    {
+      message: (value) => say(value),
+      requestFailed: (id, failure) => void failures.push([id, failure]),
+      sessionGone: () => say('gone'),
+      missed: () => say('missed'),
+      lost: (problem) => say(problem),
+      dropped: (_kind, problem) => say(problem),
+    },
+    new Redactor(['hunter2']),
+    (error) => faults.push(error),
+  );
   return { hear, heard, failures, faults };
 }
 
@@ -37,8 +46,31 @@ it('what throws while a message is handled ends its request, and nothing else', 
 
 it('errors pass without what we sent, also those of tools; results as they are', () => {
   const { hear, heard, failures } = observe(false);
-  hear.message([{ id: 1, error: { code: 1, message: 'hunter2' } }, { id: 2, result: { text: 'hunter2' } }, { id: 3, result: { isError: true, content: [{ text: 'hunter2' }] } }], undefined);
-  hear.requestFailed(3, { kind: 'refused', httpStatus: 400, problem: 'hunter2', error: { code: 1, message: 'x', data: ['hunter2'] } });
-  expect(heard).toEqual([[{ id: 1, error: { code: 1, message: '[secret]' } }, { id: 2, result: { text: 'hunter2' } }, { id: 3, result: { isError: true, content: [{ text: '[secret]' }] } }]]);
-  expect(failures).toEqual([[3, { kind: 'refused', httpStatus: 400, problem: '[secret]', error: { code: 1, message: 'x', data: ['[secret]'] } }]]);
+  hear.message(
+    [
+      { id: 1, error: { code: 1, message: 'hunter2' } },
+      { id: 2, result: { text: 'hunter2' } },
+      { id: 3, result: { isError: true, content: [{ text: 'hunter2' }] } },
+    ],
+    undefined,
+  );
+  hear.requestFailed(3, {
+    kind: 'refused',
+    httpStatus: 400,
+    problem: 'hunter2',
+    error: { code: 1, message: 'x', data: ['hunter2'] },
+  });
+  expect(heard).toEqual([
+    [
+      { id: 1, error: { code: 1, message: '[secret]' } },
+      { id: 2, result: { text: 'hunter2' } },
+      { id: 3, result: { isError: true, content: [{ text: '[secret]' }] } },
+    ],
+  ]);
+  expect(failures).toEqual([
+    [
+      3,
+      { kind: 'refused', httpStatus: 400, problem: '[secret]', error: { code: 1, message: 'x', data: ['[secret]'] } },
+    ],
+  ]);
 });

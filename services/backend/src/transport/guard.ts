@@ -10,7 +10,11 @@ import type { TransportObserver } from './transport.ts';
  * Wraps the observer of a transport: no call of it throws, and our credentials are removed from errors.
  * @param fault is called with what was thrown.
  */
-export function guarded(observer: TransportObserver, redactor: Redactor, fault: (error: unknown) => void): TransportObserver {
+export function guarded(
+  observer: TransportObserver,
+  redactor: Redactor,
+  fault: (error: unknown) => void,
+): TransportObserver {
   const safely = (run: () => void): boolean => {
     try {
       run();
@@ -24,19 +28,28 @@ export function guarded(observer: TransportObserver, redactor: Redactor, fault: 
     if (!isObject(value)) return value;
     if ('error' in value) return { ...value, error: redactor.sentIn(value['error']) };
     // A tool's result with `isError` is an error too.
-    return isObject(value['result']) && value['result']['isError'] === true ? { ...value, result: redactor.sentIn(value['result']) } : value;
+    return isObject(value['result']) && value['result']['isError'] === true
+      ? { ...value, result: redactor.sentIn(value['result']) }
+      : value;
   };
   return {
     message: (value, origin) => {
       const clean = Array.isArray(value) ? value.map(redacted) : redacted(value);
       if (safely(() => observer.message(clean, origin))) return;
       const id = isObject(value) && !('method' in value) && isJsonRpcId(value['id']) ? value['id'] : undefined;
-      if (id !== undefined) safely(() => observer.requestFailed(id, { kind: 'invalid', problem: 'its answer could not be handled' }));
+      if (id !== undefined)
+        safely(() => observer.requestFailed(id, { kind: 'invalid', problem: 'its answer could not be handled' }));
     },
-    requestFailed: (id, failure) => safely(() => {
-      const clean = { ...failure, problem: redactor.sent(failure.problem) };
-      observer.requestFailed(id, clean.kind === 'refused' && clean.error !== undefined ? { ...clean, error: redactor.sentIn(clean.error) as typeof clean.error } : clean);
-    }),
+    requestFailed: (id, failure) =>
+      safely(() => {
+        const clean = { ...failure, problem: redactor.sent(failure.problem) };
+        observer.requestFailed(
+          id,
+          clean.kind === 'refused' && clean.error !== undefined
+            ? { ...clean, error: redactor.sentIn(clean.error) as typeof clean.error }
+            : clean,
+        );
+      }),
     sessionGone: () => safely(() => observer.sessionGone()),
     missed: () => safely(() => observer.missed()),
     lost: (problem, trouble) => safely(() => observer.lost(redactor.sent(problem), trouble)),

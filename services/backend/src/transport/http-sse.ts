@@ -3,7 +3,13 @@
  * ends with the stream.
  */
 import type { Dispatcher } from 'undici';
-import { printable, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type ServerTrouble } from '@omnibus/protocol';
+import {
+  printable,
+  type JsonRpcId,
+  type JsonRpcMessage,
+  type JsonRpcRequest,
+  type ServerTrouble,
+} from '@omnibus/protocol';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
 import { connectionProblem, describeStatus, hadNoCredentials } from './problems.ts';
@@ -46,7 +52,10 @@ export class HttpSseTransport implements Transport {
   /** Resolves when the server has named the address to POST to. */
   open(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const limit = setTimeout(() => fail(`no endpoint event came within ${this.#options.openTimeoutMs} ms`, 'time'), this.#options.openTimeoutMs);
+      const limit = setTimeout(
+        () => fail(`no endpoint event came within ${this.#options.openTimeoutMs} ms`, 'time'),
+        this.#options.openTimeoutMs,
+      );
       const fail = (problem: string, trouble: ServerTrouble = 'speech'): void => {
         clearTimeout(limit);
         if (this.#endpoint === undefined) {
@@ -56,31 +65,40 @@ export class HttpSseTransport implements Transport {
           this.#observer.lost(problem);
         }
       };
-      this.#stream = new ResponseReader({
-        ...silentObserver,
-        message: (value) => this.#observer.message(value, undefined),
-        invalid: (problem, id, question) => {
-          if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
-          else this.#observer.requestFailed(id, { kind: 'invalid', problem });
+      this.#stream = new ResponseReader(
+        {
+          ...silentObserver,
+          message: (value) => this.#observer.message(value, undefined),
+          invalid: (problem, id, question) => {
+            if (id === undefined || id === null) this.#observer.dropped('invalid', problem, question);
+            else this.#observer.requestFailed(id, { kind: 'invalid', problem });
+          },
+          otherEvent: (name, data) => {
+            if (name !== 'endpoint' || this.#endpoint !== undefined) return;
+            const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
+            // Our credentials are sent to the named address, so it must be of the same origin.
+            if (endpoint?.origin !== this.#url.origin) {
+              fail(`the server named an address of another origin to post to: ${printable(data, 200)}`);
+              return;
+            }
+            clearTimeout(limit);
+            this.#endpoint = endpoint;
+            resolve();
+          },
+          ended: (response) => {
+            if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
+            fail(
+              response.status >= 300 || response.mediaType !== 'text/event-stream'
+                ? describeStatus(response)
+                : 'the server ended the stream',
+              response.status >= 300 ? troubleOfStatus(response.status) : 'speech',
+            );
+          },
+          failed: (error, isSent) => fail(connectionProblem(error, isSent), 'address'),
         },
-        otherEvent: (name, data) => {
-          if (name !== 'endpoint' || this.#endpoint !== undefined) return;
-          const endpoint = URL.canParse(data, this.#url.href) ? new URL(data, this.#url) : undefined;
-          // Our credentials are sent to the named address, so it must be of the same origin.
-          if (endpoint?.origin !== this.#url.origin) {
-            fail(`the server named an address of another origin to post to: ${printable(data, 200)}`);
-            return;
-          }
-          clearTimeout(limit);
-          this.#endpoint = endpoint;
-          resolve();
-        },
-        ended: (response) => {
-          if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
-          fail(response.status >= 300 || response.mediaType !== 'text/event-stream' ? describeStatus(response) : 'the server ended the stream', response.status >= 300 ? troubleOfStatus(response.status) : 'speech');
-        },
-        failed: (error, isSent) => fail(connectionProblem(error, isSent), 'address'),
-      }, this.#options.limits, this.#options.reading);
+        this.#options.limits,
+        this.#options.reading,
+      );
       this.#dispatch('GET', this.#url, undefined, this.#stream);
     });
   }
@@ -91,19 +109,37 @@ export class HttpSseTransport implements Transport {
       this.#observer.requestFailed(id, { kind: 'not-sent', problem: 'the stream is not open' });
       return;
     }
-    this.#dispatch('POST', this.#endpoint, JSON.stringify(message), new ResponseReader({
-      ...silentObserver,
-      ended: (response) => {
-        const { status, errorBody } = response;
-        if (status < 300) return;
-        this.#observer.requestFailed(id, { kind: 'refused', problem: describeStatus(response), httpStatus: status });
-        if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
-      },
-      failed: (error, isSent) => {
-        const problem = connectionProblem(error, isSent);
-        this.#observer.requestFailed(id, isSent ? { kind: 'lost', problem } : { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) });
-      },
-    }, this.#options.limits, this.#options.reading));
+    this.#dispatch(
+      'POST',
+      this.#endpoint,
+      JSON.stringify(message),
+      new ResponseReader(
+        {
+          ...silentObserver,
+          ended: (response) => {
+            const { status, errorBody } = response;
+            if (status < 300) return;
+            this.#observer.requestFailed(id, {
+              kind: 'refused',
+              problem: describeStatus(response),
+              httpStatus: status,
+            });
+            if (errorBody !== '') this.#observer.dropped('refusal', errorBody);
+          },
+          failed: (error, isSent) => {
+            const problem = connectionProblem(error, isSent);
+            this.#observer.requestFailed(
+              id,
+              isSent
+                ? { kind: 'lost', problem }
+                : { kind: 'not-sent', problem, hadNoCredentials: hadNoCredentials(error) },
+            );
+          },
+        },
+        this.#options.limits,
+        this.#options.reading,
+      ),
+    );
   }
 
   send(message: JsonRpcMessage, settled?: () => void): void {
@@ -129,8 +165,19 @@ export class HttpSseTransport implements Transport {
     return Promise.resolve();
   }
 
-  #dispatch(method: Dispatcher.HttpMethod, { origin, pathname, search }: URL, body: string | undefined, reader: ResponseReader): void {
-    const headers = { ...this.#headers, ...(method === 'GET' ? { accept: 'text/event-stream' } : { 'content-type': 'application/json' }) };
-    this.#options.dispatcher.dispatch({ origin, method, path: `${pathname}${search}`, headers, body: body ?? null }, reader);
+  #dispatch(
+    method: Dispatcher.HttpMethod,
+    { origin, pathname, search }: URL,
+    body: string | undefined,
+    reader: ResponseReader,
+  ): void {
+    const headers = {
+      ...this.#headers,
+      ...(method === 'GET' ? { accept: 'text/event-stream' } : { 'content-type': 'application/json' }),
+    };
+    this.#options.dispatcher.dispatch(
+      { origin, method, path: `${pathname}${search}`, headers, body: body ?? null },
+      reader,
+    );
   }
 }

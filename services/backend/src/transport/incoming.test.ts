@@ -43,8 +43,11 @@ describe('the gate for what servers say', () => {
 
   it('refuses what is too large, too deep, too numerous or not UTF-8, and names no words of the server but one character', () => {
     const limits = { ...defaultLimits, maxUpstreamMessageBytes: 1_000, maxBatchLength: 2 };
-    expect(readIncoming('[{},{},{}]', limits)).toEqual({ problem: 'it sent 3 messages at once; 2 are allowed', id: undefined });
-    for (const bad of [`"${'x'.repeat(1_000)}"`, deep.slice(0, 900), Buffer.from([0x22, 0xFF, 0x22]), 'hunter2']) {
+    expect(readIncoming('[{},{},{}]', limits)).toEqual({
+      problem: 'it sent 3 messages at once; 2 are allowed',
+      id: undefined,
+    });
+    for (const bad of [`"${'x'.repeat(1_000)}"`, deep.slice(0, 900), Buffer.from([0x22, 0xff, 0x22]), 'hunter2']) {
       const incoming = readIncoming(bad, limits);
       expect('problem' in incoming && incoming.problem).toMatch(/^what it sent cannot be read/);
       expect(JSON.stringify(incoming)).not.toContain('hunter2');

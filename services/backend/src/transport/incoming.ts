@@ -5,18 +5,28 @@
 import { isJsonRpcId, readJson, type JsonRpcId, type Limits } from '@omnibus/protocol';
 import type { UnusableQuestion } from './transport.ts';
 
-export type MessageLimits = Pick<Limits, 'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'>;
+export type MessageLimits = Pick<
+  Limits,
+  'maxUpstreamMessageBytes' | 'maxJsonDepth' | 'maxJsonValues' | 'maxBatchLength'
+>;
 
 /**
  * `id` of the request that a bad message was to answer; `null` when it certainly answers none, since it is a request (`question`) or notification itself.
  */
-export type Incoming = { readonly value: unknown } | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
+export type Incoming =
+  | { readonly value: unknown }
+  | { readonly problem: string; readonly id: JsonRpcId | null | undefined; readonly question?: UnusableQuestion };
 
 export function readIncoming(input: Buffer | string, limits: MessageLimits): Incoming {
   const read = readJson(input, limits.maxUpstreamMessageBytes, limits);
-  if (read.kind === 'refused') return { problem: `what it sent cannot be read: ${read.problem}`, ...whose(typeof input === 'string' ? input : input.toString('latin1')) };
+  if (read.kind === 'refused')
+    return {
+      problem: `what it sent cannot be read: ${read.problem}`,
+      ...whose(typeof input === 'string' ? input : input.toString('latin1')),
+    };
   const { value } = read;
-  if (Array.isArray(value) && value.length > limits.maxBatchLength) return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
+  if (Array.isArray(value) && value.length > limits.maxBatchLength)
+    return { problem: `it sent ${value.length} messages at once; ${limits.maxBatchLength} are allowed`, id: undefined };
   return { value };
 }
 
@@ -28,7 +38,8 @@ function whose(text: string): { readonly id: JsonRpcId | null | undefined; reado
   let at = 0;
   let id: JsonRpcId | undefined;
   let isQuestion = false;
-  const found = (): ReturnType<typeof whose> => (isQuestion ? { id: null, question: { id, reason: 'message.not_json' } } : { id });
+  const found = (): ReturnType<typeof whose> =>
+    isQuestion ? { id: null, question: { id, reason: 'message.not_json' } } : { id };
   const skipSpace = (): void => {
     while (at < text.length && ' \t\r\n'.includes(text[at] as string)) at += 1;
   };

@@ -12,7 +12,11 @@ afterEach(() => {
 
 /** Starts a process in a session of its own, as a program may leave one behind. */
 async function leave(mark: string): Promise<ChildProcess> {
-  const child = spawn('sleep', ['60'], { detached: true, stdio: 'ignore', env: { ...process.env, [markVariable]: mark } });
+  const child = spawn('sleep', ['60'], {
+    detached: true,
+    stdio: 'ignore',
+    env: { ...process.env, [markVariable]: mark },
+  });
   started.push(child);
   await once(child, 'spawn');
   return child;

@@ -65,7 +65,7 @@ async function marked(marks: ReadonlySet<string>): Promise<ReadonlyMap<string, r
       // Processes of other users and ended processes cannot be read; the environment of a zombie is empty.
       const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '');
       const [, mark] = new RegExp(`(?:^|\0)${markVariable}=([^\0]*)`).exec(environment) ?? [];
-      if (mark !== undefined && marks.has(mark)) found.set(mark, [...found.get(mark) ?? [], Number(name)]);
+      if (mark !== undefined && marks.has(mark)) found.set(mark, [...(found.get(mark) ?? []), Number(name)]);
     }
   };
   await Promise.all(Array.from({ length: filesAtOnce }, read));

@@ -7,9 +7,16 @@ const nothing = (): void => undefined;
 /** @param problem in the configuration, in words. */
 export function noTransport(problem: string): Transport {
   return {
-    hasSessionsOnly: false, closesToCancel: false, takesNamelessErrors: false, hasState: false,
+    hasSessionsOnly: false,
+    closesToCancel: false,
+    takesNamelessErrors: false,
+    hasState: false,
     open: () => Promise.reject(new Troubled('configuration', problem)),
-    request: nothing, send: nothing, abandon: nothing, agreed: nothing, listen: nothing,
+    request: nothing,
+    send: nothing,
+    abandon: nothing,
+    agreed: nothing,
+    listen: nothing,
     close: () => Promise.resolve(),
   };
 }

@@ -16,7 +16,11 @@ const probeMs = 100;
 export async function untilPortOpen({ url, limitMs, isWanted, lookup }: PortOptions): Promise<boolean> {
   const { hostname, port, protocol } = new URL(url);
   const giveUpAt = performance.now() + limitMs;
-  const to = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || (/^(https|wss):$/.test(protocol) ? 443 : 80)), ...(lookup === undefined ? {} : { lookup }) };
+  const to = {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || (/^(https|wss):$/.test(protocol) ? 443 : 80)),
+    ...(lookup === undefined ? {} : { lookup }),
+  };
   while (isWanted()) {
     if (await isOpen(to)) return true;
     if (performance.now() > giveUpAt) return false;
@@ -25,7 +29,11 @@ export async function untilPortOpen({ url, limitMs, isWanted, lookup }: PortOpti
 }
 
 /** Tries to connect once. @returns whether that worked; a failure is reported after a short wait. */
-function isOpen(to: { readonly host: string; readonly port: number; readonly lookup?: LookupFunction }): Promise<boolean> {
+function isOpen(to: {
+  readonly host: string;
+  readonly port: number;
+  readonly lookup?: LookupFunction;
+}): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(to);
     socket.once('connect', () => {

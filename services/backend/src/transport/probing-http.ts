@@ -62,7 +62,8 @@ export class ProbingHttpTransport implements Transport {
   }
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
-    if (this.#opening === undefined && !this.#verdict.isEventSource && message.method === 'initialize') this.#opening = message;
+    if (this.#opening === undefined && !this.#verdict.isEventSource && message.method === 'initialize')
+      this.#opening = message;
     this.#current.request(message, headers);
   }
 
@@ -91,7 +92,8 @@ export class ProbingHttpTransport implements Transport {
       ...this.#observer,
       requestFailed: (id, failure) => {
         const opening = this.#opening;
-        if (opening?.id === id && failure.kind === 'refused' && mayBeOlder(failure.httpStatus)) void this.#fallBack(opening, failure);
+        if (opening?.id === id && failure.kind === 'refused' && mayBeOlder(failure.httpStatus))
+          void this.#fallBack(opening, failure);
         else this.#observer.requestFailed(id, failure);
       },
     };

@@ -15,13 +15,16 @@ export const noCredentials = 'OMNIBUS_NO_CREDENTIALS';
  */
 export function describeStatus({ status, mediaType, lacking }: EndedResponse): string {
   if (status === 401) return 'the server wants a sign-in, or does not take the one it was shown (HTTP 401)';
-  if (lacking !== undefined) return `the server demands more rights than it was shown (HTTP ${status}, ${insufficientScope}${scopes.test(lacking.scope ?? '') ? `: "${lacking.scope as string}"` : ''})`;
+  if (lacking !== undefined)
+    return `the server demands more rights than it was shown (HTTP ${status}, ${insufficientScope}${scopes.test(lacking.scope ?? '') ? `: "${lacking.scope as string}"` : ''})`;
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
 }
 
 /** Describes a response that was successful but has no answer in its body. */
 export function describeSilence({ status, mediaType }: EndedResponse): string {
-  return mediaType === '' ? `the server answered HTTP ${status} without a message` : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
+  return mediaType === ''
+    ? `the server answered HTTP ${status} without a message`
+    : `the server answered with ${printable(mediaType, maxMediaType)} that holds no answer to the request`;
 }
 
 /** Whether nothing was sent because there were no credentials to send with it. */

@@ -8,9 +8,12 @@ let budget: ReadingBudget;
 let waits: number;
 beforeEach(() => {
   waits = 0;
-  budget = new ReadingBudget({ maxBytes: 8 * mb, onWait: () => {
-    waits += 1;
-  } });
+  budget = new ReadingBudget({
+    maxBytes: 8 * mb,
+    onWait: () => {
+      waits += 1;
+    },
+  });
 });
 
 /** Reads like a response, as long as it does not have to wait. */
@@ -40,7 +43,7 @@ class Response {
 }
 
 describe('answers that are read', () => {
-  it('wait when one server has as much as it may, and other servers\' go on', () => {
+  it("wait when one server has as much as it may, and other servers' go on", () => {
     const [one, other] = [budget.share(), budget.share()];
     const responses = Array.from({ length: 20 }, () => new Response(one));
     for (const response of responses) response.receive(mb);
@@ -70,10 +73,11 @@ describe('answers that are read', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  it('that dribble hold up nobody else\'s', () => {
+  it("that dribble hold up nobody else's", () => {
     const [slow, quick] = [budget.share(), budget.share()];
     const others = Array.from({ length: 3 }, () => budget.share());
-    for (const share of [slow, ...others]) for (let count = 0; count < 10; count += 1) new Response(share).receive(4 * mb);
+    for (const share of [slow, ...others])
+      for (let count = 0; count < 10; count += 1) new Response(share).receive(4 * mb);
     expect(budget.isFull).toBe(true);
     for (let count = 0; count < 3; count += 1) {
       const response = new Response(quick);

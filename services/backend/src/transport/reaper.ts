@@ -56,7 +56,11 @@ export function releaseProgram(pid: number, mark: string): void {
 function start(): ChildProcess | undefined {
   try {
     // The shell has a process group of its own, so that Ctrl-C does not end it before us, and nothing of our environment, which every process of this user could read.
-    const shell = spawn('sh', ['-c', script], { detached: true, stdio: ['pipe', 'ignore', 'ignore'], env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' } });
+    const shell = spawn('sh', ['-c', script], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+    });
     shell.unref();
     shell.on('error', forget).on('exit', forget);
     shell.stdin?.on('error', forget);

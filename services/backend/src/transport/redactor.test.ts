@@ -2,20 +2,43 @@ import { describe, expect, it } from 'vitest';
 import { Redactor } from './redactor.ts';
 
 const redactor = Redactor.of({
-  headers: { 'Authorization': 'Bearer sk-abcdef-123456', 'X-Basic': `Basic ${Buffer.from('me:my password').toString('base64')}`, 'Accept-Language': 'en' },
-  env: { DATABASE_URL: 'postgres://me:pass-in-url@db/x', PIN: '12345', NODE_ENV: 'production', LOG: '/var/log', API_KEY: '987654' },
+  headers: {
+    Authorization: 'Bearer sk-abcdef-123456',
+    'X-Basic': `Basic ${Buffer.from('me:my password').toString('base64')}`,
+    'Accept-Language': 'en',
+  },
+  env: {
+    DATABASE_URL: 'postgres://me:pass-in-url@db/x',
+    PIN: '12345',
+    NODE_ENV: 'production',
+    LOG: '/var/log',
+    API_KEY: '987654',
+  },
   args: ['--token', 'token-as-argument', '--secret=secret-as-argument', '--port', '8080'],
   url: 'https://user:url%20password@example.com/mcp?api_key=key-in-query&page=12',
 });
 
 describe('what servers are not to repeat', () => {
-  it.each(['sk-abcdef-123456', 'my password', 'postgres://me:pass-in-url@db/x', '987654', 'token-as-argument', 'secret-as-argument', 'url password', 'url%20password', 'key-in-query'])('takes out what we sent: %s', (secret) => {
+  it.each([
+    'sk-abcdef-123456',
+    'my password',
+    'postgres://me:pass-in-url@db/x',
+    '987654',
+    'token-as-argument',
+    'secret-as-argument',
+    'url password',
+    'url%20password',
+    'key-in-query',
+  ])('takes out what we sent: %s', (secret) => {
     expect(redactor.sent(`before ${secret} after`)).toBe('before [secret] after');
-    expect(JSON.stringify(redactor.sentIn({ list: [{ [secret]: secret }] }))).toBe('{"list":[{"[secret]":"[secret]"}]}');
+    expect(JSON.stringify(redactor.sentIn({ list: [{ [secret]: secret }] }))).toBe(
+      '{"list":[{"[secret]":"[secret]"}]}',
+    );
   });
 
   it('leaves what nobody keeps secret', () => {
-    for (const text of ['12345 at 8080 in production, page 12 of /var/log, en', '{"token":1}']) expect(redactor.sent(text)).toBe(text);
+    for (const text of ['12345 at 8080 in production, page 12 of /var/log, en', '{"token":1}'])
+      expect(redactor.sent(text)).toBe(text);
   });
 
   it.each([
@@ -27,11 +50,17 @@ describe('what servers are not to repeat', () => {
     ['postgres://me:hunter2@db/x', 'postgres://[secret]@db/x'],
     ['ghp_0123456789abcdef', '[secret]'],
     ['\u001B[2Jgone\u0007\nsecond', '[2Jgone second'],
-  ])('frees the operator\'s log of %j', (text, clean) => {
+  ])("frees the operator's log of %j", (text, clean) => {
     expect(redactor.excerpt(text)).toBe(clean);
   });
 
   it('is done with megabytes that are made to take long, within the time of a test', () => {
-    for (const text of ['password'.repeat(200_000), 'a:'.repeat(500_000), `${'x'.repeat(1_000_000)}://`, 'eyJ'.repeat(300_000)]) expect(redactor.excerpt(text)).not.toBe('');
+    for (const text of [
+      'password'.repeat(200_000),
+      'a:'.repeat(500_000),
+      `${'x'.repeat(1_000_000)}://`,
+      'eyJ'.repeat(300_000),
+    ])
+      expect(redactor.excerpt(text)).not.toBe('');
   });
 });

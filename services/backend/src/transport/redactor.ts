@@ -8,16 +8,41 @@ import { isObject, printable } from '@omnibus/protocol';
 const mark = '[secret]';
 /** Shorter secrets are everyday words, whose removal would spoil texts without hiding anything. */
 const minLength = 4;
-const harmless = new Set(['true', 'false', 'null', 'none', 'auto', 'info', 'debug', 'warn', 'error', 'trace', 'production', 'development', 'test', 'localhost', 'utf-8', 'utf8', 'json', 'stdio', 'http', 'https', '127.0.0.1', '0.0.0.0']);
+const harmless = new Set([
+  'true',
+  'false',
+  'null',
+  'none',
+  'auto',
+  'info',
+  'debug',
+  'warn',
+  'error',
+  'trace',
+  'production',
+  'development',
+  'test',
+  'localhost',
+  'utf-8',
+  'utf8',
+  'json',
+  'stdio',
+  'http',
+  'https',
+  '127.0.0.1',
+  '0.0.0.0',
+]);
 /** Characters of a text from which an excerpt is made. */
 const maxLookedAt = 16_384;
 
 /** `name=value` and `name: value` with a name that suggests a secret, in prose, JSON, headers and query strings. */
-const assignment = /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
+const assignment =
+  /((?:[\w.-]{0,64}(?:password|passwd|passphrase|pwd|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?|authorization|cookie))["']?\s{0,3}[:=]\s{0,3})(?:(?:bearer|basic)\s+)?(?:"[^"]{1,2000}"|'[^']{1,2000}'|[^\s"',;&]{1,2000})/gi;
 const scheme = /\b(bearer|basic)\s+[\w.~+/=-]{6,}/gi;
 const userInfo = /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/@]{1,500}@/gi;
 /** Tokens with a known beginning, and JSON Web Tokens. */
-const knownToken = /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/g;
+const knownToken =
+  /\b(?:sk-|pk-|rk-|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|AKIA|AIza|eyJ[\w-]{6,}\.)[\w.-]{10,}/g;
 
 export class Redactor {
   /** Longest first, so that no part of a longer secret remains. */
@@ -30,26 +55,36 @@ export class Redactor {
     const all = new Set<string>();
     for (const secret of secrets) {
       // The secret as it is, and in the form that it has in JSON or in a URL.
-      for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) if (form.length >= minLength && !harmless.has(form.toLowerCase())) all.add(form);
+      for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)])
+        if (form.length >= minLength && !harmless.has(form.toLowerCase())) all.add(form);
     }
     this.#secrets = [...all].toSorted((a, b) => b.length - a.length);
   }
 
   /** The redactor for all secrets in a server's configuration. */
-  static of(config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>, passing?: () => readonly string[]): Redactor {
-    return new Redactor([
-      ...Object.values(config.headers).flatMap(partsOfHeader),
-      ...Object.entries(config.env).filter(([name, value]) => secretName.test(name) || !isPlain(value)).map(([, value]) => value),
-      ...secretArguments(config.args),
-      ...(config.url === undefined ? [] : secretsOfUrl(config.url)),
-    ], passing);
+  static of(
+    config: Pick<ServerConfig, 'headers' | 'env' | 'args' | 'url'>,
+    passing?: () => readonly string[],
+  ): Redactor {
+    return new Redactor(
+      [
+        ...Object.values(config.headers).flatMap(partsOfHeader),
+        ...Object.entries(config.env)
+          .filter(([name, value]) => secretName.test(name) || !isPlain(value))
+          .map(([, value]) => value),
+        ...secretArguments(config.args),
+        ...(config.url === undefined ? [] : secretsOfUrl(config.url)),
+      ],
+      passing,
+    );
   }
 
   /** Removes what we sent ourselves. */
   sent(text: string): string {
     let redacted = text;
     for (const secret of this.#secrets) if (redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
-    for (const secret of this.#passing()) if (secret.length >= minLength && redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
+    for (const secret of this.#passing())
+      if (secret.length >= minLength && redacted.includes(secret)) redacted = redacted.replaceAll(secret, mark);
     return redacted;
   }
 
@@ -58,13 +93,19 @@ export class Redactor {
     if (this.#secrets.length === 0 && this.#passing().length === 0) return value;
     if (typeof value === 'string') return this.sent(value);
     if (Array.isArray(value)) return value.map((item) => this.sentIn(item));
-    return isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, item]) => [this.sent(key), this.sentIn(item)])) : value;
+    return isObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([key, item]) => [this.sent(key), this.sentIn(item)]))
+      : value;
   }
 
   /** An excerpt for the operator's log: one line, without control characters and recognizable secrets. */
   excerpt(text: string, maxLength?: number): string {
     // Searches much more text than is kept, so that a secret is not cut in half, but little enough to be fast.
-    const known = this.sent(text.slice(0, maxLookedAt)).replace(userInfo, `$1${mark}@`).replace(scheme, `$1 ${mark}`).replace(assignment, `$1${mark}`).replace(knownToken, mark);
+    const known = this.sent(text.slice(0, maxLookedAt))
+      .replace(userInfo, `$1${mark}@`)
+      .replace(scheme, `$1 ${mark}`)
+      .replace(assignment, `$1${mark}`)
+      .replace(knownToken, mark);
     return printable(known, maxLength);
   }
 }

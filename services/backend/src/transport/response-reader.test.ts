@@ -10,7 +10,11 @@ const mb = 1_024 * 1_024;
 function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) {
   const messages: unknown[] = [];
   const state = { isWaiting: false };
-  const reader = new ResponseReader({ ...silentObserver, message: (value) => messages.push(value) }, defaultLimits, share);
+  const reader = new ResponseReader(
+    { ...silentObserver, message: (value) => messages.push(value) },
+    defaultLimits,
+    share,
+  );
   const controller = {
     pause: () => {
       state.isWaiting = true;
@@ -22,10 +26,19 @@ function response(share: ReturnType<ReadingBudget['share']>, mediaType: string) 
   } as unknown as Dispatcher.DispatchController;
   reader.onRequestStart(controller);
   reader.onResponseStart(controller, 200, { 'content-type': mediaType });
-  return { messages, state, reader, feed: (text: string) => reader.onResponseData(controller, Buffer.from(text)), end: () => reader.onResponseEnd() };
+  return {
+    messages,
+    state,
+    reader,
+    feed: (text: string) => reader.onResponseData(controller, Buffer.from(text)),
+    end: () => reader.onResponseEnd(),
+  };
 }
 
-describe.each([['application/json', '', ''], ['text/event-stream', 'data: ', '\n\n']])('a large answer as %s', (mediaType, before, after) => {
+describe.each([
+  ['application/json', '', ''],
+  ['text/event-stream', 'data: ', '\n\n'],
+])('a large answer as %s', (mediaType, before, after) => {
   it('waits while another of its server is read, and is read to its end afterwards', async () => {
     const share = new ReadingBudget({ maxBytes: mb, onWait: () => undefined }).share();
     const [first, second] = [response(share, mediaType), response(share, mediaType)];
@@ -37,7 +50,8 @@ describe.each([['application/json', '', ''], ['text/event-stream', 'data: ', '\n
     await expect.poll(() => second.state.isWaiting).toBe(false);
     second.feed(`"}}${after}`);
     second.end();
-    for (const { messages } of [first, second]) expect(messages).toEqual([{ jsonrpc: '2.0', id: 1, result: { text: half } }]);
+    for (const { messages } of [first, second])
+      expect(messages).toEqual([{ jsonrpc: '2.0', id: 1, result: { text: half } }]);
   });
 
   it('that is abandoned while it waits leaves its room to others', async () => {

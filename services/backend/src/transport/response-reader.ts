@@ -61,7 +61,17 @@ export const silentObserver: ResponseObserver = {
 const keptErrorBody = 64 * 1024;
 /** Bound on interim responses (1xx) before the real one. */
 const maxInterimResponses = 20;
-const notConnected = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_INVALID_ARG', addressRefused, noCredentials]);
+const notConnected = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_INVALID_ARG',
+  addressRefused,
+  noCredentials,
+]);
 const released: EndedResponse = { status: 0, mediaType: '', errorBody: '' };
 
 export class ResponseReader implements Dispatcher.DispatchHandler {
@@ -104,18 +114,27 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     if (status < 200) {
       this.#interim += 1;
-      if (this.#interim > maxInterimResponses) this.#refuse(`it sent more than ${maxInterimResponses} responses that are none (HTTP ${status})`);
+      if (this.#interim > maxInterimResponses)
+        this.#refuse(`it sent more than ${maxInterimResponses} responses that are none (HTTP ${status})`);
       return;
     }
-    const mediaType = String(headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+    const mediaType =
+      String(headers['content-type'] ?? '')
+        .split(';')[0]
+        ?.trim()
+        .toLowerCase() ?? '';
     const challenge = status === 403 ? readChallenge(headers['www-authenticate']) : undefined;
-    this.#response = challenge?.error === insufficientScope ? { status, mediaType, errorBody: '', lacking: challenge } : { status, mediaType, errorBody: '' };
+    this.#response =
+      challenge?.error === insufficientScope
+        ? { status, mediaType, errorBody: '', lacking: challenge }
+        : { status, mediaType, errorBody: '' };
     const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
     this.#observer.started(status, headers);
     if (this.#isOver) return;
     if (status >= 400) this.#mode = 'error';
     // The request accepts no content coding, so nothing is decompressed, and no bound on decompressed sizes is needed.
-    else if (encoding !== 'identity' && encoding !== '') this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
+    else if (encoding !== 'identity' && encoding !== '')
+      this.#refuse('it packed its answer (Content-Encoding), which nobody asked for');
     else if (mediaType === 'text/event-stream') {
       this.#mode = 'events';
       this.#events = { parser: this.#createParser(), decoder: new StringDecoder('utf8') };
@@ -154,7 +173,10 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     const observer = this.#observer;
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks);
     if (this.#mode === 'json' && body.length > 0) this.#hear(body);
-    const ended = this.#mode === 'error' ? { ...this.#response, errorBody: body.toString('utf8', 0, keptErrorBody) } : this.#response;
+    const ended =
+      this.#mode === 'error'
+        ? { ...this.#response, errorBody: body.toString('utf8', 0, keptErrorBody) }
+        : this.#response;
     this.#isOver = true;
     this.#release();
     observer.ended(ended);
@@ -202,7 +224,8 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
       },
       onRetry: (ms) => this.#observer.retry(ms),
       onError: ({ type }) => {
-        if (type === 'max-buffer-size-exceeded') this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
+        if (type === 'max-buffer-size-exceeded')
+          this.#refuse(`it sent an event larger than ${this.#limits.maxUpstreamMessageBytes} bytes`);
       },
       maxBufferSize: this.#limits.maxUpstreamMessageBytes,
     });

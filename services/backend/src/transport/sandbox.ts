@@ -26,8 +26,31 @@ const tool = 'bwrap';
 const system = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
 /** Files and folders that programs need; the rest of `/etc` may contain keys and configurations, including those of the gateway. */
 const lookedUp = [
-  'alternatives', 'ca-certificates', 'ca-certificates.conf', 'crypto-policies', 'fonts', 'gai.conf', 'group', 'host.conf', 'hosts', 'ld.so.cache', 'ld.so.conf', 'ld.so.conf.d', 'locale.alias', 'localtime', 'mime.types', 'nsswitch.conf', 'os-release', 'passwd', 'pki',
-  'protocols', 'resolv.conf', 'services', 'ssl/certs', 'ssl/openssl.cnf', 'timezone',
+  'alternatives',
+  'ca-certificates',
+  'ca-certificates.conf',
+  'crypto-policies',
+  'fonts',
+  'gai.conf',
+  'group',
+  'host.conf',
+  'hosts',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'locale.alias',
+  'localtime',
+  'mime.types',
+  'nsswitch.conf',
+  'os-release',
+  'passwd',
+  'pki',
+  'protocols',
+  'resolv.conf',
+  'services',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'timezone',
 ].map((name) => `/etc/${name}`);
 /** The home folder and the user inside of the sandbox. */
 const home = '/home/server';
@@ -40,25 +63,63 @@ const uid = '1000';
  */
 export function sandboxed({ command, args }: Launch, sandbox: Sandbox, path: string, cwd: string): Launch {
   const wrapper = findProgram(tool, path, cwd);
-  if (wrapper === undefined) throw new Error('its `sandbox` needs bubblewrap (Linux; the program bwrap on the PATH of the gateway; Debian: apt-get install bubblewrap)');
+  if (wrapper === undefined)
+    throw new Error(
+      'its `sandbox` needs bubblewrap (Linux; the program bwrap on the PATH of the gateway; Debian: apt-get install bubblewrap)',
+    );
   const program = findProgram(command, path, cwd);
   if (program === undefined) throw new Error('there is no such program on the PATH');
-  for (const [option, places] of [['read', sandbox.read], ['write', sandbox.write], ['home', sandbox.home === undefined ? [] : [sandbox.home]], ['cwd', sandbox.cwd === undefined ? [] : [sandbox.cwd]]] as const) {
+  for (const [option, places] of [
+    ['read', sandbox.read],
+    ['write', sandbox.write],
+    ['home', sandbox.home === undefined ? [] : [sandbox.home]],
+    ['cwd', sandbox.cwd === undefined ? [] : [sandbox.cwd]],
+  ] as const) {
     const missing = places.find((place) => !existsSync(place));
-    if (missing !== undefined) throw new Error(`${JSON.stringify(missing)} is not there, which its sandbox names under \`${option}\``);
+    if (missing !== undefined)
+      throw new Error(`${JSON.stringify(missing)} is not there, which its sandbox names under \`${option}\``);
   }
-  const bind = (kind: '--ro-bind' | '--ro-bind-try' | '--bind', places: readonly string[]): string[] => places.flatMap((place) => [kind, place, place]);
+  const bind = (kind: '--ro-bind' | '--ro-bind-try' | '--bind', places: readonly string[]): string[] =>
+    places.flatMap((place) => [kind, place, place]);
   return {
     command: wrapper,
     args: [
-      '--unshare-all', '--unshare-user', '--uid', uid, '--gid', uid, ...(sandbox.network ? ['--share-net'] : []), '--cap-drop', 'ALL', '--die-with-parent',
-      ...bind('--ro-bind-try', system), ...bind('--ro-bind-try', lookedUp), '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp',
+      '--unshare-all',
+      '--unshare-user',
+      '--uid',
+      uid,
+      '--gid',
+      uid,
+      ...(sandbox.network ? ['--share-net'] : []),
+      '--cap-drop',
+      'ALL',
+      '--die-with-parent',
+      ...bind('--ro-bind-try', system),
+      ...bind('--ro-bind-try', lookedUp),
+      '--proc',
+      '/proc',
+      '--dev',
+      '/dev',
+      '--tmpfs',
+      '/tmp',
       ...(sandbox.home === undefined ? ['--tmpfs', home] : ['--bind', sandbox.home, home]),
       ...bind('--ro-bind', [...partsOf(program), ...(sandbox.network ? namesOutside() : [])]),
       // Writable folders come last, since one may be inside of a folder that is only readable.
-      ...bind('--ro-bind', [...(sandbox.cwd === undefined ? [] : [sandbox.cwd]), ...sandbox.read]), ...bind('--bind', sandbox.write), '--remount-ro', '/',
-      '--setenv', 'HOME', home, '--setenv', 'TMPDIR', '/tmp', '--chdir', sandbox.cwd ?? home,
-      '--', program, ...args,
+      ...bind('--ro-bind', [...(sandbox.cwd === undefined ? [] : [sandbox.cwd]), ...sandbox.read]),
+      ...bind('--bind', sandbox.write),
+      '--remount-ro',
+      '/',
+      '--setenv',
+      'HOME',
+      home,
+      '--setenv',
+      'TMPDIR',
+      '/tmp',
+      '--chdir',
+      sandbox.cwd ?? home,
+      '--',
+      program,
+      ...args,
     ],
   };
 }
@@ -69,7 +130,11 @@ export function sandboxed({ command, args }: Launch, sandbox: Sandbox, path: str
 function partsOf(program: string): readonly string[] {
   const folder = dirname(program);
   const real = realpathSync(program);
-  const parts = [isBin(folder) ? folder : program, ...(real === program ? [] : [packageOf(real) ?? (isBin(dirname(real)) ? dirname(real) : real)]), ...(existsSync(join(folder, '..', 'pyvenv.cfg')) ? [dirname(folder)] : [])];
+  const parts = [
+    isBin(folder) ? folder : program,
+    ...(real === program ? [] : [packageOf(real) ?? (isBin(dirname(real)) ? dirname(real) : real)]),
+    ...(existsSync(join(folder, '..', 'pyvenv.cfg')) ? [dirname(folder)] : []),
+  ];
   return [...new Set(parts)].filter((part) => !system.some((each) => part === each || part.startsWith(`${each}/`)));
 }
 
@@ -79,7 +144,8 @@ function isBin(folder: string): boolean {
 
 /** The nearest parent folder with a `package.json`, which programs of npm read. */
 function packageOf(file: string): string | undefined {
-  for (let folder = dirname(file); dirname(folder) !== folder; folder = dirname(folder)) if (existsSync(join(folder, 'package.json'))) return folder;
+  for (let folder = dirname(file); dirname(folder) !== folder; folder = dirname(folder))
+    if (existsSync(join(folder, 'package.json'))) return folder;
   return undefined;
 }
 
@@ -94,7 +160,13 @@ function namesOutside(): readonly string[] {
 }
 
 function findProgram(command: string, path: string, cwd: string): string | undefined {
-  const candidates = isAbsolute(command) || command.includes('/') ? [resolve(cwd, command)] : path.split(delimiter).filter((folder) => folder !== '').map((folder) => join(folder, command));
+  const candidates =
+    isAbsolute(command) || command.includes('/')
+      ? [resolve(cwd, command)]
+      : path
+          .split(delimiter)
+          .filter((folder) => folder !== '')
+          .map((folder) => join(folder, command));
   return candidates.find((candidate) => {
     try {
       accessSync(candidate, constants.X_OK);

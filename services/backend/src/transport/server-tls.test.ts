@@ -29,12 +29,21 @@ const nameOf = (socket: TLSSocket): string => String(socket.getPeerCertificate()
 beforeAll(async () => {
   authority = stack.use(await Authority.create());
   const own = await authority.sign('server', [{ type: 'ip', value: '127.0.0.1' }]);
-  [ann, ben] = [await authority.sign('ann', [{ type: 'dns', value: 'ann' }]), await authority.sign('ben', [{ type: 'dns', value: 'ben' }])];
+  [ann, ben] = [
+    await authority.sign('ann', [{ type: 'dns', value: 'ann' }]),
+    await authority.sign('ben', [{ type: 'dns', value: 'ben' }]),
+  ];
   folder = await mkdtemp(join(tmpdir(), 'omnibus-server-tls-'));
   stack.defer(() => rm(folder, { recursive: true }));
   const start = async (rejectUnauthorized: boolean): Promise<Server> => {
-    const files = { cert: readFileSync(own.certFile), key: readFileSync(own.keyFile), ca: readFileSync(authority.caFile) };
-    const server = createServer({ ...files, requestCert: true, rejectUnauthorized }, (incoming, response) => response.end(nameOf(incoming.socket as TLSSocket)));
+    const files = {
+      cert: readFileSync(own.certFile),
+      key: readFileSync(own.keyFile),
+      ca: readFileSync(authority.caFile),
+    };
+    const server = createServer({ ...files, requestCert: true, rejectUnauthorized }, (incoming, response) =>
+      response.end(nameOf(incoming.socket as TLSSocket)),
+    );
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     stack.defer(async () => {
@@ -65,22 +74,46 @@ it('the server is shown the certificate and believed by its authority, as the fi
   await show(ben);
   expect(await asked(agents, tls)).toBe('ben');
   // Without the authority, or without the certificate, there is no connection.
-  await expect(asked(agents, new ServerTls('a', at(demanding), { certFile, keyFile }, folder))).rejects.toThrow(/self-signed certificate|unable to (get|verify)/);
-  await expect(asked(agents, new ServerTls('a', at(demanding), { caFile: authority.caFile }, folder))).rejects.toThrow(/certificate required|ECONNRESET|EPIPE|other side closed/i);
-  await expect(asked(agents, new ServerTls('a', at(demanding), { certFile: 'missing.pem', keyFile }, folder))).rejects.toThrow('`tls.certFile`, missing.pem, cannot be read: ENOENT');
+  await expect(asked(agents, new ServerTls('a', at(demanding), { certFile, keyFile }, folder))).rejects.toThrow(
+    /self-signed certificate|unable to (get|verify)/,
+  );
+  await expect(asked(agents, new ServerTls('a', at(demanding), { caFile: authority.caFile }, folder))).rejects.toThrow(
+    /certificate required|ECONNRESET|EPIPE|other side closed/i,
+  );
+  await expect(
+    asked(agents, new ServerTls('a', at(demanding), { certFile: 'missing.pem', keyFile }, folder)),
+  ).rejects.toThrow('`tls.certFile`, missing.pem, cannot be read: ENOENT');
 });
 
 it('texts take the place of files, a changed certificate is shown over connections of its own, and no other host is shown it', async () => {
   const agents = stack.adopt(new Agents(), (made) => made.destroy());
   const ca = readFileSync(authority.caFile, 'utf8');
-  const textsOf = ({ certFile, keyFile }: Certificate, server = 'a'): ServerTls => new ServerTls(server, at(demanding), { ca, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }, '/');
-  const keptAlive = async (tls: ServerTls): Promise<string> => (await request(at(demanding), { dispatcher: agents.of(undefined, tls) })).body.text();
-  expect([await keptAlive(textsOf(ann)), await keptAlive(textsOf(ann)), await keptAlive(textsOf(ben))]).toEqual(['ann', 'ann', 'ben']);
+  const textsOf = ({ certFile, keyFile }: Certificate, server = 'a'): ServerTls =>
+    new ServerTls(
+      server,
+      at(demanding),
+      { ca, cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') },
+      '/',
+    );
+  const keptAlive = async (tls: ServerTls): Promise<string> =>
+    (await request(at(demanding), { dispatcher: agents.of(undefined, tls) })).body.text();
+  expect([await keptAlive(textsOf(ann)), await keptAlive(textsOf(ann)), await keptAlive(textsOf(ben))]).toEqual([
+    'ann',
+    'ann',
+    'ben',
+  ]);
   // Two servers at one host have pools of their own.
-  expect([await keptAlive(textsOf(ann, 'b')), await keptAlive(textsOf(ben)), await keptAlive(textsOf(ann, 'b')), await keptAlive(textsOf(ben))]).toEqual(['ann', 'ben', 'ann', 'ben']);
+  expect([
+    await keptAlive(textsOf(ann, 'b')),
+    await keptAlive(textsOf(ben)),
+    await keptAlive(textsOf(ann, 'b')),
+    await keptAlive(textsOf(ben)),
+  ]).toEqual(['ann', 'ben', 'ann', 'ben']);
   expect(agents.of(undefined, textsOf(ben))).toBe(agents.of(undefined, textsOf(ben)));
   // An issuer at another port is not shown the certificate of the server; nor is the authority of the server believed there.
-  await expect(asked(agents, textsOf(ann), at(other))).rejects.toThrow(/self-signed certificate|unable to (get|verify)/);
+  await expect(asked(agents, textsOf(ann), at(other))).rejects.toThrow(
+    /self-signed certificate|unable to (get|verify)/,
+  );
 });
 
 it('a WebSocket is opened with the certificate too', async () => {
@@ -88,7 +121,18 @@ it('a WebSocket is opened with the certificate too', async () => {
   const names: string[] = [];
   sockets.on('connection', (_socket, { socket }) => names.push(nameOf(socket as TLSSocket)));
   const tls = new ServerTls('a', at(demanding), { caFile: authority.caFile, ...ann }, folder);
-  const transport = new WebSocketTransport({ url: at(demanding).replace('https', 'wss'), headers: {}, credentials: new NoCredentials(), limits: { maxUpstreamMessageBytes: 1_000 } as never, openTimeoutMs: 5_000, addresses: undefined, tls }, { lost: () => undefined } as never);
+  const transport = new WebSocketTransport(
+    {
+      url: at(demanding).replace('https', 'wss'),
+      headers: {},
+      credentials: new NoCredentials(),
+      limits: { maxUpstreamMessageBytes: 1_000 } as never,
+      openTimeoutMs: 5_000,
+      addresses: undefined,
+      tls,
+    },
+    { lost: () => undefined } as never,
+  );
   await transport.open();
   await transport.close();
   sockets.close();

@@ -27,14 +27,22 @@ export class ServerTls {
   }
 
   /** @returns undefined where the server has no `tls`. */
-  static of(server: string, { url, tls }: Pick<ServerConfig, 'url' | 'tls'>, baseFolder: string): ServerTls | undefined {
+  static of(
+    server: string,
+    { url, tls }: Pick<ServerConfig, 'url' | 'tls'>,
+    baseFolder: string,
+  ): ServerTls | undefined {
     return url === undefined || tls === undefined ? undefined : new ServerTls(server, url, tls, baseFolder);
   }
 
   /** Reads the files as they are now. @throws {Error} in words for the operator. */
   read(): TlsMaterial {
     const { ca, caFile, cert, certFile, key, keyFile } = this.#options;
-    const material = { ca: ca ?? this.#fileOf('caFile', caFile), cert: cert ?? this.#fileOf('certFile', certFile), key: key ?? this.#fileOf('keyFile', keyFile) };
+    const material = {
+      ca: ca ?? this.#fileOf('caFile', caFile),
+      cert: cert ?? this.#fileOf('certFile', certFile),
+      key: key ?? this.#fileOf('keyFile', keyFile),
+    };
     return Object.fromEntries(Object.entries(material).filter(([, text]) => text !== undefined));
   }
 
@@ -43,7 +51,10 @@ export class ServerTls {
     try {
       return readFileSync(resolve(this.#baseFolder, path), 'utf8');
     } catch (error) {
-      throw new Error(`\`tls.${option}\`, ${path}, cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, { cause: error });
+      throw new Error(
+        `\`tls.${option}\`, ${path}, cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`,
+        { cause: error },
+      );
     }
   }
 }

@@ -3,16 +3,25 @@ import { isEventId, isSessionId, Reconnecting } from './server-words.ts';
 
 describe('words of a server that are said back to it', () => {
   it('are headers that every HTTP library sends', () => {
-    expect(['', 'a b', '1~', 'ü', 'a\u0001', ' a', 'x'.repeat(4_097)].map(isEventId)).toEqual([true, true, true, false, false, false, false]);
+    expect(['', 'a b', '1~', 'ü', 'a\u0001', ' a', 'x'.repeat(4_097)].map(isEventId)).toEqual([
+      true,
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
     expect(['', 'a b', '1~', 'ü', 'x'.repeat(4_097)].map(isSessionId)).toEqual([false, false, true, false, false]);
   });
 });
 
 describe('coming back to a stream', () => {
-  const pauses = (reconnecting: Reconnecting, count: number, between = (): void => undefined): number[] => Array.from({ length: count }, () => {
-    between();
-    return reconnecting.next();
-  });
+  const pauses = (reconnecting: Reconnecting, count: number, between = (): void => undefined): number[] =>
+    Array.from({ length: count }, () => {
+      between();
+      return reconnecting.next();
+    });
 
   it('follows what the server asks for while that is no storm', () => {
     const reconnecting = new Reconnecting();

@@ -16,7 +16,8 @@ export function isEventId(text: string): boolean {
 /** Characters of a server's text that are searched. */
 const maxSearched = 2_000;
 const speaksOfSession = /session|initiali[sz]e/i;
-const speaksOfLoss = /not found|no valid|invalid|unknown|expired|terminated|missing|required|not exist|no longer|closed|gone|not (?:been )?initiali[sz]ed|expect|no (?:active )?session/i;
+const speaksOfLoss =
+  /not found|no valid|invalid|unknown|expired|terminated|missing|required|not exist|no longer|closed|gone|not (?:been )?initiali[sz]ed|expect|no (?:active )?session/i;
 
 /** Whether a text reads as if the server did not know the session. This is only a guess, since a tool may have sessions of its own. */
 export function saysSessionGone(text: string): boolean {
@@ -58,7 +59,10 @@ export class Reconnecting {
 
   /** Milliseconds to wait before the stream is opened again. */
   next(): number {
-    const floorMs = this.#withoutAnything > 0 ? Math.min(minRetryMs * 2 ** Math.min(this.#withoutAnything, 20), maxRetryMs) : Math.min(minRetryMs * 2 ** Math.min(this.#withoutMessage, 20), maxFloorMs);
+    const floorMs =
+      this.#withoutAnything > 0
+        ? Math.min(minRetryMs * 2 ** Math.min(this.#withoutAnything, 20), maxRetryMs)
+        : Math.min(minRetryMs * 2 ** Math.min(this.#withoutMessage, 20), maxFloorMs);
     this.#withoutMessage += 1;
     this.#withoutAnything += 1;
     return Math.max(this.#retryMs, floorMs);

@@ -60,46 +60,54 @@ export class StandingStream {
       this.#timer = setTimeout(() => this.open(), this.#reconnecting.next());
     };
     const later = (): void => {
-      this.#timer = setTimeout(() => this.open(), Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs));
+      this.#timer = setTimeout(
+        () => this.open(),
+        Math.min(refusedMs * 2 ** Math.min(this.#refusals, 20), maxRefusedMs),
+      );
       this.#refusals += 1;
     };
-    this.#reader = new ResponseReader({
-      ...silentObserver,
-      started: (status, headers) => {
-        if (status >= 300 || !String(headers['content-type']).startsWith('text/event-stream')) return;
-        if (this.#attempts > 1 || performance.now() - openedAt > promptMs) observer.missed();
-        this.#hasStood = true;
-        this.#refusals = 0;
+    this.#reader = new ResponseReader(
+      {
+        ...silentObserver,
+        started: (status, headers) => {
+          if (status >= 300 || !String(headers['content-type']).startsWith('text/event-stream')) return;
+          if (this.#attempts > 1 || performance.now() - openedAt > promptMs) observer.missed();
+          this.#hasStood = true;
+          this.#refusals = 0;
+        },
+        message: (value) => {
+          this.#reconnecting.isWell();
+          observer.message(value, undefined);
+        },
+        invalid: (problem, _answered, question) => observer.dropped('invalid', problem, question),
+        eventId: (id) => {
+          this.#lastEventId = id === '' ? undefined : id;
+          this.#reconnecting.hasMoved();
+        },
+        retry: (ms) => this.#reconnecting.ask(ms),
+        ended: ({ status, mediaType, errorBody }) => {
+          if (this.#isClosed) return;
+          if (status < 300 && mediaType === 'text/event-stream') {
+            again();
+            return;
+          }
+          if (neverOffered.has(status)) return;
+          later();
+          // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
+          if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody))))
+            sessionGone();
+        },
+        failed: (error, isSent) => {
+          if (this.#isClosed) return;
+          if (isSent) again();
+          // It was not tried; requests show what that means for the connection.
+          else if (hadNoCredentials(error)) later();
+          else lost(`cannot connect: ${printable(error.message)}`);
+        },
       },
-      message: (value) => {
-        this.#reconnecting.isWell();
-        observer.message(value, undefined);
-      },
-      invalid: (problem, _answered, question) => observer.dropped('invalid', problem, question),
-      eventId: (id) => {
-        this.#lastEventId = id === '' ? undefined : id;
-        this.#reconnecting.hasMoved();
-      },
-      retry: (ms) => this.#reconnecting.ask(ms),
-      ended: ({ status, mediaType, errorBody }) => {
-        if (this.#isClosed) return;
-        if (status < 300 && mediaType === 'text/event-stream') {
-          again();
-          return;
-        }
-        if (neverOffered.has(status)) return;
-        later();
-        // Right after a handshake this only means that there is no stream; calls will show whether the session is known.
-        if (this.#hasStood && (status === 404 || status === 410 || (status < 500 && saysSessionGone(errorBody)))) sessionGone();
-      },
-      failed: (error, isSent) => {
-        if (this.#isClosed) return;
-        if (isSent) again();
-        // It was not tried; requests show what that means for the connection.
-        else if (hadNoCredentials(error)) later();
-        else lost(`cannot connect: ${printable(error.message)}`);
-      },
-    }, limits, reading);
+      limits,
+      reading,
+    );
     get(this.#lastEventId, this.#reader);
   }
 

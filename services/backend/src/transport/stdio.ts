@@ -75,13 +75,20 @@ export class StdioTransport implements Transport {
   }
 
   #write(message: JsonRpcMessage): string | undefined {
-    return this.#child === undefined ? 'the program has not been started' : this.#child.write(`${JSON.stringify(message)}\n`, this.#options.limits.maxUpstreamMessageBytes);
+    return this.#child === undefined
+      ? 'the program has not been started'
+      : this.#child.write(`${JSON.stringify(message)}\n`, this.#options.limits.maxUpstreamMessageBytes);
   }
 
   #hear(line: Buffer): void {
     const incoming = readIncoming(line, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
-    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`, incoming.question);
+    else if (incoming.id === null || incoming.id === undefined)
+      this.#observer.dropped(
+        'invalid',
+        `${incoming.problem}: ${line.subarray(0, shownBytes).toString('latin1')}`,
+        incoming.question,
+      );
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }

@@ -7,7 +7,21 @@
  *  H2  Our session id goes to this server and nowhere else.
  */
 import { Ring } from '@omnibus/collections';
-import { classify, featuresOf, idKey, isJsonRpcId, isObject, isSameId, readJson, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type JsonRpcMessage, type JsonRpcRequest, type Revision } from '@omnibus/protocol';
+import {
+  classify,
+  featuresOf,
+  idKey,
+  isJsonRpcId,
+  isObject,
+  isSameId,
+  readJson,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type JsonRpcId,
+  type JsonRpcMessage,
+  type JsonRpcRequest,
+  type Revision,
+} from '@omnibus/protocol';
 import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
@@ -73,7 +87,13 @@ export class StreamableHttpTransport implements Transport {
   async open(): Promise<void> {
     const { child, url, openTimeoutMs } = this.#options;
     if (child === undefined) return;
-    this.#child = await startUrlProgram({ child, url, openTimeoutMs, onEnd: (problem) => this.#lose(problem), isClosed: () => this.#isClosed });
+    this.#child = await startUrlProgram({
+      child,
+      url,
+      openTimeoutMs,
+      onEnd: (problem) => this.#lose(problem),
+      isClosed: () => this.#isClosed,
+    });
   }
 
   request(message: JsonRpcRequest, headers?: Readonly<Record<string, string>>): void {
@@ -81,7 +101,12 @@ export class StreamableHttpTransport implements Transport {
     const reader = new ResponseReader(this.#requestObserver(open), this.#options.limits, this.#options.reading);
     open.reader = reader;
     this.#open.add(open);
-    this.#dispatch('POST', JSON.stringify(message), headers === undefined ? this.#headers : { ...this.#headers, ...headers }, reader);
+    this.#dispatch(
+      'POST',
+      JSON.stringify(message),
+      headers === undefined ? this.#headers : { ...this.#headers, ...headers },
+      reader,
+    );
   }
 
   send(message: JsonRpcMessage, settled?: () => void): void {
@@ -159,7 +184,10 @@ export class StreamableHttpTransport implements Transport {
         if (session === undefined || status >= 300 || this.#revision !== undefined || open.isResumed) return;
         if (typeof session !== 'string' || !isSessionId(session)) {
           open.reader?.abort();
-          this.#fail(open, { kind: 'invalid', problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed' });
+          this.#fail(open, {
+            kind: 'invalid',
+            problem: 'the session id it gave cannot be used: up to 4,096 visible ASCII characters are allowed',
+          });
           return;
         }
         this.#sessionId = session;
@@ -206,24 +234,42 @@ export class StreamableHttpTransport implements Transport {
   #note(value: unknown, open: OpenRequest): void {
     if (!isObject(value)) return;
     if ('method' in value) {
-      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions) this.#questions.set(idKey(value['id']), open);
+      if (isJsonRpcId(value['id']) && this.#questions.size < maxQuestions)
+        this.#questions.set(idKey(value['id']), open);
     } else if (isSameId(value['id'], open.id) || isNamelessError(value)) this.#take(open);
   }
 
   #ended(open: OpenRequest, response: EndedResponse): void {
     const { status, mediaType, errorBody } = response;
     if (status < 300) {
-      if (mediaType === 'text/event-stream' || open.isResumed) this.#resume(open, 'the server ended its answer without a result');
+      if (mediaType === 'text/event-stream' || open.isResumed)
+        this.#resume(open, 'the server ended its answer without a result');
       else this.#fail(open, { kind: 'invalid', problem: describeSilence(response) });
       return;
     }
     // Only the answer to the POST itself proves that nothing was executed (2025-11-25 basic/transports, Session Management).
-    if (open.isResumed) this.#fail(open, { kind: 'lost', problem: `the server took the request, but does not go on with its answer (HTTP ${status})` });
-    else if (status === 404 && this.#sessionId !== undefined) this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
-    else if (status < 400) this.#fail(open, { kind: 'refused', httpStatus: status, problem: `the server redirects (HTTP ${status}); configure the address it redirects to` });
+    if (open.isResumed)
+      this.#fail(open, {
+        kind: 'lost',
+        problem: `the server took the request, but does not go on with its answer (HTTP ${status})`,
+      });
+    else if (status === 404 && this.#sessionId !== undefined)
+      this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
+    else if (status < 400)
+      this.#fail(open, {
+        kind: 'refused',
+        httpStatus: status,
+        problem: `the server redirects (HTTP ${status}); configure the address it redirects to`,
+      });
     else {
       const said = errorIn(errorBody, open.id, this.#options.limits);
-      this.#fail(open, { kind: 'refused', httpStatus: status, problem: describeStatus(response), doubtsSession: doubtsSession(response), ...said });
+      this.#fail(open, {
+        kind: 'refused',
+        httpStatus: status,
+        problem: describeStatus(response),
+        doubtsSession: doubtsSession(response),
+        ...said,
+      });
       if (said.isAnswer === true) return;
     }
     if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
@@ -231,7 +277,12 @@ export class StreamableHttpTransport implements Transport {
 
   /** Resumes a broken response stream after its last event (2025-11-25, Resumability and Redelivery). */
   #resume(open: OpenRequest, problem: string): void {
-    if (open.lastEventId === undefined || open.lastEventId === '' || open.resumptions >= maxResumptions || this.#isClosed) {
+    if (
+      open.lastEventId === undefined ||
+      open.lastEventId === '' ||
+      open.resumptions >= maxResumptions ||
+      this.#isClosed
+    ) {
       this.#fail(open, { kind: 'lost', problem });
       return;
     }
@@ -248,21 +299,35 @@ export class StreamableHttpTransport implements Transport {
     if (!this.#isClosed) this.#observer.lost(problem);
   }
 
-  #dispatch(method: 'POST' | 'GET' | 'DELETE', body: string | undefined, headers: Readonly<Record<string, string>>, reader: ResponseReader): void {
-    this.#options.dispatcher.dispatch({ origin: this.#origin, method, path: this.#path, headers, body: body ?? null }, reader);
+  #dispatch(
+    method: 'POST' | 'GET' | 'DELETE',
+    body: string | undefined,
+    headers: Readonly<Record<string, string>>,
+    reader: ResponseReader,
+  ): void {
+    this.#options.dispatcher.dispatch(
+      { origin: this.#origin, method, path: this.#path, headers, body: body ?? null },
+      reader,
+    );
   }
 
   #listenHeaders(lastEventId: string | undefined): Readonly<Record<string, string>> {
-    return { ...this.#headers, accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) };
+    return {
+      ...this.#headers,
+      accept: 'text/event-stream',
+      ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+    };
   }
 
   #setHeaders(): void {
     this.#headers = {
       ...lowerCased(this.#options.headers),
-      'accept': 'application/json, text/event-stream',
+      accept: 'application/json, text/event-stream',
       'content-type': 'application/json',
       ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }), // H2
-      ...(this.#revision !== undefined && featuresOf(this.#revision).versionHeader ? { 'mcp-protocol-version': this.#revision } : {}),
+      ...(this.#revision !== undefined && featuresOf(this.#revision).versionHeader
+        ? { 'mcp-protocol-version': this.#revision }
+        : {}),
     };
   }
 
@@ -274,7 +339,16 @@ export class StreamableHttpTransport implements Transport {
         clearTimeout(timer);
         resolve();
       };
-      this.#dispatch('DELETE', undefined, this.#headers, new ResponseReader({ ...silentObserver, ended: done, failed: done }, this.#options.limits, this.#options.reading));
+      this.#dispatch(
+        'DELETE',
+        undefined,
+        this.#headers,
+        new ResponseReader(
+          { ...silentObserver, ended: done, failed: done },
+          this.#options.limits,
+          this.#options.reading,
+        ),
+      );
     });
   }
 }
@@ -285,13 +359,24 @@ function doubtsSession({ status, errorBody }: EndedResponse): boolean {
 
 /** Whether a message is an error without a request id (JSON-RPC 2.0, section 5). On a request's own stream it can only be meant for that request. */
 function isNamelessError(value: unknown): value is JsonObject {
-  return isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null);
+  return (
+    isObject(value) && 'error' in value && !('method' in value) && (value['id'] === undefined || value['id'] === null)
+  );
 }
 
 /** The JSON-RPC error in the body of a refusal, if there is one. */
-function errorIn(body: string, id: JsonRpcId, limits: HttpOptions['limits']): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean } {
+function errorIn(
+  body: string,
+  id: JsonRpcId,
+  limits: HttpOptions['limits'],
+): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean } {
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
   const classified = classify(read.value);
-  return classified.kind === 'response' && classified.message.error !== undefined ? { error: classified.message.error, isAnswer: classified.message.id === undefined || isSameId(classified.message.id, id) } : {};
+  return classified.kind === 'response' && classified.message.error !== undefined
+    ? {
+        error: classified.message.error,
+        isAnswer: classified.message.id === undefined || isSameId(classified.message.id, id),
+      }
+    : {};
 }

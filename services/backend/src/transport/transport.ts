@@ -2,7 +2,14 @@
  * The interface between a connection and the network. A transport carries JSON-RPC messages, and implements nothing of MCP beyond the specification of
  * that transport; ids, handshakes and catalogues belong to the connection.
  */
-import type { JsonRpcErrorObject, JsonRpcId, JsonRpcMessage, JsonRpcRequest, Revision, ServerTrouble } from '@omnibus/protocol';
+import type {
+  JsonRpcErrorObject,
+  JsonRpcId,
+  JsonRpcMessage,
+  JsonRpcRequest,
+  Revision,
+  ServerTrouble,
+} from '@omnibus/protocol';
 
 /** Why a request will get no answer. `problem` is sent to clients, so it never contains text of the server that is not JSON-RPC. */
 export type RequestFailure =
@@ -14,7 +21,14 @@ export type RequestFailure =
    * The server refused the request with an HTTP error, which may have a JSON-RPC error; `isAnswer` when that has the request's id or none. `doubtsSession`:
    * it sounds as if the server did not know our session any more.
    */
-  | { readonly kind: 'refused'; readonly problem: string; readonly httpStatus: number; readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly doubtsSession?: boolean }
+  | {
+      readonly kind: 'refused';
+      readonly problem: string;
+      readonly httpStatus: number;
+      readonly error?: JsonRpcErrorObject;
+      readonly isAnswer?: boolean;
+      readonly doubtsSession?: boolean;
+    }
   /** The request may have been executed. */
   | { readonly kind: 'lost'; readonly problem: string }
   /** The answer was not a valid MCP message. */

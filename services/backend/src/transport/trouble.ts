@@ -17,5 +17,9 @@ export function troubleIn(error: unknown): ServerTrouble | undefined {
 /** The kind of problem for an HTTP status that refuses to open a connection. */
 export function troubleOfStatus(status: number | undefined): ServerTrouble {
   if (status === undefined) return 'address';
-  return status === 401 || status === 403 ? 'credentials' : status === 404 || status === 405 || status >= 500 ? 'address' : 'speech';
+  return status === 401 || status === 403
+    ? 'credentials'
+    : status === 404 || status === 405 || status >= 500
+      ? 'address'
+      : 'speech';
 }

@@ -12,7 +12,13 @@ export interface UrlProgramOptions {
 }
 
 /** Resolves when something answers at the address. @throws {Error} in words, when nothing does in time. */
-export async function startUrlProgram({ child: options, url, openTimeoutMs, onEnd, isClosed }: UrlProgramOptions): Promise<Child> {
+export async function startUrlProgram({
+  child: options,
+  url,
+  openTimeoutMs,
+  onEnd,
+  isClosed,
+}: UrlProgramOptions): Promise<Child> {
   const child = new Child(options);
   // The program's output is read and dropped, so that the program never waits because a pipe is full.
   child.onOutput(() => undefined);
@@ -21,7 +27,8 @@ export async function startUrlProgram({ child: options, url, openTimeoutMs, onEn
     problem = reason;
     onEnd(reason);
   });
-  if (await untilPortOpen({ url, limitMs: openTimeoutMs, isWanted: () => problem === undefined && !isClosed() })) return child;
+  if (await untilPortOpen({ url, limitMs: openTimeoutMs, isWanted: () => problem === undefined && !isClosed() }))
+    return child;
   if (problem !== undefined) throw new Error(problem);
   void child.stop();
   throw new Error(`the program was started, but nothing answers at ${url}`);

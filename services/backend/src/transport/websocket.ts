@@ -51,8 +51,13 @@ export class WebSocketTransport implements Transport {
   #connect(shown: SentHeaders | undefined): Promise<void> {
     const { url, headers, limits, openTimeoutMs, addresses, credentials, tls } = this.#options;
     const socket = new WebSocket(url, subprotocol, {
-      headers: { ...headers, ...shown }, maxPayload: limits.maxUpstreamMessageBytes, handshakeTimeout: openTimeoutMs, perMessageDeflate: false, followRedirects: false,
-      ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }), ...tls?.read(),
+      headers: { ...headers, ...shown },
+      maxPayload: limits.maxUpstreamMessageBytes,
+      handshakeTimeout: openTimeoutMs,
+      perMessageDeflate: false,
+      followRedirects: false,
+      ...(addresses === undefined ? {} : { lookup: lookupUnder(addresses) }),
+      ...tls?.read(),
     });
     this.#socket = socket;
     return new Promise((resolve, reject) => {
@@ -63,11 +68,13 @@ export class WebSocketTransport implements Transport {
         isOpen = true;
         resolve();
       });
-      if (credentials !== undefined && shown !== undefined) socket.on('unexpected-response', (_request, { statusCode, headers: said }) => {
-        refused = new Troubled(troubleOfStatus(statusCode), `cannot connect: the server answered HTTP ${statusCode}`);
-        if (statusCode === 401) void credentials.refused(shown, readChallenge(said['www-authenticate'])).catch(() => undefined);
-        socket.terminate();
-      });
+      if (credentials !== undefined && shown !== undefined)
+        socket.on('unexpected-response', (_request, { statusCode, headers: said }) => {
+          refused = new Troubled(troubleOfStatus(statusCode), `cannot connect: the server answered HTTP ${statusCode}`);
+          if (statusCode === 401)
+            void credentials.refused(shown, readChallenge(said['www-authenticate'])).catch(() => undefined);
+          socket.terminate();
+        });
       socket.on('error', (error) => {
         problem = isOpen ? `the connection broke: ${error.message}` : `cannot connect: ${error.message}`;
       });
@@ -80,11 +87,16 @@ export class WebSocketTransport implements Transport {
   }
 
   request(message: JsonRpcRequest): void {
-    if (!this.#send(message)) this.#observer.requestFailed(message.id, { kind: 'not-sent', problem: 'the connection is not open, or the server does not read' });
+    if (!this.#send(message))
+      this.#observer.requestFailed(message.id, {
+        kind: 'not-sent',
+        problem: 'the connection is not open, or the server does not read',
+      });
   }
 
   send(message: JsonRpcMessage, settled?: () => void): void {
-    if (!this.#send(message)) this.#observer.dropped('undelivered', 'the connection is not open, or the server does not read');
+    if (!this.#send(message))
+      this.#observer.dropped('undelivered', 'the connection is not open, or the server does not read');
     settled?.();
   }
 
@@ -116,7 +128,8 @@ export class WebSocketTransport implements Transport {
 
   #send(message: JsonRpcMessage): boolean {
     const socket = this.#socket;
-    if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > this.#options.limits.maxUpstreamMessageBytes) return false;
+    if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > this.#options.limits.maxUpstreamMessageBytes)
+      return false;
     socket.send(JSON.stringify(message));
     return true;
   }
@@ -125,7 +138,8 @@ export class WebSocketTransport implements Transport {
     if (this.#isClosed) return;
     const incoming = readIncoming(data, this.#options.limits);
     if ('value' in incoming) this.#observer.message(incoming.value, undefined);
-    else if (incoming.id === null || incoming.id === undefined) this.#observer.dropped('invalid', incoming.problem, incoming.question);
+    else if (incoming.id === null || incoming.id === undefined)
+      this.#observer.dropped('invalid', incoming.problem, incoming.question);
     else this.#observer.requestFailed(incoming.id, { kind: 'invalid', problem: incoming.problem });
   }
 }

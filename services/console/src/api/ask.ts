@@ -63,12 +63,15 @@ export function signInWith(granted: Granted): void {
 /** Replaces a token that is not accepted any more. @returns whether there is another one now. */
 async function renewed(used: string | undefined): Promise<boolean> {
   if (token.value === used && renew !== undefined) {
-    renewing ??= renew().then((granted) => {
-      if (granted === undefined) renew = undefined;
-      else signInWith(granted);
-    }).catch(() => undefined).finally(() => {
-      renewing = undefined;
-    });
+    renewing ??= renew()
+      .then((granted) => {
+        if (granted === undefined) renew = undefined;
+        else signInWith(granted);
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        renewing = undefined;
+      });
     await renewing;
   }
   return token.value !== used;
@@ -77,7 +80,9 @@ async function renewed(used: string | undefined): Promise<boolean> {
 function challengeOf(header: string | null): Challenge | undefined {
   const parameter = (name: string): string | undefined => new RegExp(`[\\s,]${name}="([^"]+)"`).exec(header ?? '')?.[1];
   const metadata = parameter('resource_metadata');
-  return metadata === undefined || !URL.canParse(metadata) ? undefined : { metadata, scope: parameter('scope'), client: parameter('client_id') };
+  return metadata === undefined || !URL.canParse(metadata)
+    ? undefined
+    : { metadata, scope: parameter('scope'), client: parameter('client_id') };
 }
 
 interface Asked {
@@ -90,7 +95,7 @@ interface Asked {
 export async function ask(path: string, asked: Asked = {}): Promise<Response> {
   const used = token.value;
   const first = await send(path, asked);
-  const response = first.status === 401 && await renewed(used) ? await send(path, asked) : first;
+  const response = first.status === 401 && (await renewed(used)) ? await send(path, asked) : first;
   if (response.ok) return response;
   if (response.status === 401) {
     challenge.value = challengeOf(response.headers.get('www-authenticate'));
@@ -105,10 +110,22 @@ async function send(path: string, { method = 'GET', body, signal: ending }: Aske
     ...(method === 'GET' ? {} : { 'content-type': 'application/json', 'x-omnibus-console': '1' }),
   };
   try {
-    return await fetch(new URL(path, base), { method, headers, credentials: 'omit', redirect: 'error', ...(ending === undefined ? {} : { signal: ending }), ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }) });
+    return await fetch(new URL(path, base), {
+      method,
+      headers,
+      credentials: 'omit',
+      redirect: 'error',
+      ...(ending === undefined ? {} : { signal: ending }),
+      ...(method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) }),
+    });
   } catch (error) {
     if (ending?.aborted === true) throw error;
-    throw new ApiProblem(0, 'unreachable', 'This process of the gateway does not answer.', 'Is it running? The page tries again by itself.');
+    throw new ApiProblem(
+      0,
+      'unreachable',
+      'This process of the gateway does not answer.',
+      'Is it running? The page tries again by itself.',
+    );
   }
 }
 
@@ -128,7 +145,7 @@ const stranger = 'Is a proxy in front of the gateway, or another program at this
 
 async function jsonOf<Answer>(response: Response): Promise<Answer> {
   try {
-    return await response.json() as Answer;
+    return (await response.json()) as Answer;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new ApiProblem(response.status, 'failed', 'What answered is not the gateway: this is no JSON.', stranger);
@@ -138,15 +155,35 @@ async function jsonOf<Answer>(response: Response): Promise<Answer> {
 async function problemOf(response: Response): Promise<ApiProblem> {
   const text = await response.text();
   try {
-    const { reason, problem, advice } = JSON.parse(text) as { readonly reason?: string; readonly problem?: string; readonly advice?: string };
+    const { reason, problem, advice } = JSON.parse(text) as {
+      readonly reason?: string;
+      readonly problem?: string;
+      readonly advice?: string;
+    };
     return new ApiProblem(response.status, reason ?? 'failed', problem ?? response.statusText, advice);
   } catch {
-    if ((response.headers.get('content-type') ?? '').startsWith('text/html')) return new ApiProblem(response.status, 'failed', `What answered ${response.status} is not the gateway.`, stranger);
-    return new ApiProblem(response.status, 'failed', text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim()); // The body is no JSON of the API; it is shown as text.
+    if ((response.headers.get('content-type') ?? '').startsWith('text/html'))
+      return new ApiProblem(
+        response.status,
+        'failed',
+        `What answered ${response.status} is not the gateway.`,
+        stranger,
+      );
+    return new ApiProblem(
+      response.status,
+      'failed',
+      text.trim() === '' ? `The gateway answered ${response.status}.` : text.trim(),
+    ); // The body is no JSON of the API; it is shown as text.
   }
 }
 
 /** The message, and the advice and the reason if there are some, for an error of any kind. */
-export function problemWords(error: unknown): { readonly problem: string; readonly advice: string | undefined; readonly reason?: string } {
-  return error instanceof ApiProblem ? { problem: error.message, advice: error.advice, reason: error.reason } : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
+export function problemWords(error: unknown): {
+  readonly problem: string;
+  readonly advice: string | undefined;
+  readonly reason?: string;
+} {
+  return error instanceof ApiProblem
+    ? { problem: error.message, advice: error.advice, reason: error.reason }
+    : { problem: error instanceof Error ? error.message : String(error), advice: undefined };
 }

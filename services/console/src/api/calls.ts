@@ -31,7 +31,9 @@ export class CallWatch {
   constructor(query: URLSearchParams) {
     const asked = new URLSearchParams([['topics', 'calls'], ...query]);
     this.#stream = new Following({
-      path: `watch?${asked.toString()}`, opened: () => this.#draw(), hear: (kind, data) => this.#hear(kind, data),
+      path: `watch?${asked.toString()}`,
+      opened: () => this.#draw(),
+      hear: (kind, data) => this.#hear(kind, data),
       closed: (problem) => {
         this.state.value = { ...this.state.peek(), isOpen: false, problem };
       },
@@ -68,7 +70,9 @@ export class CallWatch {
   #draw(): void {
     this.#drawing ??= setTimeout(() => {
       this.#drawing = undefined;
-      const calls = [...this.#events.values()].map((events) => callOf(events)).toSorted((one, other) => other.at - one.at);
+      const calls = [...this.#events.values()]
+        .map((events) => callOf(events))
+        .toSorted((one, other) => other.at - one.at);
       this.state.value = { isOpen: this.#stream.isOpen, calls, dropped: this.#dropped, problem: undefined };
     }, drawMs);
   }

@@ -47,13 +47,20 @@ export class Following {
     clearTimeout(this.#timer);
     const stream = new AbortController();
     this.#stream = stream;
-    follow(this.#options.path, ({ kind, data }) => this.#hear(kind, data), stream.signal).then(() => this.#closed(stream, undefined), (error: unknown) => this.#closed(stream, error));
+    follow(this.#options.path, ({ kind, data }) => this.#hear(kind, data), stream.signal).then(
+      () => this.#closed(stream, undefined),
+      (error: unknown) => this.#closed(stream, error),
+    );
     this.#options.opened();
   }
 
   #hear(kind: string, data: unknown): void {
     if (kind === 'refused') {
-      const { problem, advice, reason } = data as { readonly problem: string; readonly advice?: string; readonly reason: string };
+      const { problem, advice, reason } = data as {
+        readonly problem: string;
+        readonly advice?: string;
+        readonly reason: string;
+      };
       throw new ApiProblem(429, reason, problem, advice);
     }
     this.#options.hear(kind, data);

@@ -57,12 +57,18 @@ class Topic {
     if (ending === undefined || ending.signal.aborted || this.#isAsking || document.hidden) return;
     clearTimeout(this.#timer);
     this.#isAsking = true;
-    get(this.#path, ending.signal).then((value) => ({ value, problem: undefined, at: Date.now() }), (error: unknown) => ({ ...this.state.peek(), problem: problemWords(error) })).then((next) => {
-      if (ending.signal.aborted) return;
-      this.state.value = next;
-      this.#isAsking = false;
-      this.#timer = setTimeout(this.ask, this.#everyMs);
-    }).catch(reportError);
+    get(this.#path, ending.signal)
+      .then(
+        (value) => ({ value, problem: undefined, at: Date.now() }),
+        (error: unknown) => ({ ...this.state.peek(), problem: problemWords(error) }),
+      )
+      .then((next) => {
+        if (ending.signal.aborted) return;
+        this.state.value = next;
+        this.#isAsking = false;
+        this.#timer = setTimeout(this.ask, this.#everyMs);
+      })
+      .catch(reportError);
   };
 }
 

@@ -13,16 +13,28 @@ export interface Once<Answer> {
 /** Requests a path when it changes, and when `again` is called. @param path undefined: nothing is requested. */
 export function useOnce<Answer>(path: string | undefined): Once<Answer> {
   const [round, setRound] = useState(0);
-  const [state, setState] = useState<{ readonly of: string; readonly value?: Answer; readonly problem?: ReturnType<typeof problemWords> }>();
+  const [state, setState] = useState<{
+    readonly of: string;
+    readonly value?: Answer;
+    readonly problem?: ReturnType<typeof problemWords>;
+  }>();
   const of = `${round} ${path ?? ''}`;
   useEffect(() => {
     if (path === undefined) return undefined;
     const ending = new AbortController();
-    get<Answer>(path, ending.signal).then((value) => setState({ of, value }), (error: unknown) => {
-      if (!ending.signal.aborted) setState({ of, problem: problemWords(error) });
-    });
+    get<Answer>(path, ending.signal).then(
+      (value) => setState({ of, value }),
+      (error: unknown) => {
+        if (!ending.signal.aborted) setState({ of, problem: problemWords(error) });
+      },
+    );
     return () => ending.abort();
   }, [of]);
   const isCurrent = state?.of === of;
-  return { value: isCurrent ? state.value : undefined, problem: isCurrent ? state.problem : undefined, isAsking: path !== undefined && !isCurrent, again: () => setRound(round + 1) };
+  return {
+    value: isCurrent ? state.value : undefined,
+    problem: isCurrent ? state.problem : undefined,
+    isAsking: path !== undefined && !isCurrent,
+    again: () => setRound(round + 1),
+  };
 }

@@ -10,7 +10,9 @@ export interface StreamEvent {
 /** Calls `hear` with each event until the stream ends. @throws {ApiProblem} where it is refused; what `fetch` throws where it breaks. */
 export async function follow(path: string, hear: (event: StreamEvent) => void, signal: AbortSignal): Promise<void> {
   const response = await ask(path, { signal });
-  const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>).getReader();
+  const reader = (response.body as ReadableStream<Uint8Array>)
+    .pipeThrough(new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>)
+    .getReader();
   let rest = '';
   for (;;) {
     const { done, value } = await reader.read();
@@ -33,5 +35,7 @@ function parse(block: string): StreamEvent | undefined {
     members.set(name, members.has(name) ? `${members.get(name)}\n${text}` : text);
   }
   const data = members.get('data');
-  return data === undefined ? undefined : { id: members.get('id'), kind: members.get('event') ?? 'message', data: JSON.parse(data) as unknown };
+  return data === undefined
+    ? undefined
+    : { id: members.get('id'), kind: members.get('event') ?? 'message', data: JSON.parse(data) as unknown };
 }

@@ -2,7 +2,17 @@
 import { useId, useState } from 'preact/hooks';
 import { Said } from '../parts/said.tsx';
 import { asText, plain } from '../words.ts';
-import { choicesOf, fieldsOf, isNullable, maxDepth, resolve, shapeOf, typeWords, waysOf, type Schema } from './schema.ts';
+import {
+  choicesOf,
+  fieldsOf,
+  isNullable,
+  maxDepth,
+  resolve,
+  shapeOf,
+  typeWords,
+  waysOf,
+  type Schema,
+} from './schema.ts';
 import { emptyOf, readJson, readNumber, Unread } from './values.ts';
 
 interface FieldProps {
@@ -19,8 +29,18 @@ interface FieldProps {
   readonly depth: number;
 }
 
-export function Fields({ schema, root, value, set, problems, path = '', depth = 0 }: Omit<FieldProps, 'label' | 'isRequired' | 'path' | 'depth'> & { readonly path?: string; readonly depth?: number }) {
-  const given = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Readonly<Record<string, unknown>>;
+export function Fields({
+  schema,
+  root,
+  value,
+  set,
+  problems,
+  path = '',
+  depth = 0,
+}: Omit<FieldProps, 'label' | 'isRequired' | 'path' | 'depth'> & { readonly path?: string; readonly depth?: number }) {
+  const given = (typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}) as Readonly<
+    Record<string, unknown>
+  >;
   const change = (name: string, next: unknown): void => {
     const { [name]: _before, ...rest } = given;
     set(next === undefined ? rest : { ...rest, [name]: next });
@@ -28,7 +48,18 @@ export function Fields({ schema, root, value, set, problems, path = '', depth = 
   return (
     <>
       {fieldsOf(schema, root).map((field) => (
-        <Field key={field.name} label={titleOf(field.schema, field.name)} path={path === '' ? field.name : `${path}.${field.name}`} schema={field.schema} root={root} isRequired={field.isRequired} value={given[field.name]} set={(next) => change(field.name, next)} problems={problems} depth={depth + 1} />
+        <Field
+          key={field.name}
+          label={titleOf(field.schema, field.name)}
+          path={path === '' ? field.name : `${path}.${field.name}`}
+          schema={field.schema}
+          root={root}
+          isRequired={field.isRequired}
+          value={given[field.name]}
+          set={(next) => change(field.name, next)}
+          problems={problems}
+          depth={depth + 1}
+        />
       ))}
     </>
   );
@@ -44,36 +75,129 @@ function Field(props: FieldProps) {
   const ways = waysOf(schema, root);
   const [chosen, setChosen] = useState(0);
   const choices = choicesOf(schema);
-  const way = choices.length > 0 ? schema : resolve(ways[Math.min(chosen, ways.length - 1)] ?? {}, root) ?? {};
+  const way = choices.length > 0 ? schema : (resolve(ways[Math.min(chosen, ways.length - 1)] ?? {}, root) ?? {});
   const shape = depth > maxDepth ? 'json' : shapeOf(way);
   const problem = problems.get(path);
   const isGroup = choices.length === 0 && (shape === 'object' || shape === 'array');
-  const help = [typeof schema['description'] === 'string' ? schema['description'] : '', schema['default'] === undefined ? '' : `Left out, it is ${asText(schema['default'])}.`].filter((text) => text !== '').join(' ');
-  const inner = { ...props, schema: way, id, describedBy: [help === '' ? '' : `${id}-help`, problem === undefined ? '' : `${id}-problem`].filter((each) => each !== '').join(' ') || undefined };
-  const head = <>{label}{isRequired && <span class="needed"> needed</span>}</>;
+  const help = [
+    typeof schema['description'] === 'string' ? schema['description'] : '',
+    schema['default'] === undefined ? '' : `Left out, it is ${asText(schema['default'])}.`,
+  ]
+    .filter((text) => text !== '')
+    .join(' ');
+  const inner = {
+    ...props,
+    schema: way,
+    id,
+    describedBy:
+      [help === '' ? '' : `${id}-help`, problem === undefined ? '' : `${id}-problem`]
+        .filter((each) => each !== '')
+        .join(' ') || undefined,
+  };
+  const head = (
+    <>
+      {label}
+      {isRequired && <span class="needed"> needed</span>}
+    </>
+  );
   const foot = (
     <>
       {choices.length === 0 && ways.length > 1 && (
-        <label class="ways">as <select value={chosen} onChange={(event) => { setChosen(Number(event.currentTarget.value)); set(undefined); }}>{ways.map((each, index) => <option key={index} value={index}>{titleOf(each, typeWords(each)).slice(0, 60)}</option>)}</select></label>
+        <label class="ways">
+          as{' '}
+          <select
+            value={chosen}
+            onChange={(event) => {
+              setChosen(Number(event.currentTarget.value));
+              set(undefined);
+            }}
+          >
+            {ways.map((each, index) => (
+              <option key={index} value={index}>
+                {titleOf(each, typeWords(each)).slice(0, 60)}
+              </option>
+            ))}
+          </select>
+        </label>
       )}
-      {isNullable(schema, root) && <button type="button" class="small" aria-pressed={value === null} onClick={() => set(value === null ? undefined : null)}>null</button>}
-      {value === undefined && isRequired && shape === 'string' && choices.length === 0 && <button type="button" class="small" onClick={() => set('')}>send empty text</button>}
-      {value === '' && shape === 'string' && <span class="dim">an empty text is sent <button type="button" class="small" onClick={() => set(undefined)}>leave it out</button></span>}
-      {problem !== undefined && <p class="field-problem" id={`${id}-problem`}><span aria-hidden="true">✗</span> {problem}</p>}
-      {help !== '' && <p class="help" id={`${id}-help`}><Said text={help} max={400} /></p>}
+      {isNullable(schema, root) && (
+        <button
+          type="button"
+          class="small"
+          aria-pressed={value === null}
+          onClick={() => set(value === null ? undefined : null)}
+        >
+          null
+        </button>
+      )}
+      {value === undefined && isRequired && shape === 'string' && choices.length === 0 && (
+        <button type="button" class="small" onClick={() => set('')}>
+          send empty text
+        </button>
+      )}
+      {value === '' && shape === 'string' && (
+        <span class="dim">
+          an empty text is sent{' '}
+          <button type="button" class="small" onClick={() => set(undefined)}>
+            leave it out
+          </button>
+        </span>
+      )}
+      {problem !== undefined && (
+        <p class="field-problem" id={`${id}-problem`}>
+          <span aria-hidden="true">✗</span> {problem}
+        </p>
+      )}
+      {help !== '' && (
+        <p class="help" id={`${id}-help`}>
+          <Said text={help} max={400} />
+        </p>
+      )}
     </>
   );
   if (isGroup && value !== null) {
-    return <fieldset><legend>{head}</legend>{shape === 'object' ? <Group {...inner} /> : <List {...inner} />}{foot}</fieldset>;
+    return (
+      <fieldset>
+        <legend>{head}</legend>
+        {shape === 'object' ? <Group {...inner} /> : <List {...inner} />}
+        {foot}
+      </fieldset>
+    );
   }
-  return <div class="field"><label for={id}>{head}</label>{value === null ? <input id={id} value="null" disabled aria-describedby={inner.describedBy} /> : choices.length > 0 ? <Choice {...inner} /> : <One {...inner} shape={shape} />}{foot}</div>;
+  return (
+    <div class="field">
+      <label for={id}>{head}</label>
+      {value === null ? (
+        <input id={id} value="null" disabled aria-describedby={inner.describedBy} />
+      ) : choices.length > 0 ? (
+        <Choice {...inner} />
+      ) : (
+        <One {...inner} shape={shape} />
+      )}
+      {foot}
+    </div>
+  );
 }
 
 type Inner = FieldProps & { readonly id: string; readonly describedBy: string | undefined };
 
 function Group({ schema, root, value, set, problems, path, depth, isRequired, label }: Inner) {
-  if (value === undefined && !isRequired) return <button type="button" onClick={() => set(emptyOf(schema, root) ?? {})}>Add {label}</button>;
-  return <><Fields schema={schema} root={root} value={value ?? {}} set={set} problems={problems} path={path} depth={depth} />{!isRequired && <button type="button" class="small" onClick={() => set(undefined)}>Leave {label} out</button>}</>;
+  if (value === undefined && !isRequired)
+    return (
+      <button type="button" onClick={() => set(emptyOf(schema, root) ?? {})}>
+        Add {label}
+      </button>
+    );
+  return (
+    <>
+      <Fields schema={schema} root={root} value={value ?? {}} set={set} problems={problems} path={path} depth={depth} />
+      {!isRequired && (
+        <button type="button" class="small" onClick={() => set(undefined)}>
+          Leave {label} out
+        </button>
+      )}
+    </>
+  );
 }
 
 function List({ schema, root, value, set, problems, path, depth, label }: Inner) {
@@ -83,13 +207,43 @@ function List({ schema, root, value, set, problems, path, depth, label }: Inner)
     <>
       {given.map((item, index) => (
         <div class="item" key={index}>
-          <Field label={`${label} ${index + 1}`} path={`${path}[${index + 1}]`} schema={items} root={root} isRequired value={item} set={(next) => set(given.with(index, next))} problems={problems} depth={depth + 1} />
-          <button type="button" class="small" aria-label={`remove ${label} ${index + 1}`} onClick={() => set(given.length === 1 ? undefined : given.toSpliced(index, 1))}>remove</button>
+          <Field
+            label={`${label} ${index + 1}`}
+            path={`${path}[${index + 1}]`}
+            schema={items}
+            root={root}
+            isRequired
+            value={item}
+            set={(next) => set(given.with(index, next))}
+            problems={problems}
+            depth={depth + 1}
+          />
+          <button
+            type="button"
+            class="small"
+            aria-label={`remove ${label} ${index + 1}`}
+            onClick={() => set(given.length === 1 ? undefined : given.toSpliced(index, 1))}
+          >
+            remove
+          </button>
         </div>
       ))}
-      <button type="button" class="small" onClick={() => set([...given, emptyOf(items, root)])}>Add to {label}</button>
-      {value === undefined && <button type="button" class="small" onClick={() => set([])}>send an empty list</button>}
-      {Array.isArray(value) && given.length === 0 && <span class="dim">an empty list is sent <button type="button" class="small" onClick={() => set(undefined)}>leave it out</button></span>}
+      <button type="button" class="small" onClick={() => set([...given, emptyOf(items, root)])}>
+        Add to {label}
+      </button>
+      {value === undefined && (
+        <button type="button" class="small" onClick={() => set([])}>
+          send an empty list
+        </button>
+      )}
+      {Array.isArray(value) && given.length === 0 && (
+        <span class="dim">
+          an empty list is sent{' '}
+          <button type="button" class="small" onClick={() => set(undefined)}>
+            leave it out
+          </button>
+        </span>
+      )}
     </>
   );
 }
@@ -99,34 +253,110 @@ function Choice({ id, describedBy, schema, value, set }: Inner) {
   const choices = choicesOf(schema);
   const index = choices.findIndex((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
   return (
-    <select id={id} aria-describedby={describedBy} value={index === -1 ? '' : String(index)} onChange={(event) => set(event.currentTarget.value === '' ? undefined : choices[Number(event.currentTarget.value)]?.value)}>
+    <select
+      id={id}
+      aria-describedby={describedBy}
+      value={index === -1 ? '' : String(index)}
+      onChange={(event) =>
+        set(event.currentTarget.value === '' ? undefined : choices[Number(event.currentTarget.value)]?.value)
+      }
+    >
       <option value="">(left out)</option>
-      {choices.map(({ title }, place) => <option key={place} value={String(place)}>{plain(title).slice(0, 200)}</option>)}
+      {choices.map(({ title }, place) => (
+        <option key={place} value={String(place)}>
+          {plain(title).slice(0, 200)}
+        </option>
+      ))}
     </select>
   );
 }
 
-function One({ id, describedBy, schema, shape, value, set, path, problems }: Inner & { readonly shape: ReturnType<typeof shapeOf> }) {
+function One({
+  id,
+  describedBy,
+  schema,
+  shape,
+  value,
+  set,
+  path,
+  problems,
+}: Inner & { readonly shape: ReturnType<typeof shapeOf> }) {
   const text = value instanceof Unread ? value.text : value === undefined ? '' : asText(value);
   const common = { id, 'aria-describedby': describedBy, 'aria-invalid': problems.has(path) };
   const hint = schema['default'] === undefined ? undefined : asText(schema['default']).slice(0, 80);
   if (shape === 'boolean') {
-    return <select {...common} value={text} onChange={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value === 'true')}><option value="">(left out)</option><option value="true">yes</option><option value="false">no</option></select>;
+    return (
+      <select
+        {...common}
+        value={text}
+        onChange={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value === 'true')}
+      >
+        <option value="">(left out)</option>
+        <option value="true">yes</option>
+        <option value="false">no</option>
+      </select>
+    );
   }
-  if (shape === 'number' || shape === 'integer') return <input {...common} inputMode={shape === 'integer' ? 'numeric' : 'decimal'} value={text} placeholder={hint} onInput={(event) => set(readNumber(event.currentTarget.value, shape === 'integer'))} />;
+  if (shape === 'number' || shape === 'integer')
+    return (
+      <input
+        {...common}
+        inputMode={shape === 'integer' ? 'numeric' : 'decimal'}
+        value={text}
+        placeholder={hint}
+        onInput={(event) => set(readNumber(event.currentTarget.value, shape === 'integer'))}
+      />
+    );
   if (shape === 'json') return <Json {...common} value={value} set={set} />;
-  const isLong = typeof schema['maxLength'] === 'number' ? schema['maxLength'] > 200 : text.length > 100 || text.includes('\n');
-  if (isLong) return <textarea {...common} value={text} placeholder={hint} onInput={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)} />;
-  const typed = { value: text, placeholder: hint, autocomplete: 'off', onInput: (event: { readonly currentTarget: { readonly value: string } }) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value) } as const;
-  return schema['format'] === 'password' ? <input {...common} {...typed} type="password" /> : <input {...common} {...typed} type="text" />;
+  const isLong =
+    typeof schema['maxLength'] === 'number' ? schema['maxLength'] > 200 : text.length > 100 || text.includes('\n');
+  if (isLong)
+    return (
+      <textarea
+        {...common}
+        value={text}
+        placeholder={hint}
+        onInput={(event) => set(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
+      />
+    );
+  const typed = {
+    value: text,
+    placeholder: hint,
+    autocomplete: 'off',
+    onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
+      set(event.currentTarget.value === '' ? undefined : event.currentTarget.value),
+  } as const;
+  return schema['format'] === 'password' ? (
+    <input {...common} {...typed} type="password" />
+  ) : (
+    <input {...common} {...typed} type="text" />
+  );
 }
 
 /** A text field for JSON, which keeps the text as it was typed. */
-function Json({ value, set, ...common }: { readonly id: string; readonly value: unknown; readonly set: (value: unknown) => void }) {
-  const [text, setText] = useState(value === undefined ? '' : value instanceof Unread ? value.text : JSON.stringify(value, null, 2));
+function Json({
+  value,
+  set,
+  ...common
+}: {
+  readonly id: string;
+  readonly value: unknown;
+  readonly set: (value: unknown) => void;
+}) {
+  const [text, setText] = useState(
+    value === undefined ? '' : value instanceof Unread ? value.text : JSON.stringify(value, null, 2),
+  );
   const typed = (said: string): void => {
     setText(said);
     set(readJson(said));
   };
-  return <textarea {...common} value={text} placeholder="JSON" spellcheck={false} onInput={(event) => typed(event.currentTarget.value)} />;
+  return (
+    <textarea
+      {...common}
+      value={text}
+      placeholder="JSON"
+      spellcheck={false}
+      onInput={(event) => typed(event.currentTarget.value)}
+    />
+  );
 }

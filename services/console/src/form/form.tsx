@@ -13,20 +13,29 @@ export interface Draft {
 
 export function draftOf(schema: Schema, text?: string): Draft {
   const given = text === undefined ? undefined : readJson(text);
-  const value = isSchema(given) ? given : emptyOf(schema, schema) ?? {};
+  const value = isSchema(given) ? given : (emptyOf(schema, schema) ?? {});
   const isShown = resolve(schema, schema) !== undefined;
-  return { mode: isShown && !(given instanceof Unread) ? 'form' : 'json', value, text: text ?? JSON.stringify(value, null, 2) };
+  return {
+    mode: isShown && !(given instanceof Unread) ? 'form' : 'json',
+    value,
+    text: text ?? JSON.stringify(value, null, 2),
+  };
 }
 
 /** The JSON text to be sent, or why the draft cannot be sent yet. */
-export function readDraft(draft: Draft, schema: Schema): { readonly text: string } | { readonly problems: readonly FieldProblem[] } {
+export function readDraft(
+  draft: Draft,
+  schema: Schema,
+): { readonly text: string } | { readonly problems: readonly FieldProblem[] } {
   if (draft.mode === 'form') {
     const problems = problemsOf(draft.value, schema, schema);
     return problems.length > 0 ? { problems } : { text: JSON.stringify(draft.value) };
   }
   const read = readJson(draft.text);
   if (read instanceof Unread) return { problems: [{ path: 'JSON', problem: read.problem }] };
-  return isSchema(read ?? {}) ? { text: draft.text.trim() === '' ? '{}' : draft.text } : { problems: [{ path: 'JSON', problem: 'an object is wanted: {…}' }] };
+  return isSchema(read ?? {})
+    ? { text: draft.text.trim() === '' ? '{}' : draft.text }
+    : { problems: [{ path: 'JSON', problem: 'an object is wanted: {…}' }] };
 }
 
 interface FormProps {
@@ -43,7 +52,11 @@ export function ArgumentsForm({ schema, draft, set, problems }: FormProps) {
     setRefused(undefined);
     if (mode === draft.mode) return;
     if (mode === 'json') {
-      const text = JSON.stringify(draft.value, (_key, value: unknown) => (value instanceof Unread ? value.text : value), 2);
+      const text = JSON.stringify(
+        draft.value,
+        (_key, value: unknown) => (value instanceof Unread ? value.text : value),
+        2,
+      );
       set({ ...draft, mode, text });
       return;
     }
@@ -54,13 +67,41 @@ export function ArgumentsForm({ schema, draft, set, problems }: FormProps) {
   return (
     <>
       <div class="buttons" role="group" aria-label="How arguments are written">
-        {(['form', 'json'] as const).map((mode) => <button key={mode} type="button" class="small" aria-pressed={draft.mode === mode} onClick={() => show(mode)}>{mode === 'form' ? 'Form' : 'JSON'}</button>)}
+        {(['form', 'json'] as const).map((mode) => (
+          <button key={mode} type="button" class="small" aria-pressed={draft.mode === mode} onClick={() => show(mode)}>
+            {mode === 'form' ? 'Form' : 'JSON'}
+          </button>
+        ))}
       </div>
-      {refused !== undefined && <p class="field-problem" role="alert">{refused}</p>}
+      {refused !== undefined && (
+        <p class="field-problem" role="alert">
+          {refused}
+        </p>
+      )}
       {draft.mode === 'json' ? (
-        <label class="block">Arguments as JSON<textarea rows={10} spellcheck={false} value={draft.text} aria-invalid={byPath.has('JSON')} onInput={(event) => set({ ...draft, text: event.currentTarget.value })} /></label>
-      ) : fieldsOf(schema).length === 0 ? <p class="dim">It takes no arguments that its schema names. JSON sends others.</p>
-      : <div class="fields-of"><Fields schema={schema} root={schema} value={draft.value} set={(value) => set({ ...draft, value })} problems={byPath} /></div>}
+        <label class="block">
+          Arguments as JSON
+          <textarea
+            rows={10}
+            spellcheck={false}
+            value={draft.text}
+            aria-invalid={byPath.has('JSON')}
+            onInput={(event) => set({ ...draft, text: event.currentTarget.value })}
+          />
+        </label>
+      ) : fieldsOf(schema).length === 0 ? (
+        <p class="dim">It takes no arguments that its schema names. JSON sends others.</p>
+      ) : (
+        <div class="fields-of">
+          <Fields
+            schema={schema}
+            root={schema}
+            value={draft.value}
+            set={(value) => set({ ...draft, value })}
+            problems={byPath}
+          />
+        </div>
+      )}
       {draft.mode === 'json' && byPath.has('JSON') && <p class="field-problem">{byPath.get('JSON')}</p>}
     </>
   );

@@ -17,9 +17,11 @@ export function readNumber(text: string, isWhole: boolean): number | Unread | un
   const said = text.trim();
   if (said === '') return undefined;
   const value = Number(said);
-  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(said) || !Number.isFinite(value)) return new Unread(text, 'this is no number');
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(said) || !Number.isFinite(value))
+    return new Unread(text, 'this is no number');
   if (isWhole && !Number.isInteger(value)) return new Unread(text, 'a whole number is wanted');
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) return new Unread(text, 'this number is too large to be kept exactly here: write it as JSON');
+  if (Number.isInteger(value) && !Number.isSafeInteger(value))
+    return new Unread(text, 'this number is too large to be kept exactly here: write it as JSON');
   return value;
 }
 
@@ -42,19 +44,31 @@ export interface FieldProblem {
 /** Why a form cannot be sent yet: missing and unreadable values. Other rules of the schema are left to the server. */
 export function problemsOf(value: unknown, schema: Schema, root: Schema, path = ''): readonly FieldProblem[] {
   if (value instanceof Unread) return [{ path, problem: value.problem }];
-  if (value === null) return isNullable(schema, root) || schema['type'] === undefined ? [] : [{ path, problem: 'it may not be null' }];
+  if (value === null)
+    return isNullable(schema, root) || schema['type'] === undefined ? [] : [{ path, problem: 'it may not be null' }];
   if (Array.isArray(value)) {
     const items = resolve(schema['items'] ?? {}, root) ?? {};
-    return value.flatMap((item: unknown, index) => (item === undefined ? [{ path: `${path}[${index + 1}]`, problem: 'needed' }] : problemsOf(item, items, root, `${path}[${index + 1}]`)));
+    return value.flatMap((item: unknown, index) =>
+      item === undefined
+        ? [{ path: `${path}[${index + 1}]`, problem: 'needed' }]
+        : problemsOf(item, items, root, `${path}[${index + 1}]`),
+    );
   }
   if (typeof value !== 'object' || value === undefined) return [];
   // Of several alternatives, the one with the fewest missing fields counts.
   const ways = waysOf(schema, root).filter((way) => shapeOf(way) === 'object');
-  const found = ways.map((way) => missingIn(value as Readonly<Record<string, unknown>>, way, root, path)).toSorted((one, other) => one.length - other.length);
+  const found = ways
+    .map((way) => missingIn(value as Readonly<Record<string, unknown>>, way, root, path))
+    .toSorted((one, other) => one.length - other.length);
   return found[0] ?? [];
 }
 
-function missingIn(given: Readonly<Record<string, unknown>>, schema: Schema, root: Schema, path: string): readonly FieldProblem[] {
+function missingIn(
+  given: Readonly<Record<string, unknown>>,
+  schema: Schema,
+  root: Schema,
+  path: string,
+): readonly FieldProblem[] {
   return fieldsOf(schema, root).flatMap(({ name, schema: field, isRequired }) => {
     const inner = path === '' ? name : `${path}.${name}`;
     if (Object.hasOwn(given, name) && given[name] !== undefined) return problemsOf(given[name], field, root, inner);
@@ -66,6 +80,9 @@ function missingIn(given: Readonly<Record<string, unknown>>, schema: Schema, roo
 export function emptyOf(schema: Schema, root: Schema, depth = 0): unknown {
   const [way = schema] = waysOf(schema, root);
   if (shapeOf(way) !== 'object' || depth > 8) return undefined;
-  const inner = fieldsOf(way, root).filter(({ isRequired }) => isRequired).map(({ name, schema: field }) => [name, emptyOf(field, root, depth + 1)] as const).filter(([, value]) => value !== undefined);
+  const inner = fieldsOf(way, root)
+    .filter(({ isRequired }) => isRequired)
+    .map(({ name, schema: field }) => [name, emptyOf(field, root, depth + 1)] as const)
+    .filter(([, value]) => value !== undefined);
   return Object.fromEntries(inner);
 }

@@ -8,23 +8,58 @@ import { Said } from './said.tsx';
 import { State } from './state.tsx';
 
 /** The heading of a view. It takes the focus, so that keyboard and screen reader users begin there. */
-export function Heading({ children, aside }: { readonly children: ComponentChildren; readonly aside?: ComponentChildren }) {
+export function Heading({
+  children,
+  aside,
+}: {
+  readonly children: ComponentChildren;
+  readonly aside?: ComponentChildren;
+}) {
   const heading = useRef<HTMLHeadingElement>(null);
   useLayoutEffect(() => heading.current?.focus({ preventScroll: true }), []);
-  return <div class="heading"><h1 tabIndex={-1} ref={heading}>{children}</h1>{aside !== undefined && <div class="aside">{aside}</div>}</div>;
+  return (
+    <div class="heading">
+      <h1 tabIndex={-1} ref={heading}>
+        {children}
+      </h1>
+      {aside !== undefined && <div class="aside">{aside}</div>}
+    </div>
+  );
 }
 
 /** Stands in place of an empty list: why it is empty, and what to do. */
 export function Empty({ why, children }: { readonly why: string; readonly children?: ComponentChildren }) {
-  return <div class="empty"><p><strong>{why}</strong></p>{children !== undefined && <p>{children}</p>}</div>;
+  return (
+    <div class="empty">
+      <p>
+        <strong>{why}</strong>
+      </p>
+      {children !== undefined && <p>{children}</p>}
+    </div>
+  );
 }
 
 export function Problem({ problem, advice }: ReturnType<typeof problemWords>) {
-  return <div class="problem" role="alert"><State tone="bad" shape="✗" word="problem" /> <Said text={problem} max={1_000} />{advice !== undefined && <p class="advice">→ <Said text={advice} max={1_000} /></p>}</div>;
+  return (
+    <div class="problem" role="alert">
+      <State tone="bad" shape="✗" word="problem" /> <Said text={problem} max={1_000} />
+      {advice !== undefined && (
+        <p class="advice">
+          → <Said text={advice} max={1_000} />
+        </p>
+      )}
+    </div>
+  );
 }
 
 /** Shows an answer of the API once there is one, and the problem of the last request. */
-export function Shown<Answer>({ live, children }: { readonly live: Live<Answer>; readonly children: (value: Answer) => ComponentChildren }) {
+export function Shown<Answer>({
+  live,
+  children,
+}: {
+  readonly live: Live<Answer>;
+  readonly children: (value: Answer) => ComponentChildren;
+}) {
   return (
     <>
       {live.problem !== undefined && <Problem {...live.problem} />}
@@ -36,7 +71,11 @@ export function Shown<Answer>({ live, children }: { readonly live: Live<Answer>;
 /** A time as "5 min ago", with the time itself as a tooltip. @param at ISO 8601. @param isSince leaves out "ago". */
 export function Ago({ at, isSince = false }: { readonly at: string; readonly isSince?: boolean }) {
   const ms = Date.now() - Date.parse(at);
-  return <time dateTime={at} title={at}>{isSince ? duration(Math.max(0, ms)) : `${duration(Math.max(0, ms))} ago`}</time>;
+  return (
+    <time dateTime={at} title={at}>
+      {isSince ? duration(Math.max(0, ms)) : `${duration(Math.max(0, ms))} ago`}
+    </time>
+  );
 }
 
 /** A button that copies a text, and then shows whether that succeeded. */
@@ -50,20 +89,44 @@ export function Copy({ text, label = 'copy' }: { readonly text: string; readonly
       setSaid('not copied: the browser does not allow it here'); // Browsers allow it only over HTTPS or on localhost; the text is shown beside the button.
     }
   };
-  return <button type="button" class="small" onClick={() => void copy()}>{said ?? label}</button>;
+  return (
+    <button type="button" class="small" onClick={() => void copy()}>
+      {said ?? label}
+    </button>
+  );
 }
 
 /** A command for a terminal, with a button that copies it. */
 export function Command({ text }: { readonly text: string }) {
-  return <span class="command"><code>{text}</code> <Copy text={text} /></span>;
+  return (
+    <span class="command">
+      <code>{text}</code> <Copy text={text} />
+    </span>
+  );
 }
 
 /** A table that can be scrolled by keyboard where it is wider than the page. */
-export function Table({ label, head, children }: { readonly label: string; readonly head: readonly string[]; readonly children: ComponentChildren }) {
+export function Table({
+  label,
+  head,
+  children,
+}: {
+  readonly label: string;
+  readonly head: readonly string[];
+  readonly children: ComponentChildren;
+}) {
   return (
     <div class="table" role="region" aria-label={label} tabIndex={0}>
       <table>
-        <thead><tr>{head.map((each) => <th scope="col" key={each}>{each}</th>)}</tr></thead>
+        <thead>
+          <tr>
+            {head.map((each) => (
+              <th scope="col" key={each}>
+                {each}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>{children}</tbody>
       </table>
     </div>
@@ -89,7 +152,14 @@ export function Dialog({ title, close, children }: DialogProps) {
     };
   }, []);
   return (
-    <dialog ref={dialog} aria-label={title} onCancel={(event) => { event.preventDefault(); close(); }}>
+    <dialog
+      ref={dialog}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+    >
       <h2>{title}</h2>
       {children}
     </dialog>
@@ -122,8 +192,12 @@ export function Confirm({ title, act, run, close, children }: ConfirmProps) {
       {children}
       {problem !== undefined && <Problem {...problem} />}
       <div class="buttons">
-        <button type="button" class="strong" disabled={isRunning} onClick={() => void confirm()}>{act}</button>
-        <button type="button" onClick={() => close()}>Leave it</button>
+        <button type="button" class="strong" disabled={isRunning} onClick={() => void confirm()}>
+          {act}
+        </button>
+        <button type="button" onClick={() => close()}>
+          Leave it
+        </button>
       </div>
     </Dialog>
   );

@@ -29,12 +29,34 @@ export function chart(host: HTMLElement, lines: readonly ChartLine[], height: nu
     plot?.destroy();
     const [ink, grid] = [colorOf(host, 'var(--dim)'), colorOf(host, 'var(--line)')];
     const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
-    plot = new UPlot({
-      width: Math.max(120, host.clientWidth), height, legend: { show: false }, cursor: { show: false },
-      axes: [{ ...axis, values: (_plot, splits) => timesOf(splits) }, { ...axis, size: 60 }],
-      scales: { x: { range: (_plot, from, to) => rangeOf(from, to, span) }, y: { range: (_plot, _from, to) => [0, to > 0 ? to * 1.1 : 1] } },
-      series: [{}, ...lines.map(({ name, color, dash }) => ({ label: name, stroke: colorOf(host, color), width: 2, dash: [...dash], points: { show: true, size: 4 } }))],
-    }, data, host);
+    plot = new UPlot(
+      {
+        width: Math.max(120, host.clientWidth),
+        height,
+        legend: { show: false },
+        cursor: { show: false },
+        axes: [
+          { ...axis, values: (_plot, splits) => timesOf(splits) },
+          { ...axis, size: 60 },
+        ],
+        scales: {
+          x: { range: (_plot, from, to) => rangeOf(from, to, span) },
+          y: { range: (_plot, _from, to) => [0, to > 0 ? to * 1.1 : 1] },
+        },
+        series: [
+          {},
+          ...lines.map(({ name, color, dash }) => ({
+            label: name,
+            stroke: colorOf(host, color),
+            width: 2,
+            dash: [...dash],
+            points: { show: true, size: 4 },
+          })),
+        ],
+      },
+      data,
+      host,
+    );
   };
   make();
   const scheme = matchMedia('(prefers-color-scheme: dark)');

@@ -21,7 +21,14 @@ export function AskForm({ label, names, act, sent, children }: AskFormProps) {
     setQuery(changes);
     if (isSame) sent?.();
   };
-  return <form class="filters" aria-label={label} onSubmit={send}>{children}<button type="submit" class="strong">{act}</button></form>;
+  return (
+    <form class="filters" aria-label={label} onSubmit={send}>
+      {children}
+      <button type="submit" class="strong">
+        {act}
+      </button>
+    </form>
+  );
 }
 
 const textOf = (value: FormDataEntryValue | null): string => (typeof value === 'string' ? value.trim() : '');

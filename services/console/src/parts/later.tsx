@@ -12,13 +12,23 @@ export function later(load: () => Promise<ComponentType>): ComponentType {
     if (View !== undefined) return <View />;
     if (!isAsked) {
       isAsked = true;
-      load().then((view) => {
-        loaded.value = view;
-      }, () => {
-        isAsked = false;
-        failed.value = true;
-      });
+      load().then(
+        (view) => {
+          loaded.value = view;
+        },
+        () => {
+          isAsked = false;
+          failed.value = true;
+        },
+      );
     }
-    return failed.value ? <Problem problem="This part of the page could not be loaded." advice="The gateway may be another version by now: load the page again." /> : <p class="waiting">loading…</p>;
+    return failed.value ? (
+      <Problem
+        problem="This part of the page could not be loaded."
+        advice="The gateway may be another version by now: load the page again."
+      />
+    ) : (
+      <p class="waiting">loading…</p>
+    );
   };
 }

@@ -2,7 +2,16 @@
 import type { Overview } from '@omnibus/admin-api';
 import { lastOf } from '../api/live.ts';
 
-const nothing: Overview['console'] = { mode: 'read', who: '', roles: [], mayChange: false, mayWatch: false, mayPayloads: false, mayPolicy: false, mayAudit: false };
+const nothing: Overview['console'] = {
+  mode: 'read',
+  who: '',
+  roles: [],
+  mayChange: false,
+  mayWatch: false,
+  mayPayloads: false,
+  mayPolicy: false,
+  mayAudit: false,
+};
 
 /** The rights in the last overview, which the frame of the page requests; none before the first. */
 export function may(): Overview['console'] {

@@ -4,5 +4,10 @@ import { State } from './state.tsx';
 
 export function Missing({ missing }: { readonly missing: List }) {
   if (missing.length === 0) return null;
-  return <p class="missing"><State tone="warn" shape="!" word="incomplete" /> no answer from {missing.map(({ process, role }) => `${process} (${role})`).join(', ')}: what they hold is not shown.</p>;
+  return (
+    <p class="missing">
+      <State tone="warn" shape="!" word="incomplete" /> no answer from{' '}
+      {missing.map(({ process, role }) => `${process} (${role})`).join(', ')}: what they hold is not shown.
+    </p>
+  );
 }

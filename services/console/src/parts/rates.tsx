@@ -9,21 +9,45 @@ const everyMs = 10_000;
 
 /** @param server undefined: all servers together. */
 export function Rates({ server }: { readonly server?: string }) {
-  const history = useLive<RateHistory>(`metrics/history${server === undefined ? '' : `?server=${encodeURIComponent(server)}`}`, everyMs);
+  const history = useLive<RateHistory>(
+    `metrics/history${server === undefined ? '' : `?server=${encodeURIComponent(server)}`}`,
+    everyMs,
+  );
   return (
     <section aria-label="Rates">
       <h2>The last half hour</h2>
-      <Shown live={history}>{({ points, everyMs: step }) => (points.length === 0 ? <Empty why="Nothing was measured yet: the first ten seconds are not over." />
-      : (
-        <>
-          <p>{sentence(points, step)}</p>
-          <div class="charts">
-            <Chart title="Calls a second" label="Calls and failed calls a second, over time" points={points} lines={[['calls', 'var(--accent)', ({ calls }) => (calls * 1_000) / step], ['failed', 'var(--bad)', ({ failed }) => (failed * 1_000) / step]]} />
-            <Chart title="Milliseconds a call" label="Median and 95th percentile of the time of a call, over time" points={points} lines={[['p50', 'var(--good)', ({ p50 }) => p50 ?? null], ['p95', 'var(--warn)', ({ p95 }) => p95 ?? null]]} />
-          </div>
-          <Points points={points} />
-        </>
-      ))}</Shown>
+      <Shown live={history}>
+        {({ points, everyMs: step }) =>
+          points.length === 0 ? (
+            <Empty why="Nothing was measured yet: the first ten seconds are not over." />
+          ) : (
+            <>
+              <p>{sentence(points, step)}</p>
+              <div class="charts">
+                <Chart
+                  title="Calls a second"
+                  label="Calls and failed calls a second, over time"
+                  points={points}
+                  lines={[
+                    ['calls', 'var(--accent)', ({ calls }) => (calls * 1_000) / step],
+                    ['failed', 'var(--bad)', ({ failed }) => (failed * 1_000) / step],
+                  ]}
+                />
+                <Chart
+                  title="Milliseconds a call"
+                  label="Median and 95th percentile of the time of a call, over time"
+                  points={points}
+                  lines={[
+                    ['p50', 'var(--good)', ({ p50 }) => p50 ?? null],
+                    ['p95', 'var(--warn)', ({ p95 }) => p95 ?? null],
+                  ]}
+                />
+              </div>
+              <Points points={points} />
+            </>
+          )
+        }
+      </Shown>
     </section>
   );
 }
@@ -44,7 +68,17 @@ function Points({ points }: { readonly points: readonly RatePoint[] }) {
       <summary>As a table</summary>
       <Table label="Rates as a table" head={['From', 'Calls', 'Failed', 'p50', 'p95']}>
         {busy.map(({ at, calls, failed, p50, p95 }) => (
-          <tr key={at}><td><time dateTime={at} title={at}>{clock(Date.parse(at))}</time></td><td class="number">{numberWords(calls)}</td><td class="number">{numberWords(failed)}</td><td class="number">{p50 === undefined ? '–' : duration(p50)}</td><td class="number">{p95 === undefined ? '–' : duration(p95)}</td></tr>
+          <tr key={at}>
+            <td>
+              <time dateTime={at} title={at}>
+                {clock(Date.parse(at))}
+              </time>
+            </td>
+            <td class="number">{numberWords(calls)}</td>
+            <td class="number">{numberWords(failed)}</td>
+            <td class="number">{p50 === undefined ? '–' : duration(p50)}</td>
+            <td class="number">{p95 === undefined ? '–' : duration(p95)}</td>
+          </tr>
         ))}
       </Table>
     </details>
@@ -75,14 +109,26 @@ function Chart({ title, label, points, lines }: ChartProps) {
     const ending = new AbortController();
     const element = host.current;
     let end = (): void => undefined;
-    import('./chart.ts').then(({ chart }) => {
-      // The view may be gone by now.
-      if (ending.signal.aborted || element === null) return;
-      const made = chart(element, lines.map(([name, color], index) => ({ name, color, dash: dashes[index % dashes.length] ?? [] })), height, spanSeconds);
-      draw.current = (shown) => made.draw(shown.map(({ at }) => Date.parse(at) / 1_000), lines.map(([, , value]) => shown.map(value)));
-      draw.current(latest.current);
-      end = () => made.end();
-    }, () => undefined); // Without its code the sentence and the table say the same.
+    import('./chart.ts').then(
+      ({ chart }) => {
+        // The view may be gone by now.
+        if (ending.signal.aborted || element === null) return;
+        const made = chart(
+          element,
+          lines.map(([name, color], index) => ({ name, color, dash: dashes[index % dashes.length] ?? [] })),
+          height,
+          spanSeconds,
+        );
+        draw.current = (shown) =>
+          made.draw(
+            shown.map(({ at }) => Date.parse(at) / 1_000),
+            lines.map(([, , value]) => shown.map(value)),
+          );
+        draw.current(latest.current);
+        end = () => made.end();
+      },
+      () => undefined,
+    ); // Without its code the sentence and the table say the same.
     return () => {
       ending.abort();
       end();
@@ -91,7 +137,10 @@ function Chart({ title, label, points, lines }: ChartProps) {
   useEffect(() => draw.current(points), [points]);
   return (
     <figure>
-      <figcaption>{title} <span class="dim">{lines.map(([name], index) => `${name} ${index === 0 ? '———' : '– – –'}`).join('  ')}</span></figcaption>
+      <figcaption>
+        {title}{' '}
+        <span class="dim">{lines.map(([name], index) => `${name} ${index === 0 ? '———' : '– – –'}`).join('  ')}</span>
+      </figcaption>
       <div class="chart" role="img" aria-label={label} ref={host} />
     </figure>
   );

@@ -23,7 +23,12 @@ export function Returned({ overview: { value, problem } }: { readonly overview: 
       if (before.current !== undefined && !needsSignIn.value) lostAt.current ??= Date.now();
       return;
     }
-    if (lostAt.current !== undefined && value !== undefined) setReturned({ ms: Date.now() - lostAt.current, isAnew: value.process !== before.current?.process, isOtherVersion: value.version !== before.current?.version });
+    if (lostAt.current !== undefined && value !== undefined)
+      setReturned({
+        ms: Date.now() - lostAt.current,
+        isAnew: value.process !== before.current?.process,
+        isOtherVersion: value.version !== before.current?.version,
+      });
     lostAt.current = undefined;
     before.current = value;
   }, [value, problem]);
@@ -31,9 +36,13 @@ export function Returned({ overview: { value, problem } }: { readonly overview: 
     <div role="status">
       {returned !== undefined && problem === undefined && (
         <p class="returned">
-          <State tone="good" shape="●" word="The gateway answers again" />, after {duration(returned.ms)} without an answer.
-          {returned.isAnew && ' It was started anew: what ran before has ended.'}{returned.isOtherVersion && ' It is another version now: load the page again.'}
-          {' '}<button type="button" class="small" onClick={() => setReturned(undefined)}>Dismiss</button>
+          <State tone="good" shape="●" word="The gateway answers again" />, after {duration(returned.ms)} without an
+          answer.
+          {returned.isAnew && ' It was started anew: what ran before has ended.'}
+          {returned.isOtherVersion && ' It is another version now: load the page again.'}{' '}
+          <button type="button" class="small" onClick={() => setReturned(undefined)}>
+            Dismiss
+          </button>
         </p>
       )}
     </div>

@@ -20,8 +20,20 @@ export function Said({ text, max = 300, isBlock = false }: SaidProps) {
   const visible = plain(more > 0 ? text.slice(0, shown) : text);
   return (
     <>
-      {isBlock ? <pre class="said" dir="auto" tabIndex={0} role="group" aria-label="text">{visible}</pre> : <bdi class="said">{visible}</bdi>}
-      {more > 0 && <button type="button" class="more" onClick={() => setShown(shown + step)}>{`… ${numberWords(more)} characters more`}</button>}
+      {isBlock ? (
+        <pre class="said" dir="auto" tabIndex={0} role="group" aria-label="text">
+          {visible}
+        </pre>
+      ) : (
+        <bdi class="said">{visible}</bdi>
+      )}
+      {more > 0 && (
+        <button
+          type="button"
+          class="more"
+          onClick={() => setShown(shown + step)}
+        >{`… ${numberWords(more)} characters more`}</button>
+      )}
     </>
   );
 }
@@ -29,6 +41,15 @@ export function Said({ text, max = 300, isBlock = false }: SaidProps) {
 /** An address from elsewhere. The link shows its whole target, and only http and https addresses are links. */
 export function Target({ address }: { readonly address: string }) {
   const isPage = /^https?:\/\//i.test(address) && URL.canParse(address);
-  if (!isPage) return <code class="target"><Said text={address} /></code>;
-  return <a class="target" href={address} target="_blank" rel="noopener noreferrer" title="opens in a new tab">{plain(address.slice(0, 2_000))}</a>;
+  if (!isPage)
+    return (
+      <code class="target">
+        <Said text={address} />
+      </code>
+    );
+  return (
+    <a class="target" href={address} target="_blank" rel="noopener noreferrer" title="opens in a new tab">
+      {plain(address.slice(0, 2_000))}
+    </a>
+  );
 }

@@ -41,18 +41,42 @@ export function SignIn({ problem }: { readonly problem: Live<unknown>['problem']
   return (
     <>
       <Heading>Who is asking?</Heading>
-      {failure.value !== undefined ? <Problem {...failure.value} /> : problem !== undefined && isKnown.value && <Problem {...problem} />}
+      {failure.value !== undefined ? (
+        <Problem {...failure.value} />
+      ) : (
+        problem !== undefined && isKnown.value && <Problem {...problem} />
+      )}
       {/* A page that came over plain http:// from elsewhere can make no proof for the issuer (PKCE). */}
       {asked !== undefined && isSecureContext && (
         <div class="stack">
-          <div class="buttons"><button type="button" class="strong" onClick={() => void leaveFor(asked)}>Sign in</button></div>
+          <div class="buttons">
+            <button type="button" class="strong" onClick={() => void leaveFor(asked)}>
+              Sign in
+            </button>
+          </div>
           <p class="dim">You come back here afterwards. After the page was loaded anew, you sign in again.</p>
         </div>
       )}
       <form class="stack" onSubmit={give}>
-        <label>API key or access token<input type="password" autocomplete="off" required value={token} onInput={(event) => setToken(event.currentTarget.value)} /></label>
-        <p class="dim">It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this page.</p>
-        <div class="buttons"><button type="submit" class={asked === undefined ? 'strong' : undefined}>Continue</button></div>
+        <label>
+          API key or access token
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            value={token}
+            onInput={(event) => setToken(event.currentTarget.value)}
+          />
+        </label>
+        <p class="dim">
+          It stays in the memory of this tab, and is gone with it. Whom <code>auth.admin.roles</code> names may see this
+          page.
+        </p>
+        <div class="buttons">
+          <button type="submit" class={asked === undefined ? 'strong' : undefined}>
+            Continue
+          </button>
+        </div>
       </form>
     </>
   );

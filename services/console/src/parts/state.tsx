@@ -4,7 +4,11 @@ import type { Approval, Call, ServerDefinitions, ServerRow } from '@omnibus/admi
 export type Tone = 'good' | 'warn' | 'bad' | 'off' | 'ask';
 
 export function State({ tone, shape, word }: { readonly tone: Tone; readonly shape: string; readonly word: string }) {
-  return <span class={`state ${tone}`}><span aria-hidden="true">{shape}</span> {word}</span>;
+  return (
+    <span class={`state ${tone}`}>
+      <span aria-hidden="true">{shape}</span> {word}
+    </span>
+  );
 }
 
 const ofServer: Readonly<Record<ServerRow['state'], readonly [Tone, string, string]>> = {
@@ -40,8 +44,15 @@ const doing: Readonly<Record<NonNullable<Call['state']>, readonly [Tone, string,
   ended: ['good', '✓', 'answered'],
 };
 
-export function Outcome({ outcome, state = 'running' }: { readonly outcome: string | undefined; readonly state?: Call['state'] }) {
-  const [tone, shape, word] = outcome === undefined ? (doing[state] ?? doing.running) : (ofCall[outcome] ?? (['off', '?', outcome] as const));
+export function Outcome({
+  outcome,
+  state = 'running',
+}: {
+  readonly outcome: string | undefined;
+  readonly state?: Call['state'];
+}) {
+  const [tone, shape, word] =
+    outcome === undefined ? (doing[state] ?? doing.running) : (ofCall[outcome] ?? (['off', '?', outcome] as const));
   return <State tone={tone} shape={shape} word={word} />;
 }
 
@@ -59,7 +70,11 @@ export function ApprovalState({ state }: { readonly state: Approval['state'] }) 
   return <State tone={tone} shape={shape} word={word} />;
 }
 
-const modes = { pin: ['good', '●', 'pinned'], warn: ['warn', '◐', 'warned of'], off: ['off', '○', 'not compared'] } as const;
+const modes = {
+  pin: ['good', '●', 'pinned'],
+  warn: ['warn', '◐', 'warned of'],
+  off: ['off', '○', 'not compared'],
+} as const;
 
 /** What is done with changed definitions of a server. */
 export function Mode({ mode }: Pick<ServerDefinitions, 'mode'>) {

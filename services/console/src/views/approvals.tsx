@@ -22,23 +22,45 @@ export function Approvals() {
     refresh();
     go(hrefOf('approvals'));
     // The buttons that had the focus are gone: it goes to the next call that waits, where there is one.
-    const next = [...document.querySelectorAll<HTMLElement>('main a[data-waits]')].find((link) => link.dataset['waits'] !== id);
+    const next = [...document.querySelectorAll<HTMLElement>('main a[data-waits]')].find(
+      (link) => link.dataset['waits'] !== id,
+    );
     (next ?? document.querySelector<HTMLElement>('main h1'))?.focus();
   };
   return (
     <>
-      <Heading aside={<span role="status">{waiting !== undefined && (waiting === 0 ? 'no call waits' : `${count(waiting, 'call')} ${waiting === 1 ? 'waits' : 'wait'}`)}</span>}>Approvals</Heading>
+      <Heading
+        aside={
+          <span role="status">
+            {waiting !== undefined &&
+              (waiting === 0 ? 'no call waits' : `${count(waiting, 'call')} ${waiting === 1 ? 'waits' : 'wait'}`)}
+          </span>
+        }
+      >
+        Approvals
+      </Heading>
       <p role="status">{said}</p>
-      <Shown live={approvals}>{(value) => (
-        <>
-          <Missing missing={value.missing} />
-          <Waiting {...value} chosen={item} />
-          {item !== undefined && <OneApproval key={item} id={item} decided={decided} />}
-          <Over {...value} chosen={item} />
-          {value.next !== undefined && <button type="button" onClick={() => setQuery({ cursor: value.next ?? '' })}>{`The next of ${numberWords(value.total)}`}</button>}
-          {cursor !== '' && <button type="button" onClick={() => setQuery({ cursor: '' })}>The first again</button>}
-        </>
-      )}</Shown>
+      <Shown live={approvals}>
+        {(value) => (
+          <>
+            <Missing missing={value.missing} />
+            <Waiting {...value} chosen={item} />
+            {item !== undefined && <OneApproval key={item} id={item} decided={decided} />}
+            <Over {...value} chosen={item} />
+            {value.next !== undefined && (
+              <button
+                type="button"
+                onClick={() => setQuery({ cursor: value.next ?? '' })}
+              >{`The next of ${numberWords(value.total)}`}</button>
+            )}
+            {cursor !== '' && (
+              <button type="button" onClick={() => setQuery({ cursor: '' })}>
+                The first again
+              </button>
+            )}
+          </>
+        )}
+      </Shown>
     </>
   );
 }
@@ -48,7 +70,9 @@ function Waiting({ approvals, at, chosen }: Answer & { readonly chosen: string |
   if (waiting.length === 0) {
     return (
       <Empty why="No call waits to be approved.">
-        Calls wait here for which a rule under <code>access</code> says <code>ask</code> with <code>approvers</code>; those that their callers approve themselves are asked about in their clients. <Command text="omnibus policy explain" /> says which rule a call meets.
+        Calls wait here for which a rule under <code>access</code> says <code>ask</code> with <code>approvers</code>;
+        those that their callers approve themselves are asked about in their clients.{' '}
+        <Command text="omnibus policy explain" /> says which rule a call meets.
       </Empty>
     );
   }
@@ -56,10 +80,29 @@ function Waiting({ approvals, at, chosen }: Answer & { readonly chosen: string |
     <Table label="Calls that wait" head={['What', 'Who', 'Why', 'Arguments', 'Time left', 'You']}>
       {waiting.map((each) => (
         <tr key={each.id} class={each.id === chosen ? 'chosen' : undefined}>
-          <td class="wide"><a href={hrefOf('approvals', each.id)} data-waits={each.id} aria-current={each.id === chosen ? 'true' : undefined}><Said text={targetOf(each)} max={80} /></a></td>
-          <td class="wide"><Said text={whoOf(each)} max={80} /></td>
-          <td><code><Said text={each.rule} max={60} /></code> {each.because !== undefined && <Said text={each.because} max={120} />}</td>
-          <td class="wide"><code><Said text={each.arguments} max={100} /></code></td>
+          <td class="wide">
+            <a
+              href={hrefOf('approvals', each.id)}
+              data-waits={each.id}
+              aria-current={each.id === chosen ? 'true' : undefined}
+            >
+              <Said text={targetOf(each)} max={80} />
+            </a>
+          </td>
+          <td class="wide">
+            <Said text={whoOf(each)} max={80} />
+          </td>
+          <td>
+            <code>
+              <Said text={each.rule} max={60} />
+            </code>{' '}
+            {each.because !== undefined && <Said text={each.because} max={120} />}
+          </td>
+          <td class="wide">
+            <code>
+              <Said text={each.arguments} max={100} />
+            </code>
+          </td>
           <td class="number">{duration(Math.max(0, each.until - Date.parse(at)))}</td>
           <td>{each.mayDecide ? 'may decide' : <span class="dim">may not decide</span>}</td>
         </tr>
@@ -73,13 +116,32 @@ function Over({ approvals, chosen }: Answer & { readonly chosen: string | undefi
   if (over.length === 0) return null;
   return (
     <section aria-label="Decided">
-      <h2>Decided, expired and withdrawn <span class="dim">in the last day</span></h2>
+      <h2>
+        Decided, expired and withdrawn <span class="dim">in the last day</span>
+      </h2>
       <Table label="Calls that do not wait any more" head={['When', 'What', 'Who', 'State', 'By', 'Reason']}>
         {over.map((each) => (
           <tr key={each.id} class={each.id === chosen ? 'chosen' : undefined}>
-            <td><Ago at={new Date(each.at).toISOString()} /></td>
-            <td><a href={hrefOf('approvals', each.id)} aria-current={each.id === chosen ? 'true' : undefined}><Said text={targetOf(each)} max={80} /></a></td>
-            <td><Said text={whoOf(each)} max={80} /></td><td><ApprovalState state={each.state} /></td><td><Said text={each.by ?? '–'} max={80} /></td><td><Said text={each.reason ?? ''} max={120} /></td>
+            <td>
+              <Ago at={new Date(each.at).toISOString()} />
+            </td>
+            <td>
+              <a href={hrefOf('approvals', each.id)} aria-current={each.id === chosen ? 'true' : undefined}>
+                <Said text={targetOf(each)} max={80} />
+              </a>
+            </td>
+            <td>
+              <Said text={whoOf(each)} max={80} />
+            </td>
+            <td>
+              <ApprovalState state={each.state} />
+            </td>
+            <td>
+              <Said text={each.by ?? '–'} max={80} />
+            </td>
+            <td>
+              <Said text={each.reason ?? ''} max={120} />
+            </td>
           </tr>
         ))}
       </Table>

@@ -30,7 +30,9 @@ export interface AttemptState {
   /** The result as JSON text. */
   readonly raw: string | undefined;
   readonly ms: number | undefined;
-  readonly problem: { readonly problem: string; readonly advice: string | undefined; readonly reason?: string | undefined } | undefined;
+  readonly problem:
+    | { readonly problem: string; readonly advice: string | undefined; readonly reason?: string | undefined }
+    | undefined;
 }
 
 /** Log messages that are kept. */
@@ -39,7 +41,16 @@ const maxLogs = 200;
 const maxReturns = 5;
 
 export class Attempt {
-  readonly state: Signal<AttemptState> = signal({ phase: 'asking', startedAt: Date.now(), progress: undefined, logs: [], questions: [], raw: undefined, ms: undefined, problem: undefined });
+  readonly state: Signal<AttemptState> = signal({
+    phase: 'asking',
+    startedAt: Date.now(),
+    progress: undefined,
+    logs: [],
+    questions: [],
+    raw: undefined,
+    ms: undefined,
+    problem: undefined,
+  });
   readonly #ending = new AbortController();
   #id: string | undefined;
   #last = '0';
@@ -75,13 +86,23 @@ export class Attempt {
     else if (kind === 'log') this.#change({ logs: [...logs.slice(1 - maxLogs), said] });
     else if (kind === 'question') this.#change({ questions: [...questions, said as unknown as Question] });
     else if (kind === 'question-ended') this.#change({ questions: questions.filter(({ key }) => key !== said['key']) });
-    else if (kind === 'result') this.#change({ phase: 'result', raw: String(said['raw']), ms: Number(said['ms']), questions: [] });
-    else if (kind === 'failed') this.#change({ phase: 'failed', ms: Number(said['ms']), questions: [], problem: { problem: String(said['problem']), advice: textOf(said['advice']), reason: textOf(said['reason']) } });
+    else if (kind === 'result')
+      this.#change({ phase: 'result', raw: String(said['raw']), ms: Number(said['ms']), questions: [] });
+    else if (kind === 'failed')
+      this.#change({
+        phase: 'failed',
+        ms: Number(said['ms']),
+        questions: [],
+        problem: { problem: String(said['problem']), advice: textOf(said['advice']), reason: textOf(said['reason']) },
+      });
   }
 
   /** Answers a question. @param result undefined to refuse it. @throws {ApiProblem} */
   async answer(key: string, result: Json | undefined): Promise<void> {
-    await post(`try/${this.#id ?? ''}/answer`, { key, ...(result === undefined ? {} : { result: JSON.stringify(result) }) });
+    await post(`try/${this.#id ?? ''}/answer`, {
+      key,
+      ...(result === undefined ? {} : { result: JSON.stringify(result) }),
+    });
   }
 
   /** @throws {ApiProblem} */

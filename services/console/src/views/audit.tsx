@@ -16,13 +16,34 @@ import { bytes, count, duration, numberWords } from '../words.ts';
 
 const filters = ['who', 'server', 'tool', 'event', 'outcome', 'since', 'until'] as const;
 const outcomes: Readonly<Record<string, readonly [Tone, string, string]>> = {
-  ok: ['good', '✓', 'ok'], tool_error: ['warn', '!', 'tool failed'], fault: ['bad', '✗', 'fault'], denied: ['bad', '✗', 'denied'], cancelled: ['off', '○', 'cancelled'], unknown: ['warn', '?', 'unknown'], started: ['off', '◐', 'started'],
+  ok: ['good', '✓', 'ok'],
+  tool_error: ['warn', '!', 'tool failed'],
+  fault: ['bad', '✗', 'fault'],
+  denied: ['bad', '✗', 'denied'],
+  cancelled: ['off', '○', 'cancelled'],
+  unknown: ['warn', '?', 'unknown'],
+  started: ['off', '◐', 'started'],
 };
 
 export function Audit() {
   const { mayAudit, who } = may();
-  if (who === '') return <><Heading>Audit</Heading><UnknownRights /></>;
-  if (!mayAudit) return <><Heading>Audit</Heading><Empty why="Audit records are for the roles auditor and admin.">You are {who} here. <code>auth.admin.roles</code> says who has which role; where the files are, <code>omnibus audit search</code> reads them.</Empty></>;
+  if (who === '')
+    return (
+      <>
+        <Heading>Audit</Heading>
+        <UnknownRights />
+      </>
+    );
+  if (!mayAudit)
+    return (
+      <>
+        <Heading>Audit</Heading>
+        <Empty why="Audit records are for the roles auditor and admin.">
+          You are {who} here. <code>auth.admin.roles</code> says who has which role; where the files are,{' '}
+          <code>omnibus audit search</code> reads them.
+        </Empty>
+      </>
+    );
   return <Search />;
 }
 
@@ -35,13 +56,35 @@ function Search() {
     <>
       <Heading aside="every search is on record">Audit</Heading>
       <AskForm label="Search" names={filters} act="Search" sent={first.again}>
-        <label>Who <input type="search" name="who" value={value('who')} placeholder="ann, key id, 10.1.*" size={18} /></label>
-        <label>Server <input name="server" value={value('server')} placeholder="any" size={10} /></label>
-        <label>Tool <input name="tool" value={value('tool')} placeholder="any" size={12} /></label>
-        <label>Event <input name="event" value={value('event')} placeholder="mcp.call, admin.*" size={14} /></label>
-        <label>Outcome <select name="outcome" value={value('outcome')}><option value="">all</option>{Object.entries(outcomes).map(([name, [, , word]]) => <option key={name} value={name}>{word}</option>)}</select></label>
-        <label>Since <input name="since" value={value('since')} placeholder="2h, 7d, a date" size={12} /></label>
-        <label>Until <input name="until" value={value('until')} placeholder="now" size={12} /></label>
+        <label>
+          Who <input type="search" name="who" value={value('who')} placeholder="ann, key id, 10.1.*" size={18} />
+        </label>
+        <label>
+          Server <input name="server" value={value('server')} placeholder="any" size={10} />
+        </label>
+        <label>
+          Tool <input name="tool" value={value('tool')} placeholder="any" size={12} />
+        </label>
+        <label>
+          Event <input name="event" value={value('event')} placeholder="mcp.call, admin.*" size={14} />
+        </label>
+        <label>
+          Outcome{' '}
+          <select name="outcome" value={value('outcome')}>
+            <option value="">all</option>
+            {Object.entries(outcomes).map(([name, [, , word]]) => (
+              <option key={name} value={name}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Since <input name="since" value={value('since')} placeholder="2h, 7d, a date" size={12} />
+        </label>
+        <label>
+          Until <input name="until" value={value('until')} placeholder="now" size={12} />
+        </label>
       </AskForm>
       {first.problem !== undefined && <Problem {...first.problem} />}
       {first.isAsking && <p class="waiting">searching…</p>}
@@ -51,7 +94,15 @@ function Search() {
   );
 }
 
-function Pages({ first, path, chosen }: { readonly first: AuditRecords; readonly path: (cursor: string) => string; readonly chosen: string | undefined }) {
+function Pages({
+  first,
+  path,
+  chosen,
+}: {
+  readonly first: AuditRecords;
+  readonly path: (cursor: string) => string;
+  readonly chosen: string | undefined;
+}) {
   const [more, setMore] = useState<readonly AuditRecords[]>([]);
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const pages = [first, ...more];
@@ -65,22 +116,54 @@ function Pages({ first, path, chosen }: { readonly first: AuditRecords; readonly
       setProblem(problemWords(error));
     }
   };
-  if (!first.isRecorded) return <Empty why="Nothing is recorded: there is no audit in the configuration.">Name a sink under <code>audit</code>, such as <code>{'sinks: [{ kind: file, folder: audit }]'}</code>.</Empty>;
-  const elsewhere = first.elsewhere.length > 0 && <p>Records go to {first.elsewhere.join(', ')} too, which cannot be searched here.</p>;
-  if (first.sources.length === 0) return <Empty why="No sink of this gateway can be searched from here.">{first.elsewhere.length > 0 ? `Records go to ${first.elsewhere.join(', ')}: search there.` : 'The process that writes them does not answer.'} A sink of the kind file or jetstream can be searched.</Empty>;
+  if (!first.isRecorded)
+    return (
+      <Empty why="Nothing is recorded: there is no audit in the configuration.">
+        Name a sink under <code>audit</code>, such as <code>{'sinks: [{ kind: file, folder: audit }]'}</code>.
+      </Empty>
+    );
+  const elsewhere = first.elsewhere.length > 0 && (
+    <p>Records go to {first.elsewhere.join(', ')} too, which cannot be searched here.</p>
+  );
+  if (first.sources.length === 0)
+    return (
+      <Empty why="No sink of this gateway can be searched from here.">
+        {first.elsewhere.length > 0
+          ? `Records go to ${first.elsewhere.join(', ')}: search there.`
+          : 'The process that writes them does not answer.'}{' '}
+        A sink of the kind file or jetstream can be searched.
+      </Empty>
+    );
   return (
     <>
       <Missing missing={first.missing} />
-      {records.length === 0 ? <Empty why={last.next === undefined ? 'No record fits.' : 'No record fits among those that were read so far.'} />
-      : (
+      {records.length === 0 ? (
+        <Empty
+          why={last.next === undefined ? 'No record fits.' : 'No record fits among those that were read so far.'}
+        />
+      ) : (
         <Table label="Records" head={['Time', 'Event', 'Who', 'Server', 'What', 'Outcome', 'Why', 'Takes']}>
-          {records.map((row) => <Row key={`${row.source} ${row.writer} ${row.seq}`} row={row} isChosen={chosen === itemOf(row)} />)}
+          {records.map((row) => (
+            <Row key={`${row.source} ${row.writer} ${row.seq}`} row={row} isChosen={chosen === itemOf(row)} />
+          ))}
         </Table>
       )}
-      <p class="dim" role="status">{count(pages.reduce((sum, page) => sum + page.looked, 0), 'record')} read ({bytes(pages.reduce((sum, page) => sum + page.bytes, 0))}){last.reached !== undefined && `, back to ${last.reached}`}{last.next === undefined && ': all there are'}, in {first.sources.map((source) => source.place).join('; ')}.</p>
+      <p class="dim" role="status">
+        {count(
+          pages.reduce((sum, page) => sum + page.looked, 0),
+          'record',
+        )}{' '}
+        read ({bytes(pages.reduce((sum, page) => sum + page.bytes, 0))})
+        {last.reached !== undefined && `, back to ${last.reached}`}
+        {last.next === undefined && ': all there are'}, in {first.sources.map((source) => source.place).join('; ')}.
+      </p>
       {elsewhere}
       {problem !== undefined && <Problem {...problem} />}
-      {last.next !== undefined && <button type="button" onClick={() => void load(last.next as string)}>Earlier records</button>}
+      {last.next !== undefined && (
+        <button type="button" onClick={() => void load(last.next as string)}>
+          Earlier records
+        </button>
+      )}
     </>
   );
 }
@@ -92,9 +175,29 @@ function Row({ row, isChosen }: { readonly row: AuditRow; readonly isChosen: boo
   const [tone, shape, word] = outcomes[row.outcome ?? ''] ?? (['off', '·', row.outcome ?? '–'] as const);
   return (
     <tr class={isChosen ? 'chosen' : undefined}>
-      <td class="nowrap"><a href={hrefOf('audit', itemOf(row), Object.fromEntries(place.value.query))} aria-current={isChosen ? 'true' : undefined}>{row.time}</a></td>
-      <td>{row.event}</td><td><Said text={row.who ?? '–'} max={80} /></td><td>{row.server ?? '–'}</td><td><Said text={row.what ?? '–'} max={80} /></td>
-      <td><State tone={tone} shape={shape} word={word} /></td><td><Said text={row.why ?? '–'} max={80} /></td><td class="number">{row.ms === undefined ? '–' : duration(row.ms)}</td>
+      <td class="nowrap">
+        <a
+          href={hrefOf('audit', itemOf(row), Object.fromEntries(place.value.query))}
+          aria-current={isChosen ? 'true' : undefined}
+        >
+          {row.time}
+        </a>
+      </td>
+      <td>{row.event}</td>
+      <td>
+        <Said text={row.who ?? '–'} max={80} />
+      </td>
+      <td>{row.server ?? '–'}</td>
+      <td>
+        <Said text={row.what ?? '–'} max={80} />
+      </td>
+      <td>
+        <State tone={tone} shape={shape} word={word} />
+      </td>
+      <td>
+        <Said text={row.why ?? '–'} max={80} />
+      </td>
+      <td class="number">{row.ms === undefined ? '–' : duration(row.ms)}</td>
     </tr>
   );
 }
@@ -106,25 +209,52 @@ function One({ item }: { readonly item: string }) {
   return (
     <section class="detail" aria-label="The chosen record">
       {answer.problem !== undefined && <Problem {...answer.problem} />}
-      {answer.value === undefined ? answer.problem === undefined && <p class="waiting">asking…</p> : <Whole {...answer.value} />}
+      {answer.value === undefined ? (
+        answer.problem === undefined && <p class="waiting">asking…</p>
+      ) : (
+        <Whole {...answer.value} />
+      )}
     </section>
   );
 }
 
-const followsWords = { yes: 'the record before it is there, and has the hash that this one names', no: 'the record before it does not have the hash that this one names', first: 'it is the first of its writer', unknown: 'the record before it was not found near it: verify the chain' } as const;
+const followsWords = {
+  yes: 'the record before it is there, and has the hash that this one names',
+  no: 'the record before it does not have the hash that this one names',
+  first: 'it is the first of its writer',
+  unknown: 'the record before it was not found near it: verify the chain',
+} as const;
 
 function Whole({ row, record, chain }: AuditRecord) {
   const isHarmed = !chain.isGenuine || chain.follows === 'no';
   return (
     <>
-      <h2>Record {numberWords(row.seq)} of {row.writer}</h2>
-      <p>{isHarmed ? <State tone="bad" shape="✗" word="changed" /> : <State tone="good" shape="✓" word="as it was written" />}: {chain.isGenuine ? 'its hash is that of its text' : 'its hash is not that of its text'}, and {followsWords[chain.follows]}.</p>
+      <h2>
+        Record {numberWords(row.seq)} of {row.writer}
+      </h2>
+      <p>
+        {isHarmed ? (
+          <State tone="bad" shape="✗" word="changed" />
+        ) : (
+          <State tone="good" shape="✓" word="as it was written" />
+        )}
+        : {chain.isGenuine ? 'its hash is that of its text' : 'its hash is not that of its text'}, and{' '}
+        {followsWords[chain.follows]}.
+      </p>
       <dl>
-        <dt>Hash before</dt><dd><code>{chain.prev === '' ? '–' : chain.prev}</code></dd>
-        <dt>Hash</dt><dd><code>{chain.hash}</code></dd>
+        <dt>Hash before</dt>
+        <dd>
+          <code>{chain.prev === '' ? '–' : chain.prev}</code>
+        </dd>
+        <dt>Hash</dt>
+        <dd>
+          <code>{chain.hash}</code>
+        </dd>
       </dl>
       <Said text={pretty(record)} max={20_000} isBlock />
-      <div class="buttons"><Copy text={record} label="Copy the line" /></div>
+      <div class="buttons">
+        <Copy text={record} label="Copy the line" />
+      </div>
       <Verify key={`${row.source} ${row.writer}`} source={row.source} writer={row.writer} />
     </>
   );
@@ -139,7 +269,11 @@ function pretty(record: string): string {
   }
 }
 
-const weights: Readonly<Record<AuditVerified['findings'][number]['weight'], readonly [Tone, string, string]>> = { harm: ['bad', '✗', 'changed'], gap: ['warn', '!', 'not whole'], open: ['off', '○', 'open'] };
+const weights: Readonly<Record<AuditVerified['findings'][number]['weight'], readonly [Tone, string, string]>> = {
+  harm: ['bad', '✗', 'changed'],
+  gap: ['warn', '!', 'not whole'],
+  open: ['off', '○', 'open'],
+};
 
 function Verify({ source, writer }: { readonly source: string; readonly writer: string }) {
   const [running, setRunning] = useState<AbortController>();
@@ -154,21 +288,40 @@ function Verify({ source, writer }: { readonly source: string; readonly writer: 
     setProblem(undefined);
     setProgress({ records: 0, bytes: 0 });
     const asked = new URLSearchParams({ source, writer });
-    follow(`audit/verify?${asked.toString()}`, ({ kind, data }) => {
-      if (kind === 'progress') setProgress(data as { readonly records: number; readonly bytes: number });
-      else if (kind === 'verified') setVerified(data as AuditVerified);
-      else if (kind === 'failed') setProblem({ advice: undefined, ...data as { readonly problem: string } });
-    }, ending.signal).catch((error: unknown) => {
-      if (!ending.signal.aborted) setProblem(problemWords(error));
-    }).finally(() => setRunning((now) => (now === ending ? undefined : now))).catch(reportError);
+    follow(
+      `audit/verify?${asked.toString()}`,
+      ({ kind, data }) => {
+        if (kind === 'progress') setProgress(data as { readonly records: number; readonly bytes: number });
+        else if (kind === 'verified') setVerified(data as AuditVerified);
+        else if (kind === 'failed') setProblem({ advice: undefined, ...(data as { readonly problem: string }) });
+      },
+      ending.signal,
+    )
+      .catch((error: unknown) => {
+        if (!ending.signal.aborted) setProblem(problemWords(error));
+      })
+      .finally(() => setRunning((now) => (now === ending ? undefined : now)))
+      .catch(reportError);
   };
   return (
     <>
       <div class="buttons">
-        {running === undefined ? <button type="button" onClick={run}>Verify the whole chain of {writer}</button> : <button type="button" onClick={() => running.abort()}>Stop</button>}
+        {running === undefined ? (
+          <button type="button" onClick={run}>
+            Verify the whole chain of {writer}
+          </button>
+        ) : (
+          <button type="button" onClick={() => running.abort()}>
+            Stop
+          </button>
+        )}
       </div>
       <div role="status">
-        {running !== undefined && progress !== undefined && <p>{numberWords(progress.records)} records, {bytes(progress.bytes)} so far …</p>}
+        {running !== undefined && progress !== undefined && (
+          <p>
+            {numberWords(progress.records)} records, {bytes(progress.bytes)} so far …
+          </p>
+        )}
         {verified !== undefined && <Result {...verified} />}
       </div>
       {problem !== undefined && <Problem {...problem} />}
@@ -180,8 +333,26 @@ function Result({ records, isWhole, checkpoints, findings }: AuditVerified) {
   const isHarmed = findings.some(({ weight }) => weight === 'harm');
   return (
     <>
-      <p>{isHarmed ? <State tone="bad" shape="✗" word="records were changed or are missing" /> : <State tone="good" shape="✓" word="all as they were written" />}: {count(records, 'record')}{checkpoints > 0 && `, ${count(checkpoints, 'checkpoint')}`}{!isWhole && '; the chain is longer than is verified here: omnibus audit verify has no limit'}.</p>
-      {findings.length > 0 && <ul>{findings.map(({ weight, text }) => <li key={text}><State tone={weights[weight][0]} shape={weights[weight][1]} word={weights[weight][2]} /> <Said text={text} max={600} /></li>)}</ul>}
+      <p>
+        {isHarmed ? (
+          <State tone="bad" shape="✗" word="records were changed or are missing" />
+        ) : (
+          <State tone="good" shape="✓" word="all as they were written" />
+        )}
+        : {count(records, 'record')}
+        {checkpoints > 0 && `, ${count(checkpoints, 'checkpoint')}`}
+        {!isWhole && '; the chain is longer than is verified here: omnibus audit verify has no limit'}.
+      </p>
+      {findings.length > 0 && (
+        <ul>
+          {findings.map(({ weight, text }) => (
+            <li key={text}>
+              <State tone={weights[weight][0]} shape={weights[weight][1]} word={weights[weight][2]} />{' '}
+              <Said text={text} max={600} />
+            </li>
+          ))}
+        </ul>
+      )}
     </>
   );
 }

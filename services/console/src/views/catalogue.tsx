@@ -14,12 +14,17 @@ const kinds = ['tool', 'prompt', 'resource', 'template'] as const;
 
 /** Why a name differs from the server's own, in words. */
 const renamedWords: Readonly<Record<NonNullable<CatalogueEntry['renamed']>, string>> = {
-  prefixed: 'its server in front', shortened: 'shortened to 64 characters', configured: 'renamed by the configuration', cleaned: 'characters that models do not take', alias: 'two servers have this address',
+  prefixed: 'its server in front',
+  shortened: 'shortened to 64 characters',
+  configured: 'renamed by the configuration',
+  cleaned: 'characters that models do not take',
+  alias: 'two servers have this address',
 };
 
 function pathOf(query: URLSearchParams, cursor?: string): string {
   const asked = new URLSearchParams();
-  for (const name of ['endpoint', 'q', 'kind', 'server']) if ((query.get(name) ?? '') !== '') asked.set(name, query.get(name) as string);
+  for (const name of ['endpoint', 'q', 'kind', 'server'])
+    if ((query.get(name) ?? '') !== '') asked.set(name, query.get(name) as string);
   if (cursor !== undefined) asked.set('cursor', cursor);
   return `catalogue?${asked.toString()}`;
 }
@@ -32,38 +37,90 @@ export function Catalogue() {
     <>
       <Heading aside={first.value !== undefined && count(first.value.total, 'entry', 'entries')}>Catalogue</Heading>
       <Filters endpoints={first.value?.endpoints ?? []} />
-      <Shown live={first}>{(value) => (
-        <>
-          <Missing missing={value.missing} />
-          {value.entries.length === 0 ? <None query={query} /> : <Pages key={path} first={value} path={path} chosen={item} />}
-          <LeftOut {...value} />
-        </>
-      )}</Shown>
+      <Shown live={first}>
+        {(value) => (
+          <>
+            <Missing missing={value.missing} />
+            {value.entries.length === 0 ? (
+              <None query={query} />
+            ) : (
+              <Pages key={path} first={value} path={path} chosen={item} />
+            )}
+            <LeftOut {...value} />
+          </>
+        )}
+      </Shown>
     </>
   );
 }
 
 function Filters({ endpoints }: { readonly endpoints: Answer['endpoints'] }) {
   const { query } = place.value;
-  const set = (name: string) => (event: { readonly currentTarget: { readonly value: string } }): void => setQuery({ [name]: event.currentTarget.value });
+  const set =
+    (name: string) =>
+    (event: { readonly currentTarget: { readonly value: string } }): void =>
+      setQuery({ [name]: event.currentTarget.value });
   const endpoint = query.get('endpoint') ?? '';
   return (
     <div class="filters">
-      <label>Search <input type="search" value={query.get('q') ?? ''} placeholder="name or words of it" onInput={set('q')} /></label>
-      <label>Kind <select value={query.get('kind') ?? ''} onChange={set('kind')}><option value="">all</option>{kinds.map((kind) => <option key={kind} value={kind}>{kind}</option>)}</select></label>
-      <label>Endpoint <select value={endpoint} onChange={set('endpoint')}>{endpoints.length === 0 && <option value={endpoint}>{endpoint === '' ? '/mcp' : endpoint}</option>}{endpoints.map(({ name, path }) => <option key={name} value={name}>{path}</option>)}</select></label>
-      <label>Server <input value={query.get('server') ?? ''} placeholder="any" size={12} onInput={set('server')} /></label>
+      <label>
+        Search <input type="search" value={query.get('q') ?? ''} placeholder="name or words of it" onInput={set('q')} />
+      </label>
+      <label>
+        Kind{' '}
+        <select value={query.get('kind') ?? ''} onChange={set('kind')}>
+          <option value="">all</option>
+          {kinds.map((kind) => (
+            <option key={kind} value={kind}>
+              {kind}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Endpoint{' '}
+        <select value={endpoint} onChange={set('endpoint')}>
+          {endpoints.length === 0 && <option value={endpoint}>{endpoint === '' ? '/mcp' : endpoint}</option>}
+          {endpoints.map(({ name, path }) => (
+            <option key={name} value={name}>
+              {path}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Server <input value={query.get('server') ?? ''} placeholder="any" size={12} onInput={set('server')} />
+      </label>
     </div>
   );
 }
 
 function None({ query }: { readonly query: URLSearchParams }) {
-  if ([...query.values()].some((value) => value !== '')) return <Empty why="Nothing fits."><button type="button" onClick={() => setQuery({ q: '', kind: '', server: '', endpoint: '' })}>Show all</button></Empty>;
-  return <Empty why="No server offers anything yet."><a href={hrefOf('servers')}>Are they up?</a> <Command text="omnibus doctor" /> says what is wrong with them.</Empty>;
+  if ([...query.values()].some((value) => value !== ''))
+    return (
+      <Empty why="Nothing fits.">
+        <button type="button" onClick={() => setQuery({ q: '', kind: '', server: '', endpoint: '' })}>
+          Show all
+        </button>
+      </Empty>
+    );
+  return (
+    <Empty why="No server offers anything yet.">
+      <a href={hrefOf('servers')}>Are they up?</a> <Command text="omnibus doctor" /> says what is wrong with them.
+    </Empty>
+  );
 }
 
 /** The pages of the catalogue. The first page is refreshed; further ones stay as they were when they were requested. */
-function Pages({ first, path, chosen }: { readonly first: Answer; readonly path: string; readonly chosen: string | undefined }) {
+function Pages({
+  first,
+  path,
+  chosen,
+}: {
+  readonly first: Answer;
+  readonly path: string;
+  readonly chosen: string | undefined;
+}) {
   const [more, setMore] = useState<readonly Answer[]>([]);
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const next = (more.at(-1) ?? first).next;
@@ -80,19 +137,32 @@ function Pages({ first, path, chosen }: { readonly first: Answer; readonly path:
     <>
       {chosen !== undefined && !entries.some(({ name }) => name === chosen) && <Elsewhere name={chosen} />}
       <Table label="Catalogue" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}>
-        {entries.map((entry) => <Row key={`${entry.kind} ${entry.name}`} entry={entry} isChosen={chosen === entry.name} />)}
+        {entries.map((entry) => (
+          <Row key={`${entry.kind} ${entry.name}`} entry={entry} isChosen={chosen === entry.name} />
+        ))}
       </Table>
       {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && <button type="button" onClick={() => void load(next)}>{`More (${numberWords(entries.length)} of ${numberWords(first.total)})`}</button>}
+      {next !== undefined && (
+        <button
+          type="button"
+          onClick={() => void load(next)}
+        >{`More (${numberWords(entries.length)} of ${numberWords(first.total)})`}</button>
+      )}
     </>
   );
 }
 
 /** An entry whose address was opened, and that is on no page which is shown. */
 function Elsewhere({ name }: { readonly name: string }) {
-  const found = useLive<Answer>(pathOf(new URLSearchParams({ q: name, endpoint: place.value.query.get('endpoint') ?? '' })));
+  const found = useLive<Answer>(
+    pathOf(new URLSearchParams({ q: name, endpoint: place.value.query.get('endpoint') ?? '' })),
+  );
   const entry = found.value?.entries.find((each) => each.name === name);
-  return entry === undefined ? null : <Table label="The chosen entry" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}><Row entry={entry} isChosen /></Table>;
+  return entry === undefined ? null : (
+    <Table label="The chosen entry" head={['Name for clients', 'Name at its server', 'Kind', 'Takes', 'Act']}>
+      <Row entry={entry} isChosen />
+    </Table>
+  );
 }
 
 function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isChosen: boolean }) {
@@ -102,40 +172,118 @@ function Row({ entry, isChosen }: { readonly entry: CatalogueEntry; readonly isC
   return (
     <>
       <tr class={isChosen ? 'chosen' : undefined}>
-        <td><a href={hrefOf('catalogue', isChosen ? undefined : name, query)} aria-expanded={isChosen}><Said text={name} max={120} /></a></td>
-        <td><Said text={`${server}/${ownName}`} max={120} />{renamed !== undefined && <span class="dim">{` ${renamedWords[renamed] ?? renamed}`}</span>}</td>
+        <td>
+          <a href={hrefOf('catalogue', isChosen ? undefined : name, query)} aria-expanded={isChosen}>
+            <Said text={name} max={120} />
+          </a>
+        </td>
+        <td>
+          <Said text={`${server}/${ownName}`} max={120} />
+          {renamed !== undefined && <span class="dim">{` ${renamedWords[renamed] ?? renamed}`}</span>}
+        </td>
         <td>{kind}</td>
         <td>{fields !== undefined && count(fields.length, 'field')}</td>
-        <td>{kind === 'tool' && <a class="button" href={hrefOf('try', name, { endpoint: query['endpoint'] })}>Try<span class="unseen"> {name}</span></a>}</td>
+        <td>
+          {kind === 'tool' && (
+            <a class="button" href={hrefOf('try', name, { endpoint: query['endpoint'] })}>
+              Try<span class="unseen"> {name}</span>
+            </a>
+          )}
+        </td>
       </tr>
-      {isChosen && <tr class="card"><td colSpan={5}><Card {...entry} /></td></tr>}
+      {isChosen && (
+        <tr class="card">
+          <td colSpan={5}>
+            <Card {...entry} />
+          </td>
+        </tr>
+      )}
     </>
   );
 }
 
-const hints = [['readOnlyHint', true, 'only reads'], ['destructiveHint', true, 'may destroy'], ['idempotentHint', true, 'may be repeated'], ['openWorldHint', true, 'reaches the outside world']] as const;
+const hints = [
+  ['readOnlyHint', true, 'only reads'],
+  ['destructiveHint', true, 'may destroy'],
+  ['idempotentHint', true, 'may be repeated'],
+  ['openWorldHint', true, 'reaches the outside world'],
+] as const;
 
-function Card({ name, title, description, annotations = {}, inputSchema, outputSchema, arguments: given, mimeType }: CatalogueEntry) {
+function Card({
+  name,
+  title,
+  description,
+  annotations = {},
+  inputSchema,
+  outputSchema,
+  arguments: given,
+  mimeType,
+}: CatalogueEntry) {
   const says = hints.filter(([hint, value]) => annotations[hint] === value).map(([, , words]) => words);
   const fields = inputSchema === undefined ? [] : fieldsOf(inputSchema);
   useEffect(() => document.querySelector('tr.card')?.scrollIntoView({ block: 'nearest' }), [name]);
   return (
     <>
-      {title !== undefined && <h2><Said text={title} /></h2>}
-      {description === undefined ? <p class="dim">Its server says nothing about it.</p> : <Said text={description} max={2_000} isBlock />}
-      {says.length > 0 && <p>{says.join(' · ')} <span class="dim">(as its server says)</span></p>}
+      {title !== undefined && (
+        <h2>
+          <Said text={title} />
+        </h2>
+      )}
+      {description === undefined ? (
+        <p class="dim">Its server says nothing about it.</p>
+      ) : (
+        <Said text={description} max={2_000} isBlock />
+      )}
+      {says.length > 0 && (
+        <p>
+          {says.join(' · ')} <span class="dim">(as its server says)</span>
+        </p>
+      )}
       {mimeType !== undefined && <p>{mimeType}</p>}
       {fields.length > 0 && (
         <table class="fields">
-          <thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">Needed</th><th scope="col">What it is</th></tr></thead>
-          <tbody>{fields.map(({ name: field, schema, isRequired }) => (
-            <tr key={field}><td><code><Said text={field} max={80} /></code></td><td><Said text={typeWords(schema)} max={200} /></td><td>{isRequired ? 'yes' : 'no'}</td><td><Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} /></td></tr>
-          ))}</tbody>
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Type</th>
+              <th scope="col">Needed</th>
+              <th scope="col">What it is</th>
+            </tr>
+          </thead>
+          <tbody>
+            {fields.map(({ name: field, schema, isRequired }) => (
+              <tr key={field}>
+                <td>
+                  <code>
+                    <Said text={field} max={80} />
+                  </code>
+                </td>
+                <td>
+                  <Said text={typeWords(schema)} max={200} />
+                </td>
+                <td>{isRequired ? 'yes' : 'no'}</td>
+                <td>
+                  <Said text={typeof schema['description'] === 'string' ? schema['description'] : ''} max={300} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
         </table>
       )}
-      {Object.entries({ 'Arguments': given, 'Schema of what it takes': inputSchema, 'Schema of what it answers': outputSchema }).map(([label, value]) => value !== undefined && (
-        <details key={label}><summary>{label}</summary><Copy text={JSON.stringify(value, null, 2)} /><Said text={JSON.stringify(value, null, 2)} max={10_000} isBlock /></details>
-      ))}
+      {Object.entries({
+        Arguments: given,
+        'Schema of what it takes': inputSchema,
+        'Schema of what it answers': outputSchema,
+      }).map(
+        ([label, value]) =>
+          value !== undefined && (
+            <details key={label}>
+              <summary>{label}</summary>
+              <Copy text={JSON.stringify(value, null, 2)} />
+              <Said text={JSON.stringify(value, null, 2)} max={10_000} isBlock />
+            </details>
+          ),
+      )}
     </>
   );
 }
@@ -146,8 +294,16 @@ function LeftOut({ problems, unreachable }: Answer) {
     <section aria-label="What is not there">
       <h2>What is not there</h2>
       <ul>
-        {unreachable.map(({ server, problem }) => <li key={server}><a href={hrefOf('servers', server)}>{server}</a> <Said text={problem} max={300} /></li>)}
-        {problems.map((problem) => <li key={problem}><Said text={problem} max={300} /></li>)}
+        {unreachable.map(({ server, problem }) => (
+          <li key={server}>
+            <a href={hrefOf('servers', server)}>{server}</a> <Said text={problem} max={300} />
+          </li>
+        ))}
+        {problems.map((problem) => (
+          <li key={problem}>
+            <Said text={problem} max={300} />
+          </li>
+        ))}
       </ul>
     </section>
   );

@@ -22,7 +22,9 @@ export function changedPart(before: string, after: string): ChangedPart {
   const head = one.slice(0, start);
   const tail = one.slice(one.length - end);
   return {
-    head: `${head.length > shownAround ? '… ' : ''}${head.slice(-shownAround).join('')}`, before: one.slice(start, one.length - end).join(''), after: other.slice(start, other.length - end).join(''),
+    head: `${head.length > shownAround ? '… ' : ''}${head.slice(-shownAround).join('')}`,
+    before: one.slice(start, one.length - end).join(''),
+    after: other.slice(start, other.length - end).join(''),
     tail: `${tail.slice(0, shownAround).join('')}${tail.length > shownAround ? ' …' : ''}`,
   };
 }

@@ -17,27 +17,75 @@ export function Configuration() {
   const { query } = place.value;
   return (
     <>
-      <Heading aside={configuration.value !== undefined && <span><code>{configuration.value.file}</code>, applied <Ago at={configuration.value.appliedAt} /></span>}>Configuration</Heading>
-      <Shown live={configuration}>{(value) => {
-        const wanted = (query.get('q') ?? '').toLowerCase();
-        const isAll = query.get('all') === 'yes' || wanted !== '';
-        const rows = value.values.filter(({ path, value: each, from }) => (isAll || from !== 'default') && `${path} ${asText(each)} ${from}`.toLowerCase().includes(wanted));
-        return (
-          <>
-            <Missing missing={value.missing} />
-            <Refused {...value} />
-            {value.changed !== undefined && <Changes label="The last change" difference={value.changed.difference}>changed <Ago at={value.changed.at} /></Changes>}
-            <div class="filters">
-              <label>Search <input type="search" value={query.get('q') ?? ''} placeholder="option or value" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
-              <label><input type="checkbox" checked={query.get('all') === 'yes'} onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })} /> defaults too</label>
-              <span class="dim">{count(value.values.length, 'value')}, {numberWords(value.values.filter(({ from }) => from === 'default').length)} of them defaults</span>
-            </div>
-            {rows.length === 0 ? <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}><button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>Show all</button></Empty> : <Values rows={rows.slice(0, maxRows)} />}
-            {rows.length > maxRows && <p class="dim">{numberWords(rows.length - maxRows)} more: search for them.</p>}
-            <p class="dim">The file is the truth: change it there, and it is taken without a restart. This page changes nothing of it.</p>
-          </>
-        );
-      }}</Shown>
+      <Heading
+        aside={
+          configuration.value !== undefined && (
+            <span>
+              <code>{configuration.value.file}</code>, applied <Ago at={configuration.value.appliedAt} />
+            </span>
+          )
+        }
+      >
+        Configuration
+      </Heading>
+      <Shown live={configuration}>
+        {(value) => {
+          const wanted = (query.get('q') ?? '').toLowerCase();
+          const isAll = query.get('all') === 'yes' || wanted !== '';
+          const rows = value.values.filter(
+            ({ path, value: each, from }) =>
+              (isAll || from !== 'default') && `${path} ${asText(each)} ${from}`.toLowerCase().includes(wanted),
+          );
+          return (
+            <>
+              <Missing missing={value.missing} />
+              <Refused {...value} />
+              {value.changed !== undefined && (
+                <Changes label="The last change" difference={value.changed.difference}>
+                  changed <Ago at={value.changed.at} />
+                </Changes>
+              )}
+              <div class="filters">
+                <label>
+                  Search{' '}
+                  <input
+                    type="search"
+                    value={query.get('q') ?? ''}
+                    placeholder="option or value"
+                    onInput={(event) => setQuery({ q: event.currentTarget.value })}
+                  />
+                </label>
+                <label>
+                  <input
+                    type="checkbox"
+                    checked={query.get('all') === 'yes'}
+                    onChange={(event) => setQuery({ all: event.currentTarget.checked ? 'yes' : '' })}
+                  />{' '}
+                  defaults too
+                </label>
+                <span class="dim">
+                  {count(value.values.length, 'value')},{' '}
+                  {numberWords(value.values.filter(({ from }) => from === 'default').length)} of them defaults
+                </span>
+              </div>
+              {rows.length === 0 ? (
+                <Empty why={wanted === '' ? 'Nothing but defaults is in force.' : 'No option fits.'}>
+                  <button type="button" onClick={() => setQuery({ q: '', all: 'yes' })}>
+                    Show all
+                  </button>
+                </Empty>
+              ) : (
+                <Values rows={rows.slice(0, maxRows)} />
+              )}
+              {rows.length > maxRows && <p class="dim">{numberWords(rows.length - maxRows)} more: search for them.</p>}
+              <p class="dim">
+                The file is the truth: change it there, and it is taken without a restart. This page changes nothing of
+                it.
+              </p>
+            </>
+          );
+        }}
+      </Shown>
     </>
   );
 }
@@ -47,26 +95,62 @@ function Refused({ rejected, restart }: Answer) {
     <div aria-live="polite">
       {rejected !== undefined && (
         <div class="problem">
-          <State tone="bad" shape="✗" word="a later change was refused" /> <Ago at={rejected.at} />: what was in force stays.
-          <ul>{rejected.problems.map((problem) => <li key={problem}><Said text={problem} max={600} isBlock={problem.includes('\n')} /></li>)}</ul>
-          {rejected.difference !== undefined && <Changes label="The refused change" difference={rejected.difference}>it would have changed</Changes>}
+          <State tone="bad" shape="✗" word="a later change was refused" /> <Ago at={rejected.at} />: what was in force
+          stays.
+          <ul>
+            {rejected.problems.map((problem) => (
+              <li key={problem}>
+                <Said text={problem} max={600} isBlock={problem.includes('\n')} />
+              </li>
+            ))}
+          </ul>
+          {rejected.difference !== undefined && (
+            <Changes label="The refused change" difference={rejected.difference}>
+              it would have changed
+            </Changes>
+          )}
         </div>
       )}
-      {restart.length > 0 && <p class="missing"><State tone="warn" shape="!" word="needs a restart" /> {restart.join(', ')}</p>}
+      {restart.length > 0 && (
+        <p class="missing">
+          <State tone="warn" shape="!" word="needs a restart" /> {restart.join(', ')}
+        </p>
+      )}
     </div>
   );
 }
 
 /** What a change changes. @param children says when or whether, in front of the number of options. */
-function Changes({ label, difference: { options, more }, children }: { readonly label: string; readonly difference: ConfigDifference; readonly children: ComponentChildren }) {
-  const shown = (isThere: boolean, value: unknown, isSecret: boolean | undefined): ComponentChildren => (!isThere ? <span class="dim">not there</span> : isSecret === true ? <span title="a secret is not shown">{asText(value)}</span> : <Said text={asText(value)} max={200} />);
+function Changes({
+  label,
+  difference: { options, more },
+  children,
+}: {
+  readonly label: string;
+  readonly difference: ConfigDifference;
+  readonly children: ComponentChildren;
+}) {
+  const shown = (isThere: boolean, value: unknown, isSecret: boolean | undefined): ComponentChildren =>
+    !isThere ? (
+      <span class="dim">not there</span>
+    ) : isSecret === true ? (
+      <span title="a secret is not shown">{asText(value)}</span>
+    ) : (
+      <Said text={asText(value)} max={200} />
+    );
   return (
     <details>
-      <summary>{label}: {children}, {count(options.length + more, 'option')}</summary>
+      <summary>
+        {label}: {children}, {count(options.length + more, 'option')}
+      </summary>
       <Table label={label} head={['Option', 'Before', 'After']}>
         {options.map((each) => (
           <tr key={each.path}>
-            <td><code><Said text={each.path} max={160} /></code></td>
+            <td>
+              <code>
+                <Said text={each.path} max={160} />
+              </code>
+            </td>
             <td>{shown('before' in each, each.before, each.isSecret)}</td>
             <td>{shown('after' in each, each.after, each.isSecret)}</td>
           </tr>
@@ -82,9 +166,27 @@ function Values({ rows }: { readonly rows: Answer['values'] }) {
     <Table label="Configuration" head={['Option', 'Value', 'From']}>
       {rows.map(({ path, value, from, place: at, isSecret, reference }) => (
         <tr key={path}>
-          <td><code><Said text={path} max={160} /></code></td>
-          <td>{isSecret === true ? <span title="a secret is not shown">••• {reference !== undefined && <code>{reference}</code>}</span> : <Said text={asText(value)} max={200} />}</td>
-          <td class="nowrap">{at === undefined ? from : <><code>{at}</code> <Copy text={at} /></>}</td>
+          <td>
+            <code>
+              <Said text={path} max={160} />
+            </code>
+          </td>
+          <td>
+            {isSecret === true ? (
+              <span title="a secret is not shown">••• {reference !== undefined && <code>{reference}</code>}</span>
+            ) : (
+              <Said text={asText(value)} max={200} />
+            )}
+          </td>
+          <td class="nowrap">
+            {at === undefined ? (
+              from
+            ) : (
+              <>
+                <code>{at}</code> <Copy text={at} />
+              </>
+            )}
+          </td>
         </tr>
       ))}
     </Table>

@@ -20,39 +20,108 @@ export function Connections() {
     <>
       <Heading aside={value !== undefined && count(value.total, 'connection')}>Connections</Heading>
       <p>Users who have signed in at a server: it is called with tokens that are theirs alone.</p>
-      <label class="search">User or server <input type="search" value={words} placeholder="a part of the name" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
+      <label class="search">
+        User or server{' '}
+        <input
+          type="search"
+          value={words}
+          placeholder="a part of the name"
+          onInput={(event) => setQuery({ q: event.currentTarget.value })}
+        />
+      </label>
       <p role="status">{said}</p>
-      <Shown live={connections}>{({ connections: all, total }) => {
-        const shown = all.filter(({ server, owner = '', principal }) => [server, owner, principal].some((text) => text.toLowerCase().includes(words.toLowerCase())));
-        if (all.length === 0) return <Empty why="Nobody has signed in at a server.">Users are asked to by servers with <code>{'credentials: { kind: oauth }'}</code>, when they first use them.</Empty>;
-        if (shown.length === 0) return <Empty why="No connection is of such a user or server."><button type="button" onClick={() => setQuery({ q: '' })}>Show all</button></Empty>;
-        return <><List shown={shown} choose={setChosen} />{total > all.length && <p class="dim">{`The first ${numberWords(all.length)} of ${numberWords(total)} are shown.`}</p>}</>;
-      }}</Shown>
-      {chosen !== undefined && <Revoke chosen={chosen} close={(done) => {
-        setChosen(undefined);
-        if (done !== undefined) setSaid(done);
-      }} />}
+      <Shown live={connections}>
+        {({ connections: all, total }) => {
+          const shown = all.filter(({ server, owner = '', principal }) =>
+            [server, owner, principal].some((text) => text.toLowerCase().includes(words.toLowerCase())),
+          );
+          if (all.length === 0)
+            return (
+              <Empty why="Nobody has signed in at a server.">
+                Users are asked to by servers with <code>{'credentials: { kind: oauth }'}</code>, when they first use
+                them.
+              </Empty>
+            );
+          if (shown.length === 0)
+            return (
+              <Empty why="No connection is of such a user or server.">
+                <button type="button" onClick={() => setQuery({ q: '' })}>
+                  Show all
+                </button>
+              </Empty>
+            );
+          return (
+            <>
+              <List shown={shown} choose={setChosen} />
+              {total > all.length && (
+                <p class="dim">{`The first ${numberWords(all.length)} of ${numberWords(total)} are shown.`}</p>
+              )}
+            </>
+          );
+        }}
+      </Shown>
+      {chosen !== undefined && (
+        <Revoke
+          chosen={chosen}
+          close={(done) => {
+            setChosen(undefined);
+            if (done !== undefined) setSaid(done);
+          }}
+        />
+      )}
     </>
   );
 }
 
 const states = {
-  'connected': { tone: 'good', shape: '●', word: 'connected' }, 'signed-out': { tone: 'warn', shape: '!', word: 'has to sign in again' }, 'unreadable': { tone: 'bad', shape: '✗', word: 'unreadable: a key of the vault is missing' },
+  connected: { tone: 'good', shape: '●', word: 'connected' },
+  'signed-out': { tone: 'warn', shape: '!', word: 'has to sign in again' },
+  unreadable: { tone: 'bad', shape: '✗', word: 'unreadable: a key of the vault is missing' },
 } as const;
 
 function userOf({ owner, principal }: ConnectionSeen): string {
   return owner ?? (principal === '' ? 'the user of this machine' : principal);
 }
 
-function List({ shown, choose }: { readonly shown: readonly ConnectionSeen[]; readonly choose: (row: ConnectionSeen) => void }) {
+function List({
+  shown,
+  choose,
+}: {
+  readonly shown: readonly ConnectionSeen[];
+  readonly choose: (row: ConnectionSeen) => void;
+}) {
   const { mayChange } = may();
   return (
     <Table label="Connections" head={['User', 'Server', 'State', 'Tokens of', 'Scope', 'Since', 'Change']}>
       {shown.map((row) => (
         <tr key={row.id}>
-          <td><Said text={userOf(row)} max={80} /></td><td><a href={hrefOf('servers', row.server)}>{row.server}</a> <Said text={row.host} max={60} /></td><td><State {...states[row.state]} /></td>
-          <td><Said text={row.issuer} max={80} /></td><td><Said text={row.scope ?? ''} max={80} /></td><td class="nowrap">{row.since !== undefined && <Ago at={row.since} />}</td>
-          <td><button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} aria-label={`Revoke ${row.server} of ${userOf(row)}…`} onClick={() => choose(row)}>Revoke…</button></td>
+          <td>
+            <Said text={userOf(row)} max={80} />
+          </td>
+          <td>
+            <a href={hrefOf('servers', row.server)}>{row.server}</a> <Said text={row.host} max={60} />
+          </td>
+          <td>
+            <State {...states[row.state]} />
+          </td>
+          <td>
+            <Said text={row.issuer} max={80} />
+          </td>
+          <td>
+            <Said text={row.scope ?? ''} max={80} />
+          </td>
+          <td class="nowrap">{row.since !== undefined && <Ago at={row.since} />}</td>
+          <td>
+            <button
+              type="button"
+              disabled={!mayChange}
+              title={mayChange ? undefined : 'for operators'}
+              aria-label={`Revoke ${row.server} of ${userOf(row)}…`}
+              onClick={() => choose(row)}
+            >
+              Revoke…
+            </button>
+          </td>
         </tr>
       ))}
     </Table>
@@ -67,7 +136,10 @@ function Revoke({ chosen, close }: { readonly chosen: ConnectionSeen; readonly c
   };
   return (
     <Confirm title={`Revoke the connection to ${chosen.server}?`} act="Revoke it" run={run} close={close}>
-      <p>The tokens of <Said text={userOf(chosen)} max={80} /> are removed, and the issuer is asked to take them back. The next call of this user is answered with the address at which to sign in again.</p>
+      <p>
+        The tokens of <Said text={userOf(chosen)} max={80} /> are removed, and the issuer is asked to take them back.
+        The next call of this user is answered with the address at which to sign in again.
+      </p>
     </Confirm>
   );
 }

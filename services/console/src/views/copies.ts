@@ -25,11 +25,19 @@ export function commandFor({ name, args, endpoint }: Copied): string {
 export function curlFor({ name, args, endpoint }: Copied, at: string): string {
   const meta = `{"io.modelcontextprotocol/protocolVersion":"${latestModernRevision}","io.modelcontextprotocol/clientCapabilities":{}}`;
   const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${compact(args)},"_meta":${meta}}}`;
-  const headers = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': latestModernRevision, 'mcp-method': 'tools/call', 'mcp-name': headerValue(name) };
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': latestModernRevision,
+    'mcp-method': 'tools/call',
+    'mcp-name': headerValue(name),
+  };
   return [
-    `curl --globoff -sS ${shellWord(`${at}${endpoint === '' ? '' : `/${endpoint}`}`)}`, ...Object.entries(headers).map(([header, value]) => `-H ${shellWord(`${header}: ${value}`)}`),
+    `curl --globoff -sS ${shellWord(`${at}${endpoint === '' ? '' : `/${endpoint}`}`)}`,
+    ...Object.entries(headers).map(([header, value]) => `-H ${shellWord(`${header}: ${value}`)}`),
     // Two words, since zsh would make one of an expansion with a blank.
-    '${OMNIBUS_TOKEN:+-H} ${OMNIBUS_TOKEN:+"authorization: Bearer $OMNIBUS_TOKEN"}', `--data-raw ${shellWord(body)}`,
+    '${OMNIBUS_TOKEN:+-H} ${OMNIBUS_TOKEN:+"authorization: Bearer $OMNIBUS_TOKEN"}',
+    `--data-raw ${shellWord(body)}`,
   ].join(' \\\n  ');
 }
 
@@ -40,5 +48,7 @@ function compact(args: string): string {
 
 /** Encodes the value of a header if it is not printable ASCII (2026-07-28 basic/transports, Value Encoding). */
 function headerValue(text: string): string {
-  return /^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$/.test(text) ? text : `=?base64?${btoa(String.fromCodePoint(...new TextEncoder().encode(text)))}?=`;
+  return /^[\x21-\x7E]([\x20-\x7E]*[\x21-\x7E])?$/.test(text)
+    ? text
+    : `=?base64?${btoa(String.fromCodePoint(...new TextEncoder().encode(text)))}?=`;
 }

@@ -13,7 +13,11 @@ type DecidedHere = (id: string, words: string) => void;
 
 export function OneApproval({ id, decided }: { readonly id: string; readonly decided: DecidedHere }) {
   const page = useLive<ApprovalPage>(`approvals/${encodeURIComponent(id)}`);
-  return <section class="detail" aria-label="The chosen call"><Shown live={page}>{({ approval, at }) => <Call call={approval} at={at} decided={decided} />}</Shown></section>;
+  return (
+    <section class="detail" aria-label="The chosen call">
+      <Shown live={page}>{({ approval, at }) => <Call call={approval} at={at} decided={decided} />}</Shown>
+    </section>
+  );
 }
 
 function Call({ call, at, decided }: { readonly call: Approval; readonly at: string; readonly decided: DecidedHere }) {
@@ -24,36 +28,140 @@ function Call({ call, at, decided }: { readonly call: Approval; readonly at: str
   const isOther = seen.digest !== call.digest;
   return (
     <>
-      <h2 tabIndex={-1} ref={heading}>{call.state === 'waiting' ? 'Approve ' : ''}<Said text={targetOf(seen)} max={120} />{call.state === 'waiting' ? '?' : ''}</h2>
-      <p><ApprovalState state={call.state} /> {call.state === 'waiting' ? `${duration(Math.max(0, call.until - Date.parse(at)))} left` : <Outcome {...call} />}</p>
+      <h2 tabIndex={-1} ref={heading}>
+        {call.state === 'waiting' ? 'Approve ' : ''}
+        <Said text={targetOf(seen)} max={120} />
+        {call.state === 'waiting' ? '?' : ''}
+      </h2>
+      <p>
+        <ApprovalState state={call.state} />{' '}
+        {call.state === 'waiting' ? (
+          `${duration(Math.max(0, call.until - Date.parse(at)))} left`
+        ) : (
+          <Outcome {...call} />
+        )}
+      </p>
       <Facts {...seen} />
       {isOther ? (
         <div class="problem" role="alert">
-          <State tone="bad" shape="✗" word="this is another call by now" /> than the one that is shown: nothing of it can be decided before you have looked at it. <button type="button" onClick={() => see(call)}>Show what it is now</button>
+          <State tone="bad" shape="✗" word="this is another call by now" /> than the one that is shown: nothing of it
+          can be decided before you have looked at it.{' '}
+          <button type="button" onClick={() => see(call)}>
+            Show what it is now
+          </button>
         </div>
-      )
-        : call.state === 'waiting' && (call.mayDecide ? <Form call={seen} decided={decided} /> : <p><State tone="off" shape="○" word="You may not decide it" />: <Said text={call.obstacle ?? 'the gateway does not say why'} max={400} />.</p>)}
+      ) : (
+        call.state === 'waiting' &&
+        (call.mayDecide ? (
+          <Form call={seen} decided={decided} />
+        ) : (
+          <p>
+            <State tone="off" shape="○" word="You may not decide it" />:{' '}
+            <Said text={call.obstacle ?? 'the gateway does not say why'} max={400} />.
+          </p>
+        ))
+      )}
     </>
   );
 }
 
 function Outcome({ state, by, reason, until }: Approval) {
-  if (by === undefined) return <>{state === 'expired' ? <>nobody decided by <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleTimeString()}</time>; its caller was told</> : 'its client cancelled it or is gone'}</>;
-  return <>by <Said text={by} max={200} />{reason !== undefined && <>: <Said text={reason} max={500} /></>}</>;
+  if (by === undefined)
+    return (
+      <>
+        {state === 'expired' ? (
+          <>
+            nobody decided by{' '}
+            <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleTimeString()}</time>; its caller was
+            told
+          </>
+        ) : (
+          'its client cancelled it or is gone'
+        )}
+      </>
+    );
+  return (
+    <>
+      by <Said text={by} max={200} />
+      {reason !== undefined && (
+        <>
+          : <Said text={reason} max={500} />
+        </>
+      )}
+    </>
+  );
 }
 
 function Facts(call: Approval) {
   const { kind = 'tool', server, tool, rule, because, client, tenant, approvers, digest, worker, until, hidden } = call;
   return (
     <dl>
-      <dt>{kind === 'tool' ? 'Tool' : kind === 'prompt' ? 'Prompt' : 'Resource'}</dt><dd><code><Said text={tool} max={400} /></code> of server <Said text={server} max={100} /></dd>
-      {kind !== 'resource' && <><dt>Arguments</dt><dd><Said text={laidOut(call.arguments)} max={4_000} isBlock />{hidden !== undefined && <p><State tone="warn" shape="!" word={`${numberWords(hidden)} more characters are not shown`} />, and are approved with the others.</p>}</dd></>}
-      <dt>Who</dt><dd><Said text={whoOf(call)} max={400} />{client !== undefined && <>, with the client <Said text={client} max={100} /></>}{tenant !== undefined && <>, of the tenant <Said text={tenant} max={100} /></>}</dd>
-      <dt>Rule</dt><dd><code><Said text={rule} max={200} /></code>{because !== undefined && <>: <Said text={because} max={400} /></>}</dd>
-      <dt>Approvers</dt><dd>{approvers === undefined ? 'everybody with the role approver, operator or admin' : <Said text={approvers.join(', ')} max={400} />}</dd>
-      <dt>Until</dt><dd><time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleString()}</time></dd>
-      <dt>Digest</dt><dd><code>{digest}</code></dd>
-      <dt>Held by</dt><dd><code>{worker}</code></dd>
+      <dt>{kind === 'tool' ? 'Tool' : kind === 'prompt' ? 'Prompt' : 'Resource'}</dt>
+      <dd>
+        <code>
+          <Said text={tool} max={400} />
+        </code>{' '}
+        of server <Said text={server} max={100} />
+      </dd>
+      {kind !== 'resource' && (
+        <>
+          <dt>Arguments</dt>
+          <dd>
+            <Said text={laidOut(call.arguments)} max={4_000} isBlock />
+            {hidden !== undefined && (
+              <p>
+                <State tone="warn" shape="!" word={`${numberWords(hidden)} more characters are not shown`} />, and are
+                approved with the others.
+              </p>
+            )}
+          </dd>
+        </>
+      )}
+      <dt>Who</dt>
+      <dd>
+        <Said text={whoOf(call)} max={400} />
+        {client !== undefined && (
+          <>
+            , with the client <Said text={client} max={100} />
+          </>
+        )}
+        {tenant !== undefined && (
+          <>
+            , of the tenant <Said text={tenant} max={100} />
+          </>
+        )}
+      </dd>
+      <dt>Rule</dt>
+      <dd>
+        <code>
+          <Said text={rule} max={200} />
+        </code>
+        {because !== undefined && (
+          <>
+            : <Said text={because} max={400} />
+          </>
+        )}
+      </dd>
+      <dt>Approvers</dt>
+      <dd>
+        {approvers === undefined ? (
+          'everybody with the role approver, operator or admin'
+        ) : (
+          <Said text={approvers.join(', ')} max={400} />
+        )}
+      </dd>
+      <dt>Until</dt>
+      <dd>
+        <time dateTime={new Date(until).toISOString()}>{new Date(until).toLocaleString()}</time>
+      </dd>
+      <dt>Digest</dt>
+      <dd>
+        <code>{digest}</code>
+      </dd>
+      <dt>Held by</dt>
+      <dd>
+        <code>{worker}</code>
+      </dd>
     </dl>
   );
 }
@@ -75,10 +183,17 @@ function Form({ call, decided }: { readonly call: Approval; readonly decided: De
   const decide = async (approve: boolean): Promise<void> => {
     setSent(true);
     setProblem(undefined);
-    const decision: Decision = { digest: call.digest, approve, ...(reason.trim() === '' ? {} : { reason: reason.trim() }) };
+    const decision: Decision = {
+      digest: call.digest,
+      approve,
+      ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
+    };
     try {
       await post<Decided>(`approvals/${encodeURIComponent(call.id)}`, decision);
-      decided(call.id, `${targetOf(call)} of ${whoOf(call)} is ${approve ? 'approved, and goes on' : 'refused, and its caller is told'}.`);
+      decided(
+        call.id,
+        `${targetOf(call)} of ${whoOf(call)} is ${approve ? 'approved, and goes on' : 'refused, and its caller is told'}.`,
+      );
     } catch (error) {
       setProblem(problemWords(error));
       setSent(false);
@@ -88,10 +203,17 @@ function Form({ call, decided }: { readonly call: Approval; readonly decided: De
   return (
     <form onSubmit={(event) => event.preventDefault()}>
       <fieldset class="bare" disabled={isSent}>
-        <label class="block">Reason <span class="help">The caller is told it if you refuse.</span><input type="text" maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} /></label>
+        <label class="block">
+          Reason <span class="help">The caller is told it if you refuse.</span>
+          <input type="text" maxLength={500} value={reason} onInput={(event) => setReason(event.currentTarget.value)} />
+        </label>
         <div class="buttons">
-          <button type="button" class="strong" onClick={() => void decide(true)}>Approve this call</button>
-          <button type="button" onClick={() => void decide(false)}>Refuse it</button>
+          <button type="button" class="strong" onClick={() => void decide(true)}>
+            Approve this call
+          </button>
+          <button type="button" onClick={() => void decide(false)}>
+            Refuse it
+          </button>
         </div>
       </fieldset>
       {problem !== undefined && <Problem {...problem} />}

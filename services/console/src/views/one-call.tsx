@@ -16,12 +16,30 @@ import { stretchesOf, type Stretch } from './waterfall.ts';
 /** @param events those that the page has received already. */
 export function OneCall({ tag, events }: { readonly tag: string; readonly events: readonly TapEvent[] }) {
   const page = useLive<CallPage>(`calls/${encodeURIComponent(tag)}`);
-  const heard = (page.value?.events.length ?? 0) >= events.length ? page.value?.events ?? [] : events;
+  const heard = (page.value?.events.length ?? 0) >= events.length ? (page.value?.events ?? []) : events;
   return (
     <section class="detail" aria-label="One call">
-      <h2>Call <code>{tag.slice(0, 12)}</code></h2>
+      <h2>
+        Call <code>{tag.slice(0, 12)}</code>
+      </h2>
       {page.value !== undefined && <Missing missing={page.value.missing} />}
-      {heard.length > 0 ? <Known events={heard} /> : <Shown live={page}>{({ call }) => <><p><Outcome outcome={call.outcome} /> <Said text={call.problem ?? ''} max={600} /></p><Empty why="Nobody watched this call, so where its time went is not known.">It failed, and that is kept. Watch, and make it again.</Empty><Again call={call} args={undefined} /></>}</Shown>}
+      {heard.length > 0 ? (
+        <Known events={heard} />
+      ) : (
+        <Shown live={page}>
+          {({ call }) => (
+            <>
+              <p>
+                <Outcome outcome={call.outcome} /> <Said text={call.problem ?? ''} max={600} />
+              </p>
+              <Empty why="Nobody watched this call, so where its time went is not known.">
+                It failed, and that is kept. Watch, and make it again.
+              </Empty>
+              <Again call={call} args={undefined} />
+            </>
+          )}
+        </Shown>
+      )}
     </section>
   );
 }
@@ -31,16 +49,47 @@ function Known({ events }: { readonly events: readonly TapEvent[] }) {
   const { stretches, total } = stretchesOf(events);
   return (
     <>
-      <p><Outcome outcome={call.outcome} state={call.state} /> {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>} <Said text={call.tool ?? call.name ?? call.method} max={120} /> {call.ms !== undefined && <strong>{duration(call.ms)}</strong>} {call.problem !== undefined && <Said text={call.problem} max={600} />}{call.reason !== undefined && <> <code>{call.reason}</code></>}</p>
+      <p>
+        <Outcome outcome={call.outcome} state={call.state} />{' '}
+        {call.server !== undefined && <a href={hrefOf('servers', call.server)}>{call.server}</a>}{' '}
+        <Said text={call.tool ?? call.name ?? call.method} max={120} />{' '}
+        {call.ms !== undefined && <strong>{duration(call.ms)}</strong>}{' '}
+        {call.problem !== undefined && <Said text={call.problem} max={600} />}
+        {call.reason !== undefined && (
+          <>
+            {' '}
+            <code>{call.reason}</code>
+          </>
+        )}
+      </p>
       <Again call={call} args={sentArguments(events)} />
       <Waterfall stretches={stretches} total={total} />
       <details>
         <summary>{events.length} events</summary>
         <Table label="Events" head={['When', 'Process', 'From', 'What', 'More']}>
-          {events.toSorted((one, other) => one.at - other.at).map((event, index) => {
-            const { tag: _tag, at, process, from, what, ...more } = event;
-            return <tr key={index}><td class="number">{clock(at)}</td><td><code>{process}</code></td><td>{from}</td><td>{what}</td><td class="wide"><Said text={Object.entries(more).map(([name, value]) => `${name}: ${asText(value)}`).join(', ')} max={400} /></td></tr>;
-          })}
+          {events
+            .toSorted((one, other) => one.at - other.at)
+            .map((event, index) => {
+              const { tag: _tag, at, process, from, what, ...more } = event;
+              return (
+                <tr key={index}>
+                  <td class="number">{clock(at)}</td>
+                  <td>
+                    <code>{process}</code>
+                  </td>
+                  <td>{from}</td>
+                  <td>{what}</td>
+                  <td class="wide">
+                    <Said
+                      text={Object.entries(more)
+                        .map(([name, value]) => `${name}: ${asText(value)}`)
+                        .join(', ')}
+                      max={400}
+                    />
+                  </td>
+                </tr>
+              );
+            })}
         </Table>
       </details>
     </>
@@ -48,13 +97,24 @@ function Known({ events }: { readonly events: readonly TapEvent[] }) {
 }
 
 function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[]; readonly total: number }) {
-  const longest = stretches.filter(({ what }) => what !== 'request' && what !== 'exchange').reduce<Stretch | undefined>((most, each) => (most === undefined || each.to - each.from > most.to - most.from ? each : most), undefined);
+  const longest = stretches
+    .filter(({ what }) => what !== 'request' && what !== 'exchange')
+    .reduce<Stretch | undefined>(
+      (most, each) => (most === undefined || each.to - each.from > most.to - most.from ? each : most),
+      undefined,
+    );
   const scale = total === 0 ? 0 : 1_000 / total;
   return (
     <Table label="Where the time went" head={['Process', 'What', 'Time', 'Took', 'More']}>
       {stretches.map((each, index) => (
         <tr key={index}>
-          <td><code>{each.process}</code></td><td class="nowrap">{each.what}{each === longest && <span class="dim"> ← longest</span>}</td>
+          <td>
+            <code>{each.process}</code>
+          </td>
+          <td class="nowrap">
+            {each.what}
+            {each === longest && <span class="dim"> ← longest</span>}
+          </td>
           <td class="wide">
             <svg class={`fall ${each.kind}`} viewBox="0 0 1000 12" preserveAspectRatio="none" aria-hidden="true">
               <line x1="0" x2="1000" y1="11" y2="11" />
@@ -62,7 +122,15 @@ function Waterfall({ stretches, total }: { readonly stretches: readonly Stretch[
             </svg>
           </td>
           <td class="number">{each.isOpen ? 'not over' : duration(each.to - each.from)}</td>
-          <td><Said text={each.detail} max={160} />{each.isShifted && <span class="dim" title="its clock differs: it was moved to what caused it"> clock moved</span>}</td>
+          <td>
+            <Said text={each.detail} max={160} />
+            {each.isShifted && (
+              <span class="dim" title="its clock differs: it was moved to what caused it">
+                {' '}
+                clock moved
+              </span>
+            )}
+          </td>
         </tr>
       ))}
     </Table>
@@ -84,7 +152,9 @@ function Again({ call: { tag, name, tool, endpoint = '', method, server }, args 
   const copied = name === undefined ? undefined : { name, args: args ?? '{}', endpoint };
   const replay = async (): Promise<void> => {
     try {
-      const found = await get<Replay>(`calls/${encodeURIComponent(tag)}/replay${other === '' ? '' : `?${new URLSearchParams({ server: other }).toString()}`}`);
+      const found = await get<Replay>(
+        `calls/${encodeURIComponent(tag)}/replay${other === '' ? '' : `?${new URLSearchParams({ server: other }).toString()}`}`,
+      );
       go(hrefOf('try', found.name, { endpoint: found.endpoint, arguments: found.arguments ?? args }));
     } catch (error) {
       setProblem(problemWords(error));
@@ -94,9 +164,34 @@ function Again({ call: { tag, name, tool, endpoint = '', method, server }, args 
   return (
     <>
       <div class="buttons">
-        <button type="button" onClick={() => void replay()}>Replay{args === undefined && ' (fill in the arguments)'}</button>
-        {server !== undefined && <label>at <select value={other} onChange={(event) => { setOther(event.currentTarget.value); setProblem(undefined); }}><option value="">the same server</option>{others.map((each) => <option key={each.name} value={each.name}>{each.name}</option>)}</select></label>}
-        {copied !== undefined && <><Copy text={curlFor(copied, 'http://127.0.0.1:7300/mcp')} label="copy as curl" /><Command text={commandFor(copied)} /></>}
+        <button type="button" onClick={() => void replay()}>
+          Replay{args === undefined && ' (fill in the arguments)'}
+        </button>
+        {server !== undefined && (
+          <label>
+            at{' '}
+            <select
+              value={other}
+              onChange={(event) => {
+                setOther(event.currentTarget.value);
+                setProblem(undefined);
+              }}
+            >
+              <option value="">the same server</option>
+              {others.map((each) => (
+                <option key={each.name} value={each.name}>
+                  {each.name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {copied !== undefined && (
+          <>
+            <Copy text={curlFor(copied, 'http://127.0.0.1:7300/mcp')} label="copy as curl" />
+            <Command text={commandFor(copied)} />
+          </>
+        )}
       </div>
       {problem !== undefined && <Problem {...problem} />}
     </>

@@ -17,13 +17,30 @@ import { count, numberWords } from '../words.ts';
 const questions = ['who', 'what', 'args', 'from', 'at'] as const;
 const filters = ['as', 'outcome', 'server', 'q'] as const;
 const decided: Readonly<Record<PolicyDecision, readonly [Tone, string, string]>> = {
-  allow: ['good', '✓', 'allowed'], ask: ['ask', '?', 'asks first'], deny: ['bad', '✗', 'denied'], hidden: ['off', '○', 'hidden'],
+  allow: ['good', '✓', 'allowed'],
+  ask: ['ask', '?', 'asks first'],
+  deny: ['bad', '✗', 'denied'],
+  hidden: ['off', '○', 'hidden'],
 };
 
 export function Policy() {
   const { mayPolicy, who } = may();
-  if (who === '') return <><Heading>Policy</Heading><UnknownRights /></>;
-  if (!mayPolicy) return <><Heading>Policy</Heading><Empty why="The rules are for the roles operator, auditor and admin.">You are {who} here. <code>auth.admin.roles</code> says who has which role.</Empty></>;
+  if (who === '')
+    return (
+      <>
+        <Heading>Policy</Heading>
+        <UnknownRights />
+      </>
+    );
+  if (!mayPolicy)
+    return (
+      <>
+        <Heading>Policy</Heading>
+        <Empty why="The rules are for the roles operator, auditor and admin.">
+          You are {who} here. <code>auth.admin.roles</code> says who has which role.
+        </Empty>
+      </>
+    );
   return <Whole />;
 }
 
@@ -31,23 +48,62 @@ function Whole() {
   const rules = useLive<PolicyPage>('policy');
   return (
     <>
-      <Heading aside={rules.value !== undefined && <span>{count(rules.value.total, 'rule')} of <code>{rules.value.file}</code></span>}>Policy</Heading>
-      <Shown live={rules}>{(value) => (
-        <>
-          {value.isRecorded && <p class="missing"><State tone="warn" shape="!" word="only recorded" /> nothing is refused or hidden by these rules (<code>mode: record</code>): what they would refuse is logged and counted.</p>}
-          {!value.hasRules && <Empty why="There are no rules: whoever may connect may use everything.">Write some under <code>access</code>, and try them here before they are used: <code>omnibus policy explain</code>.</Empty>}
-          {(value.hasRules || value.guardrails.length > 0) && <><Explain /><Sees /></>}
-          {value.hasRules && <Rules first={value} />}
-          {value.guardrails.length > 0 && <p>Guardrails: {value.guardrails.map(({ id, isRecorded }) => `${id}${isRecorded ? ' (only recorded)' : ''}`).join(', ')}</p>}
-        </>
-      )}</Shown>
+      <Heading
+        aside={
+          rules.value !== undefined && (
+            <span>
+              {count(rules.value.total, 'rule')} of <code>{rules.value.file}</code>
+            </span>
+          )
+        }
+      >
+        Policy
+      </Heading>
+      <Shown live={rules}>
+        {(value) => (
+          <>
+            {value.isRecorded && (
+              <p class="missing">
+                <State tone="warn" shape="!" word="only recorded" /> nothing is refused or hidden by these rules (
+                <code>mode: record</code>): what they would refuse is logged and counted.
+              </p>
+            )}
+            {!value.hasRules && (
+              <Empty why="There are no rules: whoever may connect may use everything.">
+                Write some under <code>access</code>, and try them here before they are used:{' '}
+                <code>omnibus policy explain</code>.
+              </Empty>
+            )}
+            {(value.hasRules || value.guardrails.length > 0) && (
+              <>
+                <Explain />
+                <Sees />
+              </>
+            )}
+            {value.hasRules && <Rules first={value} />}
+            {value.guardrails.length > 0 && (
+              <p>
+                Guardrails:{' '}
+                {value.guardrails
+                  .map(({ id, isRecorded }) => `${id}${isRecorded ? ' (only recorded)' : ''}`)
+                  .join(', ')}
+              </p>
+            )}
+          </>
+        )}
+      </Shown>
     </>
   );
 }
 
 function Outcome({ outcome, isRecorded }: { readonly outcome: PolicyDecision; readonly isRecorded: boolean }) {
   const [tone, shape, word] = decided[outcome];
-  return <><State tone={tone} shape={shape} word={word} />{isRecorded && outcome !== 'allow' && <span class="dim"> would be; only recorded</span>}</>;
+  return (
+    <>
+      <State tone={tone} shape={shape} word={word} />
+      {isRecorded && outcome !== 'allow' && <span class="dim"> would be; only recorded</span>}
+    </>
+  );
 }
 
 /** Who, and the address of the page that says so. */
@@ -62,11 +118,22 @@ function Explain() {
     <section aria-label="May somebody do something">
       <h2>May somebody do something?</h2>
       <AskForm label="Question to the rules" names={questions} act="Explain" sent={answer.again}>
-        <label>Who <input name="who" required value={value('who')} placeholder={whoHelp} size={32} /></label>
-        <label>What <input name="what" required value={value('what')} placeholder="server/tool, prompt:…, resource:…" size={28} /></label>
-        <label>Arguments <input name="args" value={value('args')} placeholder={'{"amount": 20}'} size={16} /></label>
-        <label>From <input name="from" value={value('from')} placeholder="10.1.2.3" size={10} /></label>
-        <label>At <input name="at" value={value('at')} placeholder="now" size={20} /></label>
+        <label>
+          Who <input name="who" required value={value('who')} placeholder={whoHelp} size={32} />
+        </label>
+        <label>
+          What{' '}
+          <input name="what" required value={value('what')} placeholder="server/tool, prompt:…, resource:…" size={28} />
+        </label>
+        <label>
+          Arguments <input name="args" value={value('args')} placeholder={'{"amount": 20}'} size={16} />
+        </label>
+        <label>
+          From <input name="from" value={value('from')} placeholder="10.1.2.3" size={10} />
+        </label>
+        <label>
+          At <input name="at" value={value('at')} placeholder="now" size={20} />
+        </label>
       </AskForm>
       {answer.problem !== undefined && <Problem {...answer.problem} />}
       <div aria-live="polite">{answer.value !== undefined && <Decision {...answer.value} />}</div>
@@ -78,9 +145,37 @@ function Explain() {
 function Decision({ who, what, outcome, isRecorded, rule, because, redacted, guardrails }: Explained) {
   return (
     <p>
-      <Said text={`${who} ${what}`} />: <Outcome outcome={outcome} isRecorded={isRecorded} /> {rule === undefined ? 'by default' : <>by the rule <code>{rule}</code></>}
-      {because !== undefined && <> (<Said text={because} />)</>}{redacted !== undefined && <>, with a part of results taken out by <code>{redacted}</code></>}
-      {guardrails.length > 0 && <>; looked at by {guardrails.map(({ id, action, on, isRecorded: isOnlyRecorded }) => `${id} (${on.join(', ')}: ${action}${isOnlyRecorded ? ', only recorded' : ''})`).join(', ')}</>}.
+      <Said text={`${who} ${what}`} />: <Outcome outcome={outcome} isRecorded={isRecorded} />{' '}
+      {rule === undefined ? (
+        'by default'
+      ) : (
+        <>
+          by the rule <code>{rule}</code>
+        </>
+      )}
+      {because !== undefined && (
+        <>
+          {' '}
+          (<Said text={because} />)
+        </>
+      )}
+      {redacted !== undefined && (
+        <>
+          , with a part of results taken out by <code>{redacted}</code>
+        </>
+      )}
+      {guardrails.length > 0 && (
+        <>
+          ; looked at by{' '}
+          {guardrails
+            .map(
+              ({ id, action, on, isRecorded: isOnlyRecorded }) =>
+                `${id} (${on.join(', ')}: ${action}${isOnlyRecorded ? ', only recorded' : ''})`,
+            )
+            .join(', ')}
+        </>
+      )}
+      .
     </p>
   );
 }
@@ -89,13 +184,23 @@ function Decision({ who, what, outcome, isRecorded, rule, because, redacted, gua
 function Reasons({ rules, rule, outcome }: Explained) {
   if (rules.length === 0) return null;
   // A rule that asks is two rules: one that allows, and one that asks.
-  const decisive = rules.find((each) => each.id === rule && each.effect === outcome) ?? rules.find((each) => each.id === rule);
+  const decisive =
+    rules.find((each) => each.id === rule && each.effect === outcome) ?? rules.find((each) => each.id === rule);
   const rank = (each: Explained['rules'][number]): number => (each === decisive ? 0 : each.isMatch ? 1 : 2);
   return (
     <Table label="What each rule says" head={['Rule', 'Effect', 'Why']}>
-      {rules.toSorted((one, other) => rank(one) - rank(other)).map((each, index) => (
-        <tr key={`${each.id} ${index}`} class={each === decisive ? 'chosen' : undefined}><td><code>{each.id}</code>{each === decisive && ' decided'}</td><td>{each.effect}</td><td>{each.why}</td></tr>
-      ))}
+      {rules
+        .toSorted((one, other) => rank(one) - rank(other))
+        .map((each, index) => (
+          <tr key={`${each.id} ${index}`} class={each === decisive ? 'chosen' : undefined}>
+            <td>
+              <code>{each.id}</code>
+              {each === decisive && ' decided'}
+            </td>
+            <td>{each.effect}</td>
+            <td>{each.why}</td>
+          </tr>
+        ))}
     </Table>
   );
 }
@@ -103,17 +208,34 @@ function Reasons({ rules, rule, outcome }: Explained) {
 function Sees() {
   const { query } = place.value;
   const asked = query.get('as') ?? '';
-  const path = (cursor?: string): string => `policy/sees?${queryOf(['outcome', 'server', 'q'], { who: asked, cursor })}`;
+  const path = (cursor?: string): string =>
+    `policy/sees?${queryOf(['outcome', 'server', 'q'], { who: asked, cursor })}`;
   const first = useOnce<SeesAnswer>(asked === '' ? undefined : path());
   const value = (name: string): string => query.get(name) ?? '';
   return (
     <section aria-label="What somebody is shown">
       <h2>What is somebody shown?</h2>
       <AskForm label="Whose view" names={filters} act="Show" sent={first.again}>
-        <label>As <input name="as" required value={asked} placeholder={whoHelp} size={32} /></label>
-        <label>Outcome <select name="outcome" value={value('outcome')}><option value="">all</option>{Object.entries(decided).map(([name, [, , word]]) => <option key={name} value={name}>{word}</option>)}</select></label>
-        <label>Server <input name="server" value={value('server')} placeholder="any" size={12} /></label>
-        <label>Words <input name="q" value={value('q')} placeholder="part of a name" size={14} /></label>
+        <label>
+          As <input name="as" required value={asked} placeholder={whoHelp} size={32} />
+        </label>
+        <label>
+          Outcome{' '}
+          <select name="outcome" value={value('outcome')}>
+            <option value="">all</option>
+            {Object.entries(decided).map(([name, [, , word]]) => (
+              <option key={name} value={name}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Server <input name="server" value={value('server')} placeholder="any" size={12} />
+        </label>
+        <label>
+          Words <input name="q" value={value('q')} placeholder="part of a name" size={14} />
+        </label>
       </AskForm>
       {first.problem !== undefined && <Problem {...first.problem} />}
       {first.value !== undefined && <SeenPages key={path()} first={first.value} path={path} />}
@@ -139,21 +261,50 @@ function SeenPages({ first, path }: { readonly first: SeesAnswer; readonly path:
   return (
     <>
       <Missing missing={first.missing} />
-      {rows.length === 0 ? <Empty why={first.total === 0 ? 'No server offers anything that fits.' : 'Nothing with this outcome is among what was looked at.'} />
-      : (
+      {rows.length === 0 ? (
+        <Empty
+          why={
+            first.total === 0
+              ? 'No server offers anything that fits.'
+              : 'Nothing with this outcome is among what was looked at.'
+          }
+        />
+      ) : (
         <Table label="What it is shown" head={['Server', 'Name', 'Kind', 'Outcome', 'By']}>
           {rows.map(({ kind, server, name, outcome, isConditional, rule, redacted }) => (
             <tr key={`${kind} ${server}/${name}`}>
-              <td>{server}</td><td><Said text={name} max={120} /></td><td>{kind}</td>
-              <td class="nowrap"><Outcome outcome={outcome} isRecorded={first.isRecorded} />{isConditional && <span class="dim"> without arguments; depends on conditions</span>}</td>
-              <td>{rule === undefined ? <span class="dim">default</span> : <code>{rule}</code>}{redacted !== undefined && <> · redacted by <code>{redacted}</code></>}</td>
+              <td>{server}</td>
+              <td>
+                <Said text={name} max={120} />
+              </td>
+              <td>{kind}</td>
+              <td class="nowrap">
+                <Outcome outcome={outcome} isRecorded={first.isRecorded} />
+                {isConditional && <span class="dim"> without arguments; depends on conditions</span>}
+              </td>
+              <td>
+                {rule === undefined ? <span class="dim">default</span> : <code>{rule}</code>}
+                {redacted !== undefined && (
+                  <>
+                    {' '}
+                    · redacted by <code>{redacted}</code>
+                  </>
+                )}
+              </td>
             </tr>
           ))}
         </Table>
       )}
-      <p class="dim">{numberWords(looked)} of {numberWords(first.total)} entries were looked at. A key that is made for certain tools may use fewer, and blocks and limits count besides.</p>
+      <p class="dim">
+        {numberWords(looked)} of {numberWords(first.total)} entries were looked at. A key that is made for certain tools
+        may use fewer, and blocks and limits count besides.
+      </p>
       {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && <button type="button" onClick={() => void load(next)}>More</button>}
+      {next !== undefined && (
+        <button type="button" onClick={() => void load(next)}>
+          More
+        </button>
+      )}
     </>
   );
 }
@@ -171,12 +322,35 @@ function Rules({ first }: { readonly first: PolicyPage }) {
   };
   return (
     <section aria-label="Rules in force">
-      <h2>Rules in force <span class="dim">{first.version !== undefined && `version ${first.version}, `}at {first.process}; by default: {first.default}</span></h2>
-      {first.total === 0 ? <Empty why={`No rule is written, so ${first.default === 'deny' ? 'nobody may use anything' : 'everybody may use everything'}.`} />
-      : <Table label="Rules" head={['Rule', 'Effect', 'Who', 'What', 'Under which conditions', 'From']}>{[first, ...more].flatMap((page) => page.rules).map((rule) => <Row key={rule.id} {...rule} />)}</Table>}
+      <h2>
+        Rules in force{' '}
+        <span class="dim">
+          {first.version !== undefined && `version ${first.version}, `}at {first.process}; by default: {first.default}
+        </span>
+      </h2>
+      {first.total === 0 ? (
+        <Empty
+          why={`No rule is written, so ${first.default === 'deny' ? 'nobody may use anything' : 'everybody may use everything'}.`}
+        />
+      ) : (
+        <Table label="Rules" head={['Rule', 'Effect', 'Who', 'What', 'Under which conditions', 'From']}>
+          {[first, ...more]
+            .flatMap((page) => page.rules)
+            .map((rule) => (
+              <Row key={rule.id} {...rule} />
+            ))}
+        </Table>
+      )}
       {problem !== undefined && <Problem {...problem} />}
-      {next !== undefined && <button type="button" onClick={() => void load(next)}>More</button>}
-      <p class="dim">A rule that denies overrides every rule that asks, that overrides every rule that allows; their order means nothing.</p>
+      {next !== undefined && (
+        <button type="button" onClick={() => void load(next)}>
+          More
+        </button>
+      )}
+      <p class="dim">
+        A rule that denies overrides every rule that asks, that overrides every rule that allows; their order means
+        nothing.
+      </p>
     </section>
   );
 }
@@ -184,9 +358,34 @@ function Rules({ first }: { readonly first: PolicyPage }) {
 function Row({ id, effect, who, except, what, conditions, terms, because, place: from }: PolicyRule) {
   return (
     <tr>
-      <td><code>{id}</code></td><td>{effect}</td><td class="wide"><Said text={who} max={200} />{except !== undefined && <> except <Said text={except} max={200} /></>}</td>
-      <td class="wide"><Said text={what.join(', ')} max={200} /></td>
-      <td class="wide"><Said text={[...conditions, ...(terms === undefined ? [] : [terms]), ...(because === undefined ? [] : [`“${because}”`])].join('; ') || '–'} max={300} /></td>
+      <td>
+        <code>{id}</code>
+      </td>
+      <td>{effect}</td>
+      <td class="wide">
+        <Said text={who} max={200} />
+        {except !== undefined && (
+          <>
+            {' '}
+            except <Said text={except} max={200} />
+          </>
+        )}
+      </td>
+      <td class="wide">
+        <Said text={what.join(', ')} max={200} />
+      </td>
+      <td class="wide">
+        <Said
+          text={
+            [
+              ...conditions,
+              ...(terms === undefined ? [] : [terms]),
+              ...(because === undefined ? [] : [`“${because}”`]),
+            ].join('; ') || '–'
+          }
+          max={300}
+        />
+      </td>
       <td>{from === undefined ? '–' : <code>{from}</code>}</td>
     </tr>
   );

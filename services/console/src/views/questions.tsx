@@ -15,7 +15,15 @@ type Json = Readonly<Record<string, unknown>>;
 type Answer = (result: Json | undefined) => void;
 
 /** One question. @param server that asks it. */
-export function Asked({ question, attempt, server }: { readonly question: Question; readonly attempt: Attempt; readonly server: string }) {
+export function Asked({
+  question,
+  attempt,
+  server,
+}: {
+  readonly question: Question;
+  readonly attempt: Attempt;
+  readonly server: string;
+}) {
   const [problem, setProblem] = useState<ReturnType<typeof problemWords>>();
   const [isSent, setSent] = useState(false);
   const place = useRef<HTMLElement>(null);
@@ -32,9 +40,21 @@ export function Asked({ question, attempt, server }: { readonly question: Questi
   const { method, params } = question;
   return (
     <section class="asked" ref={place} aria-labelledby={id}>
-      <h3 id={id}><State tone="ask" shape="?" word={`${server} asks`} /></h3>
+      <h3 id={id}>
+        <State tone="ask" shape="?" word={`${server} asks`} />
+      </h3>
       <fieldset class="bare" disabled={isSent}>
-        {method === 'elicitation/create' ? params['mode'] === 'url' || typeof params['url'] === 'string' ? <Link params={params} answer={answer} /> : <Form params={params} answer={answer} /> : method === 'sampling/createMessage' ? <Sampling params={params} answer={answer} /> : <Other question={question} answer={answer} />}
+        {method === 'elicitation/create' ? (
+          params['mode'] === 'url' || typeof params['url'] === 'string' ? (
+            <Link params={params} answer={answer} />
+          ) : (
+            <Form params={params} answer={answer} />
+          )
+        ) : method === 'sampling/createMessage' ? (
+          <Sampling params={params} answer={answer} />
+        ) : (
+          <Other question={question} answer={answer} />
+        )}
       </fieldset>
       {problem !== undefined && <Problem {...problem} />}
     </section>
@@ -64,9 +84,15 @@ function Form({ params, answer }: { readonly params: Json; readonly answer: Answ
 function Acts({ accept, answer }: { readonly accept: string; readonly answer: Answer }) {
   return (
     <div class="buttons">
-      <button type="submit" class="strong">{accept}</button>
-      <button type="button" onClick={() => answer({ action: 'decline' })}>Decline</button>
-      <button type="button" onClick={() => answer({ action: 'cancel' })}>Cancel the question</button>
+      <button type="submit" class="strong">
+        {accept}
+      </button>
+      <button type="button" onClick={() => answer({ action: 'decline' })}>
+        Decline
+      </button>
+      <button type="button" onClick={() => answer({ action: 'cancel' })}>
+        Cancel the question
+      </button>
     </div>
   );
 }
@@ -75,10 +101,23 @@ function Link({ params, answer }: { readonly params: Json; readonly answer: Answ
   const address = asText(params['url'] ?? '');
   const host = URL.canParse(address) ? new URL(address).host : 'no address';
   return (
-    <form onSubmit={(event) => { event.preventDefault(); answer({ action: 'accept' }); }}>
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        answer({ action: 'accept' });
+      }}
+    >
       <Said text={asText(params['message'] ?? '')} max={2_000} isBlock />
-      <p>It wants you to open a page at <strong><Said text={host} max={200} /></strong>:</p>
-      <p><Target address={address} /></p>
+      <p>
+        It wants you to open a page at{' '}
+        <strong>
+          <Said text={host} max={200} />
+        </strong>
+        :
+      </p>
+      <p>
+        <Target address={address} />
+      </p>
       <Acts accept="I have opened it" answer={answer} />
     </form>
   );
@@ -89,19 +128,62 @@ function Sampling({ params, answer }: { readonly params: Json; readonly answer: 
   const messages = Array.isArray(params['messages']) ? (params['messages'] as readonly unknown[]).filter(isSchema) : [];
   const send = (event: Event): void => {
     event.preventDefault();
-    answer({ role: 'assistant', model: 'a person at the console', stopReason: 'endTurn', content: { type: 'text', text } });
+    answer({
+      role: 'assistant',
+      model: 'a person at the console',
+      stopReason: 'endTurn',
+      content: { type: 'text', text },
+    });
   };
   return (
     <form onSubmit={send}>
       <p>It wants a model to go on here. You can write what the model would.</p>
-      {typeof params['systemPrompt'] === 'string' && <><h4>System prompt</h4><Said text={params['systemPrompt']} max={2_000} isBlock /></>}
-      {messages.slice(0, 50).map((message, index) => <div key={index}><h4><Said text={asText(message['role'])} max={40} /></h4>{(Array.isArray(message['content']) ? message['content'] as readonly unknown[] : [message['content']]).map((block, at) => <Block key={at} block={block} />)}</div>)}
-      <label class="block">Answer of the model{typeof params['maxTokens'] === 'number' && `, ${params['maxTokens']} tokens at most`}<textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-      <div class="buttons"><button type="submit" class="strong">Send the answer</button><button type="button" onClick={() => answer(undefined)}>Refuse</button></div>
+      {typeof params['systemPrompt'] === 'string' && (
+        <>
+          <h4>System prompt</h4>
+          <Said text={params['systemPrompt']} max={2_000} isBlock />
+        </>
+      )}
+      {messages.slice(0, 50).map((message, index) => (
+        <div key={index}>
+          <h4>
+            <Said text={asText(message['role'])} max={40} />
+          </h4>
+          {(Array.isArray(message['content']) ? (message['content'] as readonly unknown[]) : [message['content']]).map(
+            (block, at) => (
+              <Block key={at} block={block} />
+            ),
+          )}
+        </div>
+      ))}
+      <label class="block">
+        Answer of the model{typeof params['maxTokens'] === 'number' && `, ${params['maxTokens']} tokens at most`}
+        <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <div class="buttons">
+        <button type="submit" class="strong">
+          Send the answer
+        </button>
+        <button type="button" onClick={() => answer(undefined)}>
+          Refuse
+        </button>
+      </div>
     </form>
   );
 }
 
 function Other({ question: { method, params }, answer }: { readonly question: Question; readonly answer: Answer }) {
-  return <><p><Said text={method} max={100} /> is nothing this page can answer.</p><Said text={JSON.stringify(params, null, 2)} max={2_000} isBlock /><div class="buttons"><button type="button" onClick={() => answer(undefined)}>Refuse</button></div></>;
+  return (
+    <>
+      <p>
+        <Said text={method} max={100} /> is nothing this page can answer.
+      </p>
+      <Said text={JSON.stringify(params, null, 2)} max={2_000} isBlock />
+      <div class="buttons">
+        <button type="button" onClick={() => answer(undefined)}>
+          Refuse
+        </button>
+      </div>
+    </>
+  );
 }

@@ -20,18 +20,37 @@ export function Servers() {
   return (
     <>
       <Heading aside={servers.value !== undefined && <span>{tally(servers.value.servers)}</span>}>Servers</Heading>
-      <Shown live={servers}>{({ servers: all, missing }) => (
-        <>
-          <Missing missing={missing} />
-          {all.length === 0 ? <Empty why="No servers are configured."><Command text="omnibus import" /> takes those of your other clients over; or name one under <code>mcpServers</code>.</Empty>
-          : (
-            <>
-              <label class="search">Filter <input type="search" value={query.get('q') ?? ''} placeholder="name, state, problem" onInput={(event) => setQuery({ q: event.currentTarget.value })} /></label>
-              <List servers={all.filter((server) => `${server.name} ${server.state} ${server.problem ?? ''}`.toLowerCase().includes(wanted))} chosen={item} />
-            </>
-          )}
-        </>
-      )}</Shown>
+      <Shown live={servers}>
+        {({ servers: all, missing }) => (
+          <>
+            <Missing missing={missing} />
+            {all.length === 0 ? (
+              <Empty why="No servers are configured.">
+                <Command text="omnibus import" /> takes those of your other clients over; or name one under{' '}
+                <code>mcpServers</code>.
+              </Empty>
+            ) : (
+              <>
+                <label class="search">
+                  Filter{' '}
+                  <input
+                    type="search"
+                    value={query.get('q') ?? ''}
+                    placeholder="name, state, problem"
+                    onInput={(event) => setQuery({ q: event.currentTarget.value })}
+                  />
+                </label>
+                <List
+                  servers={all.filter((server) =>
+                    `${server.name} ${server.state} ${server.problem ?? ''}`.toLowerCase().includes(wanted),
+                  )}
+                  chosen={item}
+                />
+              </>
+            )}
+          </>
+        )}
+      </Shown>
       {item !== undefined && <One key={item} name={item} />}
     </>
   );
@@ -42,20 +61,63 @@ function tally(servers: readonly ServerRow[]): string {
 }
 
 function List({ servers, chosen }: { readonly servers: readonly ServerRow[]; readonly chosen: string | undefined }) {
-  if (servers.length === 0) return <Empty why="No server fits the filter."><button type="button" onClick={() => setQuery({ q: '' })}>Show all</button></Empty>;
+  if (servers.length === 0)
+    return (
+      <Empty why="No server fits the filter.">
+        <button type="button" onClick={() => setQuery({ q: '' })}>
+          Show all
+        </button>
+      </Empty>
+    );
   return (
-    <Table label="Servers" head={['Server', 'State', 'Era', 'Tools', 'Runs / waits', 'p50', 'p95', 'Failed', 'Last words']}>
+    <Table
+      label="Servers"
+      head={['Server', 'State', 'Era', 'Tools', 'Runs / waits', 'p50', 'p95', 'Failed', 'Last words']}
+    >
       {servers.map((server) => (
         <tr key={server.name} class={server.name === chosen ? 'chosen' : undefined}>
-          <td><a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>{server.name}</a></td>
-          <td class="nowrap"><ServerState state={server.state} /> {server.since !== undefined && <span class="dim"><Ago at={server.since} isSince /></span>}</td>
+          <td>
+            <a href={hrefOf('servers', server.name)} aria-current={server.name === chosen ? 'true' : undefined}>
+              {server.name}
+            </a>
+          </td>
+          <td class="nowrap">
+            <ServerState state={server.state} />{' '}
+            {server.since !== undefined && (
+              <span class="dim">
+                <Ago at={server.since} isSince />
+              </span>
+            )}
+          </td>
           <td>{server.era ?? '–'}</td>
-          <td class="number">{server.tools}{server.held > 0 && <span class="warn-text" title="entries that wait to be approved"> +{server.held} held</span>}{server.signIns !== undefined && <span class="dim" title="users who have yet to sign in"> {count(server.signIns, 'sign-in')} wanted</span>}</td>
-          <td class="number">{server.running} / {server.waiting}</td>
+          <td class="number">
+            {server.tools}
+            {server.held > 0 && (
+              <span class="warn-text" title="entries that wait to be approved">
+                {' '}
+                +{server.held} held
+              </span>
+            )}
+            {server.signIns !== undefined && (
+              <span class="dim" title="users who have yet to sign in">
+                {' '}
+                {count(server.signIns, 'sign-in')} wanted
+              </span>
+            )}
+          </td>
+          <td class="number">
+            {server.running} / {server.waiting}
+          </td>
           <td class="number">{server.rates?.p50 === undefined ? '–' : duration(server.rates.p50)}</td>
           <td class="number">{server.rates?.p95 === undefined ? '–' : duration(server.rates.p95)}</td>
-          <td class="number">{server.rates === undefined || server.rates.calls === 0 ? '–' : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}</td>
-          <td class="wide"><Said text={server.problem ?? server.lastWords ?? ''} max={140} /></td>
+          <td class="number">
+            {server.rates === undefined || server.rates.calls === 0
+              ? '–'
+              : `${((100 * server.rates.failed) / server.rates.calls).toFixed(1)} %`}
+          </td>
+          <td class="wide">
+            <Said text={server.problem ?? server.lastWords ?? ''} max={140} />
+          </td>
         </tr>
       ))}
     </Table>
@@ -89,29 +151,82 @@ function One({ name }: { readonly name: string }) {
   return (
     <section class="detail" aria-label={`Server ${name}`}>
       <h2>{name}</h2>
-      <Shown live={page}>{(value) => (
-        <>
-          <Why {...value} />
-          <div class="buttons">
-            <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking('restart')}>Restart…</button>
-            {value.server.paused === undefined ? <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking('pause')}>Pause…</button> : <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => void resume()}>Resume</button>}
-            <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>Its tools</a>
-            <a class="button" href={hrefOf('calls', undefined, { server: name })}>Its calls</a>
-          </div>
-          <p role="status">{done}</p>
-          <Rates server={name} />
-          <Places {...value} />
-          <Lines server={name} />
-        </>
-      )}</Shown>
+      <Shown live={page}>
+        {(value) => (
+          <>
+            <Why {...value} />
+            <div class="buttons">
+              <button
+                type="button"
+                disabled={!mayChange}
+                title={mayChange ? undefined : 'for operators'}
+                onClick={() => setAsking('restart')}
+              >
+                Restart…
+              </button>
+              {value.server.paused === undefined ? (
+                <button
+                  type="button"
+                  disabled={!mayChange}
+                  title={mayChange ? undefined : 'for operators'}
+                  onClick={() => setAsking('pause')}
+                >
+                  Pause…
+                </button>
+              ) : (
+                <button
+                  type="button"
+                  disabled={!mayChange}
+                  title={mayChange ? undefined : 'for operators'}
+                  onClick={() => void resume()}
+                >
+                  Resume
+                </button>
+              )}
+              <a class="button" href={hrefOf('catalogue', undefined, { server: name })}>
+                Its tools
+              </a>
+              <a class="button" href={hrefOf('calls', undefined, { server: name })}>
+                Its calls
+              </a>
+            </div>
+            <p role="status">{done}</p>
+            <Rates server={name} />
+            <Places {...value} />
+            <Lines server={name} />
+          </>
+        )}
+      </Shown>
       {asking === 'pause' && (
-        <Confirm title={`Pause ${name}?`} act="Pause" run={pause} close={(said) => { setAsking(undefined); setDone(said); }}>
-          <p>Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones are refused, and told why.</p>
+        <Confirm
+          title={`Pause ${name}?`}
+          act="Pause"
+          run={pause}
+          close={(said) => {
+            setAsking(undefined);
+            setDone(said);
+          }}
+        >
+          <p>
+            Nothing new is sent to it, in no process, until somebody resumes it. Calls that run there go on; new ones
+            are refused, and told why.
+          </p>
         </Confirm>
       )}
       {asking === 'restart' && (
-        <Confirm title={`Restart ${name}?`} act="Restart" run={restart} close={(said) => { setAsking(undefined); setDone(said); }}>
-          <p>Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is lost.</p>
+        <Confirm
+          title={`Restart ${name}?`}
+          act="Restart"
+          run={restart}
+          close={(said) => {
+            setAsking(undefined);
+            setDone(said);
+          }}
+        >
+          <p>
+            Its connections are closed and made anew. Calls that run there fail, and whatever it keeps in memory is
+            lost.
+          </p>
         </Confirm>
       )}
     </section>
@@ -121,15 +236,70 @@ function One({ name }: { readonly name: string }) {
 function Why({ server, address, command, endpoints }: ServerPage) {
   return (
     <>
-      <p><ServerState state={server.state} /> {server.problem !== undefined && <Said text={server.problem} max={1_000} />}</p>
-      {server.paused !== undefined && <p>Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />{server.paused.until !== undefined && `, until ${server.paused.until}`}{server.paused.because !== undefined && <>: <Said text={server.paused.because} /></>}. Nothing new is sent to it; what runs there goes on.</p>}
-      {server.advice !== undefined && <p class="advice">→ <Said text={server.advice} max={1_000} /></p>}
+      <p>
+        <ServerState state={server.state} />{' '}
+        {server.problem !== undefined && <Said text={server.problem} max={1_000} />}
+      </p>
+      {server.paused !== undefined && (
+        <p>
+          Paused by <Said text={server.paused.by} /> <Ago at={server.paused.since} />
+          {server.paused.until !== undefined && `, until ${server.paused.until}`}
+          {server.paused.because !== undefined && (
+            <>
+              : <Said text={server.paused.because} />
+            </>
+          )}
+          . Nothing new is sent to it; what runs there goes on.
+        </p>
+      )}
+      {server.advice !== undefined && (
+        <p class="advice">
+          → <Said text={server.advice} max={1_000} />
+        </p>
+      )}
       <dl>
-        <dt>Speaks</dt><dd>{server.revision ?? 'not known yet'}{server.era !== undefined && ` (${server.era})`} over {server.transport}</dd>
-        {address !== undefined && <><dt>Address</dt><dd><Target address={address} /></dd></>}
-        {command !== undefined && <><dt>Program</dt><dd><code><Said text={command.join(' ')} /></code></dd></>}
-        <dt>Offers</dt><dd>{count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}{server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}{server.held > 0 && <>; <a href={hrefOf('trust', server.name)}>{server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved</a></>}</dd>
-        <dt>Shown at</dt><dd>{endpoints.length === 0 ? 'no endpoint' : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}</dd>
+        <dt>Speaks</dt>
+        <dd>
+          {server.revision ?? 'not known yet'}
+          {server.era !== undefined && ` (${server.era})`} over {server.transport}
+        </dd>
+        {address !== undefined && (
+          <>
+            <dt>Address</dt>
+            <dd>
+              <Target address={address} />
+            </dd>
+          </>
+        )}
+        {command !== undefined && (
+          <>
+            <dt>Program</dt>
+            <dd>
+              <code>
+                <Said text={command.join(' ')} />
+              </code>
+            </dd>
+          </>
+        )}
+        <dt>Offers</dt>
+        <dd>
+          {count(server.tools, 'tool')}, {count(server.prompts, 'prompt')}, {count(server.resources, 'resource')}
+          {server.leftOut > 0 && `; ${server.leftOut} more do not fit and are in no list`}
+          {server.held > 0 && (
+            <>
+              ;{' '}
+              <a href={hrefOf('trust', server.name)}>
+                {server.held} {server.held === 1 ? 'waits' : 'wait'} to be approved
+              </a>
+            </>
+          )}
+        </dd>
+        <dt>Shown at</dt>
+        <dd>
+          {endpoints.length === 0
+            ? 'no endpoint'
+            : endpoints.map((endpoint) => <code key={endpoint}>{endpoint} </code>)}
+        </dd>
       </dl>
     </>
   );
@@ -141,7 +311,19 @@ function Places({ server }: ServerPage) {
     <Table label="Processes connected to it" head={['Process', 'State', 'Runs / waits', 'Connections', 'Problem']}>
       {server.places.map((each) => (
         <tr key={each.process}>
-          <td><code>{each.process}</code></td><td><ServerState state={each.state} /></td><td class="number">{each.running} / {each.waiting}</td><td class="number">{each.connections + 1}</td><td class="wide"><Said text={each.problem ?? ''} max={200} /></td>
+          <td>
+            <code>{each.process}</code>
+          </td>
+          <td>
+            <ServerState state={each.state} />
+          </td>
+          <td class="number">
+            {each.running} / {each.waiting}
+          </td>
+          <td class="number">{each.connections + 1}</td>
+          <td class="wide">
+            <Said text={each.problem ?? ''} max={200} />
+          </td>
         </tr>
       ))}
     </Table>
@@ -154,12 +336,34 @@ function Lines({ server }: { readonly server: string }) {
   const { lines, dropped, missing, problem } = watch.state.value;
   return (
     <details open>
-      <summary>Last words <span class="dim">(stderr, without secrets, as they come)</span></summary>
-      {problem !== undefined && <p role="status">New lines are not shown now: <Said text={problem.problem} max={500} /> {problem.advice}</p>}
+      <summary>
+        Last words <span class="dim">(stderr, without secrets, as they come)</span>
+      </summary>
+      {problem !== undefined && (
+        <p role="status">
+          New lines are not shown now: <Said text={problem.problem} max={500} /> {problem.advice}
+        </p>
+      )}
       <Missing missing={missing} />
-      {dropped > 0 && <p class="dim">{count(dropped, 'line')} of those that came meanwhile {dropped === 1 ? 'is' : 'are'} not shown, because more were written than are kept.</p>}
+      {dropped > 0 && (
+        <p class="dim">
+          {count(dropped, 'line')} of those that came meanwhile {dropped === 1 ? 'is' : 'are'} not shown, because more
+          were written than are kept.
+        </p>
+      )}
       {lines?.length === 0 && <Empty why="It has written nothing, or is no program of ours." />}
-      {lines !== undefined && lines.length > 0 && <ol class="lines">{lines.map((line, index) => <li key={`${line.at} ${index}`}><time class="dim" dateTime={line.at} title={line.at}>{clock(Date.parse(line.at))}</time> <Said text={line.text} max={2_000} /></li>)}</ol>}
+      {lines !== undefined && lines.length > 0 && (
+        <ol class="lines">
+          {lines.map((line, index) => (
+            <li key={`${line.at} ${index}`}>
+              <time class="dim" dateTime={line.at} title={line.at}>
+                {clock(Date.parse(line.at))}
+              </time>{' '}
+              <Said text={line.text} max={2_000} />
+            </li>
+          ))}
+        </ol>
+      )}
     </details>
   );
 }

@@ -12,22 +12,48 @@ import { count, duration, numberWords } from '../words.ts';
 
 export function Sessions() {
   const { item, query } = place.value;
-  const asked = new URLSearchParams([...query].filter(([name, value]) => ['client', 'endpoint', 'cursor'].includes(name) && value !== ''));
+  const asked = new URLSearchParams(
+    [...query].filter(([name, value]) => ['client', 'endpoint', 'cursor'].includes(name) && value !== ''),
+  );
   const sessions = useLive<Answer>(`sessions?${asked.toString()}`);
   const [said, setSaid] = useState('');
   const isFiltered = (query.get('client') ?? '') !== '';
   return (
     <>
       <Heading aside={sessions.value !== undefined && count(sessions.value.total, 'session')}>Sessions</Heading>
-      <label class="search">Client <input type="search" value={query.get('client') ?? ''} placeholder="its name" onInput={(event) => setQuery({ client: event.currentTarget.value, cursor: '' })} /></label>
+      <label class="search">
+        Client{' '}
+        <input
+          type="search"
+          value={query.get('client') ?? ''}
+          placeholder="its name"
+          onInput={(event) => setQuery({ client: event.currentTarget.value, cursor: '' })}
+        />
+      </label>
       <p role="status">{said}</p>
-      <Shown live={sessions}>{(value) => (
-        <>
-          <Missing missing={value.missing} />
-          {value.sessions.length === 0 ? isFiltered ? <Empty why="No client of that name has a session."><button type="button" onClick={() => setQuery({ client: '', cursor: '' })}>Show all</button></Empty> : <Empty why="Nobody has a session.">Connect a client: the terminal in which Omnibus started shows how. Clients of the newest revision have none, and are not here.</Empty>
-          : <List {...value} chosen={item} />}
-        </>
-      )}</Shown>
+      <Shown live={sessions}>
+        {(value) => (
+          <>
+            <Missing missing={value.missing} />
+            {value.sessions.length === 0 ? (
+              isFiltered ? (
+                <Empty why="No client of that name has a session.">
+                  <button type="button" onClick={() => setQuery({ client: '', cursor: '' })}>
+                    Show all
+                  </button>
+                </Empty>
+              ) : (
+                <Empty why="Nobody has a session.">
+                  Connect a client: the terminal in which Omnibus started shows how. Clients of the newest revision have
+                  none, and are not here.
+                </Empty>
+              )
+            ) : (
+              <List {...value} chosen={item} />
+            )}
+          </>
+        )}
+      </Shown>
       {item !== undefined && <One key={item} name={item} ended={setSaid} />}
     </>
   );
@@ -36,17 +62,44 @@ export function Sessions() {
 function List({ sessions, next, total, chosen }: Answer & { readonly chosen: string | undefined }) {
   return (
     <>
-      <Table label="Sessions" head={['Client', 'Revision', 'Endpoint', 'Who', 'May be asked', 'Streams', 'Open', 'Idle', 'Held by']}>
+      <Table
+        label="Sessions"
+        head={['Client', 'Revision', 'Endpoint', 'Who', 'May be asked', 'Streams', 'Open', 'Idle', 'Held by']}
+      >
         {sessions.map((session) => (
           <tr key={session.key} class={session.key === chosen ? 'chosen' : undefined}>
-            <td><a href={hrefOf('sessions', session.key)} aria-current={session.key === chosen ? 'true' : undefined}><Said text={nameOf(session)} max={60} /></a></td>
-            <td class="nowrap">{session.revision}</td><td><code>{`/mcp${session.endpoint === '' ? '' : `/${session.endpoint}`}`}</code></td><td><Said text={session.principal} max={40} /></td>
-            <td><Said text={session.declared.length === 0 ? 'nothing' : session.declared.join(', ')} max={80} /></td><td class="number">{session.streams}</td><td class="number">{session.open}</td><td class="number">{duration(session.idleMs)}</td><td><code>{session.process}</code></td>
+            <td>
+              <a href={hrefOf('sessions', session.key)} aria-current={session.key === chosen ? 'true' : undefined}>
+                <Said text={nameOf(session)} max={60} />
+              </a>
+            </td>
+            <td class="nowrap">{session.revision}</td>
+            <td>
+              <code>{`/mcp${session.endpoint === '' ? '' : `/${session.endpoint}`}`}</code>
+            </td>
+            <td>
+              <Said text={session.principal} max={40} />
+            </td>
+            <td>
+              <Said text={session.declared.length === 0 ? 'nothing' : session.declared.join(', ')} max={80} />
+            </td>
+            <td class="number">{session.streams}</td>
+            <td class="number">{session.open}</td>
+            <td class="number">{duration(session.idleMs)}</td>
+            <td>
+              <code>{session.process}</code>
+            </td>
           </tr>
         ))}
       </Table>
-      {next !== undefined && <button type="button" onClick={() => setQuery({ cursor: next })}>{`The next of ${numberWords(total)}`}</button>}
-      {(place.value.query.get('cursor') ?? '') !== '' && <button type="button" onClick={() => setQuery({ cursor: '' })}>The first again</button>}
+      {next !== undefined && (
+        <button type="button" onClick={() => setQuery({ cursor: next })}>{`The next of ${numberWords(total)}`}</button>
+      )}
+      {(place.value.query.get('cursor') ?? '') !== '' && (
+        <button type="button" onClick={() => setQuery({ cursor: '' })}>
+          The first again
+        </button>
+      )}
     </>
   );
 }
@@ -66,31 +119,70 @@ function One({ name, ended }: { readonly name: string; readonly ended: (said: st
   };
   return (
     <section class="detail" aria-label="Session">
-      <h2>Session <code>{name}</code></h2>
-      <Shown live={page}>{({ session }) => (
-        <>
-          <dl>
-            <dt>Client</dt><dd><Said text={nameOf(session)} /></dd>
-            <dt>State</dt><dd>{session.state}, {count(session.open, 'open request')}, {count(session.streams, 'stream')}, {count(session.subscriptions, 'subscription')}</dd>
-            <dt>Servers that may keep something for it</dt><dd>{session.servers.length === 0 ? 'none' : session.servers.map((server) => <a key={server} href={hrefOf('servers', server)}>{server} </a>)}</dd>
-            <dt>Held by</dt><dd><code>{session.process}</code></dd>
-          </dl>
-          <div class="buttons">
-            <button type="button" disabled={!mayChange} title={mayChange ? undefined : 'for operators'} onClick={() => setAsking(true)}>End it…</button>
-            {session.client !== undefined && <a class="button" href={hrefOf('calls', undefined, { client: session.client.name })}>Calls of this client</a>}
-          </div>
-          {isAsking && (
-            <Confirm title="End this session?" act="End it" run={end} close={(said) => {
-              setAsking(false);
-              if (said === undefined) return;
-              ended(said);
-              go(hrefOf('sessions'));
-            }}>
-              <p>{count(session.open, 'open request')}, its subscriptions and its questions end with it.</p>
-            </Confirm>
-          )}
-        </>
-      )}</Shown>
+      <h2>
+        Session <code>{name}</code>
+      </h2>
+      <Shown live={page}>
+        {({ session }) => (
+          <>
+            <dl>
+              <dt>Client</dt>
+              <dd>
+                <Said text={nameOf(session)} />
+              </dd>
+              <dt>State</dt>
+              <dd>
+                {session.state}, {count(session.open, 'open request')}, {count(session.streams, 'stream')},{' '}
+                {count(session.subscriptions, 'subscription')}
+              </dd>
+              <dt>Servers that may keep something for it</dt>
+              <dd>
+                {session.servers.length === 0
+                  ? 'none'
+                  : session.servers.map((server) => (
+                      <a key={server} href={hrefOf('servers', server)}>
+                        {server}{' '}
+                      </a>
+                    ))}
+              </dd>
+              <dt>Held by</dt>
+              <dd>
+                <code>{session.process}</code>
+              </dd>
+            </dl>
+            <div class="buttons">
+              <button
+                type="button"
+                disabled={!mayChange}
+                title={mayChange ? undefined : 'for operators'}
+                onClick={() => setAsking(true)}
+              >
+                End it…
+              </button>
+              {session.client !== undefined && (
+                <a class="button" href={hrefOf('calls', undefined, { client: session.client.name })}>
+                  Calls of this client
+                </a>
+              )}
+            </div>
+            {isAsking && (
+              <Confirm
+                title="End this session?"
+                act="End it"
+                run={end}
+                close={(said) => {
+                  setAsking(false);
+                  if (said === undefined) return;
+                  ended(said);
+                  go(hrefOf('sessions'));
+                }}
+              >
+                <p>{count(session.open, 'open request')}, its subscriptions and its questions end with it.</p>
+              </Confirm>
+            )}
+          </>
+        )}
+      </Shown>
     </section>
   );
 }

@@ -16,26 +16,51 @@ export function Trust() {
   const held = definitions.value?.servers.reduce((sum, each) => sum + each.held, 0);
   return (
     <>
-      <Heading aside={<span role="status">{held !== undefined && (held === 0 ? 'nothing is held back' : `${count(held, 'definition')} held back`)}</span>}>Trust</Heading>
+      <Heading
+        aside={
+          <span role="status">
+            {held !== undefined && (held === 0 ? 'nothing is held back' : `${count(held, 'definition')} held back`)}
+          </span>
+        }
+      >
+        Trust
+      </Heading>
       <p role="status">{said}</p>
-      <Shown live={definitions}>{({ servers, missing }) => (
-        <>
-          <Missing missing={missing} />
-          {servers.length === 0 ? <Empty why="No servers are configured."><Command text="omnibus import" /> takes those of your other clients over; or name one under <code>mcpServers</code>.</Empty>
-          : (
-            <>
-              {servers.every(({ mode }) => mode === 'off') && <Empty why="What servers say of themselves is compared with nothing.">Add <code>definitions: pin</code> to a server, and what it says of its tools from then on is shown to clients only after somebody has approved it here.</Empty>}
-              <List servers={servers} chosen={item} />
-            </>
-          )}
-        </>
-      )}</Shown>
+      <Shown live={definitions}>
+        {({ servers, missing }) => (
+          <>
+            <Missing missing={missing} />
+            {servers.length === 0 ? (
+              <Empty why="No servers are configured.">
+                <Command text="omnibus import" /> takes those of your other clients over; or name one under{' '}
+                <code>mcpServers</code>.
+              </Empty>
+            ) : (
+              <>
+                {servers.every(({ mode }) => mode === 'off') && (
+                  <Empty why="What servers say of themselves is compared with nothing.">
+                    Add <code>definitions: pin</code> to a server, and what it says of its tools from then on is shown
+                    to clients only after somebody has approved it here.
+                  </Empty>
+                )}
+                <List servers={servers} chosen={item} />
+              </>
+            )}
+          </>
+        )}
+      </Shown>
       {item !== undefined && <OneServer key={item} name={item} say={setSaid} />}
     </>
   );
 }
 
-function List({ servers, chosen }: { readonly servers: readonly ServerDefinitions[]; readonly chosen: string | undefined }) {
+function List({
+  servers,
+  chosen,
+}: {
+  readonly servers: readonly ServerDefinitions[];
+  readonly chosen: string | undefined;
+}) {
   return (
     <Table label="Servers" head={['Server', 'Definitions', 'Held back', 'Changed', 'Suspicious']}>
       {servers.map(({ server, mode, problem, held, deviations, more = 0, signs }) => {
@@ -43,11 +68,31 @@ function List({ servers, chosen }: { readonly servers: readonly ServerDefinition
         const suspicious = signs.length + deviations.reduce((sum, { risks }) => sum + risks.length, 0);
         return (
           <tr key={server} class={server === chosen ? 'chosen' : undefined}>
-            <td><a href={hrefOf('trust', server)} aria-current={server === chosen ? 'true' : undefined}>{server}</a></td>
-            <td class="nowrap"><Mode mode={mode} /> {problem !== undefined && <State tone="bad" shape="✗" word="not known" />}</td>
-            <td>{held === 0 ? <span class="dim">nothing</span> : <State tone="ask" shape="?" word={`${held} wait`} />}</td>
-            <td>{others === 0 ? <span class="dim">nothing</span> : <State tone="warn" shape="!" word={`${others} changed`} />}</td>
-            <td>{suspicious === 0 ? <span class="dim">nothing</span> : <State tone="warn" shape="!" word={count(suspicious, 'sign')} />}</td>
+            <td>
+              <a href={hrefOf('trust', server)} aria-current={server === chosen ? 'true' : undefined}>
+                {server}
+              </a>
+            </td>
+            <td class="nowrap">
+              <Mode mode={mode} /> {problem !== undefined && <State tone="bad" shape="✗" word="not known" />}
+            </td>
+            <td>
+              {held === 0 ? <span class="dim">nothing</span> : <State tone="ask" shape="?" word={`${held} wait`} />}
+            </td>
+            <td>
+              {others === 0 ? (
+                <span class="dim">nothing</span>
+              ) : (
+                <State tone="warn" shape="!" word={`${others} changed`} />
+              )}
+            </td>
+            <td>
+              {suspicious === 0 ? (
+                <span class="dim">nothing</span>
+              ) : (
+                <State tone="warn" shape="!" word={count(suspicious, 'sign')} />
+              )}
+            </td>
           </tr>
         );
       })}

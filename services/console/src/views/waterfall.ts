@@ -16,27 +16,68 @@ export interface Stretch {
 }
 
 /** The events that begin and end each period. A period ends with the first such event after its beginning. */
-const pairs: readonly { readonly from: TapEvent['from']; readonly begins: string; readonly ends: readonly string[]; readonly what: string; readonly kind: Stretch['kind'] }[] = [
+const pairs: readonly {
+  readonly from: TapEvent['from'];
+  readonly begins: string;
+  readonly ends: readonly string[];
+  readonly what: string;
+  readonly kind: Stretch['kind'];
+}[] = [
   { from: 'edge', begins: 'arrived', ends: ['answered', 'gone', 'refused'], what: 'request', kind: 'work' },
   { from: 'session', begins: 'routed', ends: ['settled'], what: 'exchange', kind: 'work' },
-  { from: 'session', begins: 'asked', ends: ['client-answered', 'withdrawn', 'settled'], what: 'client is asked', kind: 'person' },
-  { from: 'session', begins: 'approval-asked', ends: ['routed', 'settled'], what: 'waits for an approval', kind: 'person' },
+  {
+    from: 'session',
+    begins: 'asked',
+    ends: ['client-answered', 'withdrawn', 'settled'],
+    what: 'client is asked',
+    kind: 'person',
+  },
+  {
+    from: 'session',
+    begins: 'approval-asked',
+    ends: ['routed', 'settled'],
+    what: 'waits for an approval',
+    kind: 'person',
+  },
   { from: 'backend', begins: 'queued', ends: ['written', 'server-answered'], what: 'waits for a place', kind: 'wait' },
   { from: 'backend', begins: 'standing', ends: ['server-answered'], what: 'ran before the watch', kind: 'work' },
   { from: 'backend', begins: 'written', ends: ['server-answered'], what: 'server answers', kind: 'work' },
 ];
 
 /** @returns the periods in the order in which they began, and the milliseconds of the whole call. */
-export function stretchesOf(events: readonly TapEvent[]): { readonly stretches: readonly Stretch[]; readonly total: number } {
+export function stretchesOf(events: readonly TapEvent[]): {
+  readonly stretches: readonly Stretch[];
+  readonly total: number;
+} {
   const inOrder = events.toSorted((one, other) => one.at - other.at);
   const shifts = shiftsOf(inOrder);
   const timed = inOrder.map((event) => ({ ...event, at: event.at + (shifts.get(event.process) ?? 0) }));
   const start = Math.min(...timed.map(({ at }) => at));
   const end = Math.max(...timed.map(({ at }) => at));
-  const stretches = pairs.flatMap(({ from, begins, ends, what, kind }) => timed.filter((event) => event.from === from && event.what === begins).map((event): Stretch => {
-    const last = timed.find((other) => other.process === event.process && other.from === from && other.at >= event.at && other !== event && ends.includes(other.what));
-    return { process: event.process, what, kind, from: event.at - start, to: (last?.at ?? end) - start, detail: detailOf(event, last), isShifted: (shifts.get(event.process) ?? 0) !== 0, isOpen: last === undefined };
-  }));
+  const stretches = pairs.flatMap(({ from, begins, ends, what, kind }) =>
+    timed
+      .filter((event) => event.from === from && event.what === begins)
+      .map((event): Stretch => {
+        const last = timed.find(
+          (other) =>
+            other.process === event.process &&
+            other.from === from &&
+            other.at >= event.at &&
+            other !== event &&
+            ends.includes(other.what),
+        );
+        return {
+          process: event.process,
+          what,
+          kind,
+          from: event.at - start,
+          to: (last?.at ?? end) - start,
+          detail: detailOf(event, last),
+          isShifted: (shifts.get(event.process) ?? 0) !== 0,
+          isOpen: last === undefined,
+        };
+      }),
+  );
   return { stretches: stretches.toSorted((one, other) => one.from - other.from), total: Math.max(0, end - start) };
 }
 
@@ -60,7 +101,17 @@ function shiftsOf(events: readonly TapEvent[]): ReadonlyMap<string, number> {
 function detailOf(event: TapEvent, last: TapEvent | undefined): string {
   const said = { ...last, ...event } as Readonly<Record<string, unknown>>;
   const parts = [
-    ['method', ''], ['tool', ''], ['worker', 'to '], ['connection', 'connection '], ['attempt', 'attempt '], ['running', 'beside '], ['waiting', 'waiting before it '], ['outcome', ''], ['reason', ''],
-  ].flatMap(([name = '', words = '']) => (typeof said[name] === 'string' || typeof said[name] === 'number' ? [`${words}${said[name]}`] : []));
+    ['method', ''],
+    ['tool', ''],
+    ['worker', 'to '],
+    ['connection', 'connection '],
+    ['attempt', 'attempt '],
+    ['running', 'beside '],
+    ['waiting', 'waiting before it '],
+    ['outcome', ''],
+    ['reason', ''],
+  ].flatMap(([name = '', words = '']) =>
+    typeof said[name] === 'string' || typeof said[name] === 'number' ? [`${words}${said[name]}`] : [],
+  );
   return [...new Set(parts)].join(', ');
 }

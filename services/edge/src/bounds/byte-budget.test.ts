@@ -6,7 +6,11 @@ const kilobyte = 1024;
 it('one address has no more than its share, and the others have theirs', () => {
   const budget = new ByteBudget({ maxTotal: 4_000 * kilobyte, maxShare: 1_000 * kilobyte });
   const greedy = Array.from({ length: 10 }, () => budget.lease('greedy'));
-  expect(greedy.map((lease) => lease.add(464 * kilobyte))).toEqual([true, true, ...Array.from({ length: 8 }, () => false)]);
+  expect(greedy.map((lease) => lease.add(464 * kilobyte))).toEqual([
+    true,
+    true,
+    ...Array.from({ length: 8 }, () => false),
+  ]);
   expect(budget.lease('other').add(464 * kilobyte)).toBe(true);
 });
 

@@ -26,7 +26,10 @@ export class ByteBudget {
   }
 
   lease(address: string): ByteLease {
-    return new ByteLease((bytes, large) => this.#take(address, bytes, large), (bytes, large) => this.#give(address, bytes, large));
+    return new ByteLease(
+      (bytes, large) => this.#take(address, bytes, large),
+      (bytes, large) => this.#give(address, bytes, large),
+    );
   }
 
   #take(address: string, bytes: number, large: number): boolean {

@@ -18,7 +18,12 @@ export class OpeningRate {
   readonly #buckets: TokenBuckets;
 
   constructor({ burst, perSecond, now }: OpeningRateOptions) {
-    this.#buckets = new TokenBuckets({ burst, everyMs: 1_000 / perSecond, maxNames: maxOpeners, ...(now === undefined ? {} : { now }) });
+    this.#buckets = new TokenBuckets({
+      burst,
+      everyMs: 1_000 / perSecond,
+      maxNames: maxOpeners,
+      ...(now === undefined ? {} : { now }),
+    });
   }
 
   /** Counts a session. @param opener who opens it (`openerOf`). @returns why it may not be opened when too many were. */

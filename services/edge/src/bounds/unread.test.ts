@@ -24,7 +24,12 @@ const open = new Set<EventWriter>();
 beforeEach(async () => {
   cutOff = 0;
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  unread = new Unread({ maxShare: 1e9, maxTotal: 1e9, stallMs, metrics: { slowReaders: { inc: () => (cutOff += 1) } as never } });
+  unread = new Unread({
+    maxShare: 1e9,
+    maxTotal: 1e9,
+    stallMs,
+    metrics: { slowReaders: { inc: () => (cutOff += 1) } as never },
+  });
   server = createServer((request, response) => serve(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -47,26 +52,40 @@ async function ask(headers = ''): Promise<Socket> {
   return client;
 }
 
-const writerOf = (response: ServerResponse): EventWriter => new EventWriter({ response, address }, { id: 'stream' as StreamId, isPrimed: false }, { wheel, maxBufferedBytes: 1e9, unread, open });
+const writerOf = (response: ServerResponse): EventWriter =>
+  new EventWriter(
+    { response, address },
+    { id: 'stream' as StreamId, isPrimed: false },
+    { wheel, maxBufferedBytes: 1e9, unread, open },
+  );
 
 describe('a client that takes nothing is cut off and counted once', () => {
   it.each<readonly [string, (response: ServerResponse) => () => void]>([
-    ['of an event stream', (response) => {
-      const writer = writerOf(response);
-      writer.message(much, 1);
-      return () => undefined;
-    }],
-    ['of an event stream on which more is said all the time', (response) => {
-      const writer = writerOf(response);
-      writer.message(much, 1);
-      const saying = setInterval(() => writer.message('more', 2), stallMs / 10);
-      return () => clearInterval(saying);
-    }],
-    ['of an answer in JSON', (response) => {
-      response.end(much);
-      unread.wrote(response, address);
-      return () => undefined;
-    }],
+    [
+      'of an event stream',
+      (response) => {
+        const writer = writerOf(response);
+        writer.message(much, 1);
+        return () => undefined;
+      },
+    ],
+    [
+      'of an event stream on which more is said all the time',
+      (response) => {
+        const writer = writerOf(response);
+        writer.message(much, 1);
+        const saying = setInterval(() => writer.message('more', 2), stallMs / 10);
+        return () => clearInterval(saying);
+      },
+    ],
+    [
+      'of an answer in JSON',
+      (response) => {
+        response.end(much);
+        unread.wrote(response, address);
+        return () => undefined;
+      },
+    ],
   ])('%s', async (_what, write) => {
     let closed: Promise<unknown> | undefined;
     let stop = (): void => undefined;

@@ -38,10 +38,19 @@ const groupsOf = (caller: Caller | undefined): readonly string[] | undefined => 
 
 /** Opens a stream of HTTP+SSE. @returns a function that posts a message to it with a key. */
 async function eventSource(): Promise<(key: string, message: object) => Promise<number>> {
-  const stream = await fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${full.key}` } });
+  const stream = await fetch(`${test.origin}/sse`, {
+    headers: { accept: 'text/event-stream', authorization: `Bearer ${full.key}` },
+  });
   const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
   const path = /data: (\S+)/.exec((await reader.read()).value ?? '')?.[1] ?? '';
-  return async (key, message) => (await fetch(`${test.origin}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` }, body: JSON.stringify(message) })).status;
+  return async (key, message) =>
+    (
+      await fetch(`${test.origin}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+        body: JSON.stringify(message),
+      })
+    ).status;
 }
 
 it('a message that is posted to a stream of HTTP+SSE is done with the rights of its own key', async () => {
@@ -51,10 +60,12 @@ it('a message that is posted to a stream of HTTP+SSE is done with the rights of 
   for (const key of [full.key, limited.key, full.key]) expect(await post(key, request)).toBe(202);
   expect(callers.map(({ facts }) => facts?.tools)).toEqual([undefined, ['a/echo'], undefined]);
   await writeKeys([]);
-  await expect.poll(async () => {
-    await post(full.key, request);
-    return groupsOf(callers.at(-1));
-  }).toEqual([]);
+  await expect
+    .poll(async () => {
+      await post(full.key, request);
+      return groupsOf(callers.at(-1));
+    })
+    .toEqual([]);
 });
 
 it('so is one that waits until its session is open', async () => {
@@ -67,7 +78,8 @@ it('so is one that waits until its session is open', async () => {
   });
   const post = await eventSource();
   expect(await post(full.key, initialize)).toBe(202);
-  for (const key of [limited.key, full.key]) expect(await post(key, { jsonrpc: '2.0', id: 2, method: 'tools/list' })).toBe(202);
+  for (const key of [limited.key, full.key])
+    expect(await post(key, { jsonrpc: '2.0', id: 2, method: 'tools/list' })).toBe(202);
   opens[0]?.({ kind: 'opened', session: newSessionId(), worker, text: '{"jsonrpc":"2.0","id":1,"result":{}}' });
   await expect.poll(() => posts.map((facts) => facts?.tools)).toEqual([['a/echo'], undefined]);
 });
@@ -75,7 +87,9 @@ it('so is one that waits until its session is open', async () => {
 it('what comes over a WebSocket is done with the groups that its key has then', async () => {
   const callers = await test.serveStateless();
   const { body } = test.stateless({}, 'tools/list');
-  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${full.key}` } });
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', {
+    headers: { authorization: `Bearer ${full.key}` },
+  });
   await once(socket, 'open');
   const ask = async (): Promise<readonly string[] | undefined> => {
     const answered = once(socket, 'message');
@@ -92,19 +106,27 @@ it('what comes over a WebSocket is done with the groups that its key has then', 
 it('a subscription ends when its key is in other groups, so that nothing is told of what they permitted; one whose groups are as before goes on', async () => {
   await test.serveStateless();
   const listen = async (key: string): Promise<ReadableStreamDefaultReader<Uint8Array>> => {
-    const reader = ((await test.postStateless({ authorization: `Bearer ${key}` }, '/mcp', 'subscriptions/listen')).body as ReadableStream<Uint8Array>).getReader();
+    const reader = (
+      (await test.postStateless({ authorization: `Bearer ${key}` }, '/mcp', 'subscriptions/listen'))
+        .body as ReadableStream<Uint8Array>
+    ).getReader();
     await reader.read();
     return reader;
   };
   const [ended, open] = [await listen(full.key), await listen(limited.key)];
-  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${full.key}` } });
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', {
+    headers: { authorization: `Bearer ${full.key}` },
+  });
   await once(socket, 'open');
   const acknowledged = once(socket, 'message');
   socket.send(test.stateless({}, 'subscriptions/listen').body);
   await acknowledged;
   const takenBack = once(socket, 'message');
   await writeKeys([]);
-  expect(JSON.parse(String(((await takenBack) as [Buffer])[0]))).toMatchObject({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  expect(JSON.parse(String(((await takenBack) as [Buffer])[0]))).toMatchObject({
+    method: 'notifications/cancelled',
+    params: { requestId: 1 },
+  });
   socket.terminate();
   expect((await ended.read()).done).toBe(true);
   expect(await Promise.race([open.read(), Promise.resolve('open')])).toBe('open');

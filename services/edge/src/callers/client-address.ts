@@ -24,7 +24,10 @@ export function addressKey(address: string): string {
     while (groups.length + after < 8) groups.push('0');
     groups.push(...tail.split(':'));
   }
-  return `${groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
 }
 
 /** @param key of `addressKey`; `::1` is the only address in use of its network. */
@@ -66,11 +69,25 @@ export class ClientAddresses {
     const { forwarded } = headers;
     const xForwardedFor = headers['x-forwarded-for'];
     const said = [
-      ...(xForwardedFor === undefined ? [] : [this.#lastUntrusted(String(xForwardedFor).split(',').map((hop) => hop.trim()))]),
-      ...(forwarded === undefined ? [] : [this.#lastUntrusted([...forwarded.matchAll(forwardedFor)].map(([, hop = '']) => hop.trim()))]),
+      ...(xForwardedFor === undefined
+        ? []
+        : [
+            this.#lastUntrusted(
+              String(xForwardedFor)
+                .split(',')
+                .map((hop) => hop.trim()),
+            ),
+          ]),
+      ...(forwarded === undefined
+        ? []
+        : [this.#lastUntrusted([...forwarded.matchAll(forwardedFor)].map(([, hop = '']) => hop.trim()))]),
     ];
     const [first] = said;
-    return plainAddress(first === undefined || said.some((hop) => hop === undefined || addressKey(hop) !== addressKey(first)) ? remoteAddress : first);
+    return plainAddress(
+      first === undefined || said.some((hop) => hop === undefined || addressKey(hop) !== addressKey(first))
+        ? remoteAddress
+        : first,
+    );
   }
 
   /**
@@ -78,7 +95,10 @@ export class ClientAddresses {
    * forwarding headers. Clients without an address share one count, and none of them is ended in favour of another.
    */
   originOf(request: IncomingMessage): string | undefined {
-    const { socket: { remoteAddress }, headers } = request;
+    const {
+      socket: { remoteAddress },
+      headers,
+    } = request;
     if (remoteAddress === undefined) return undefined;
     const address = this.of(request);
     if (isLoopback(address)) return undefined;
@@ -88,7 +108,9 @@ export class ClientAddresses {
 
   /** The user of this machine, if the request cannot be another's; with forwarding headers it could be anybody's. */
   clientOf({ headers }: IncomingMessage): Client | undefined {
-    return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined ? localUser : undefined;
+    return this.#isLocalOnly && headers.forwarded === undefined && headers['x-forwarded-for'] === undefined
+      ? localUser
+      : undefined;
   }
 
   /** The last address that is not a trusted proxy. @returns undefined when it is not a valid address. */

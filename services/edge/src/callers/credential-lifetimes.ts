@@ -87,7 +87,12 @@ export class CredentialLifetimes {
     };
     // Something may have been revoked or changed while the stream was being opened.
     const now = current(facts);
-    const leftMs = now === undefined ? 0 : facts.expiresAt === undefined ? maxMs : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
+    const leftMs =
+      now === undefined
+        ? 0
+        : facts.expiresAt === undefined
+          ? maxMs
+          : Math.min(maxMs, Math.max(0, facts.expiresAt - Date.now()));
     const deadline = wheel.schedule(leftMs, lifetime.end);
     this.#open.add(lifetime);
     if (now !== undefined) this.#take(lifetime, now);
@@ -120,9 +125,13 @@ export class CredentialLifetimes {
   /** Asks about all streams that somebody has to be asked about, and ends those that are no longer permitted. */
   async #round(): Promise<void> {
     const waiting = [...this.#open].filter(({ ask }) => ask !== undefined).values();
-    await Promise.all(Array.from({ length: atOnce }, async () => {
-      for (const lifetime of waiting) if (lifetime.ask !== undefined && this.#open.has(lifetime)) this.#take(lifetime, await lifetime.ask(lifetime.facts));
-    }));
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (const lifetime of waiting)
+          if (lifetime.ask !== undefined && this.#open.has(lifetime))
+            this.#take(lifetime, await lifetime.ask(lifetime.facts));
+      }),
+    );
     this.#hasRound = false;
     if ([...this.#open].some(({ ask }) => ask !== undefined)) this.#planRound();
   }

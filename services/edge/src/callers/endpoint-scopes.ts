@@ -17,8 +17,15 @@ export class ScopesOfEndpoints implements EndpointScopes {
 
   /** Why a caller may not use an endpoint that there is for him; one that there is not is said to be none, and nothing else. */
   problemOf(facts: Facts, endpoint: EndpointName): GatewayFault | undefined {
-    const requiredScopes = this.#scopes.isEmpty || this.#isOfOthers(endpoint, facts.tenant) ? undefined : this.#scopes.missing(facts, endpoint);
-    return requiredScopes === undefined ? undefined : fault('auth.scope', `this endpoint needs a token with the scope ${requiredScopes.join(' ')}`, { requiredScopes });
+    const requiredScopes =
+      this.#scopes.isEmpty || this.#isOfOthers(endpoint, facts.tenant)
+        ? undefined
+        : this.#scopes.missing(facts, endpoint);
+    return requiredScopes === undefined
+      ? undefined
+      : fault('auth.scope', `this endpoint needs a token with the scope ${requiredScopes.join(' ')}`, {
+          requiredScopes,
+        });
   }
 
   neededAt(endpoint: string): readonly string[] {
@@ -30,16 +37,30 @@ export class ScopesOfEndpoints implements EndpointScopes {
     const everybodys = serversFor(config, undefined);
     const isPublic = this.#isPublic(endpoint);
     const profile = Object.hasOwn(config.profiles, endpoint) ? config.profiles[endpoint] : undefined;
-    const servers = !isPublic ? [] : endpoint === '' ? everybodys : profile === undefined ? [endpoint] : (profile.servers ?? everybodys).filter((server) => everybodys.includes(server));
+    const servers = !isPublic
+      ? []
+      : endpoint === ''
+        ? everybodys
+        : profile === undefined
+          ? [endpoint]
+          : (profile.servers ?? everybodys).filter((server) => everybodys.includes(server));
     // Servers that are found elsewhere are known by name to whoever wrote the patterns alone.
     const mayBeElsewhere = config.discovery.kubernetes.enabled && endpoint === '';
-    return this.#scopes.supportedAt(isPublic ? endpoint : '', (selector) => servers.some((server) => selector.mayCover(server)) || (mayBeElsewhere && (selector.server === undefined || !Object.hasOwn(config.mcpServers, selector.server))));
+    return this.#scopes.supportedAt(
+      isPublic ? endpoint : '',
+      (selector) =>
+        servers.some((server) => selector.mayCover(server)) ||
+        (mayBeElsewhere && (selector.server === undefined || !Object.hasOwn(config.mcpServers, selector.server))),
+    );
   }
 
   /** Whether there is such an endpoint, for other tenants. One that is found elsewhere may be for everybody. */
   #isOfOthers(endpoint: string, tenant: string | undefined): boolean {
     const config = this.#config();
-    return (Object.hasOwn(config.profiles, endpoint) || Object.hasOwn(config.mcpServers, endpoint)) && !hasEndpoint(config, endpoint, tenant);
+    return (
+      (Object.hasOwn(config.profiles, endpoint) || Object.hasOwn(config.mcpServers, endpoint)) &&
+      !hasEndpoint(config, endpoint, tenant)
+    );
   }
 
   /** Whether an endpoint is for callers without a tenant too: of others, nobody is told that they are there. */

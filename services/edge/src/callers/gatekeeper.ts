@@ -17,7 +17,9 @@ export interface GatekeeperOptions {
   /** Protected resource metadata; undefined where no issuer of tokens is configured. */
   readonly metadata: ResourceMetadata | undefined;
   /** Called for each refused request. */
-  readonly refused?: ((request: IncomingMessage, endpoint: EndpointName, gatewayFault: GatewayFault) => void) | undefined;
+  readonly refused?:
+    | ((request: IncomingMessage, endpoint: EndpointName, gatewayFault: GatewayFault) => void)
+    | undefined;
 }
 
 /** Paths at which clients up to 2025-03-26 look for the authorization server (authorization, Server Metadata Discovery). */
@@ -36,20 +38,34 @@ export class Gatekeeper {
    * @param work runs a part of the work later; what it throws becomes the answer.
    * @param decide called with who has sent the request, or why it is refused.
    */
-  ask(request: IncomingMessage, path: string, endpoint: EndpointName, work: { run(part: () => void): void }, decide: (verdict: Verdict) => void): void {
+  ask(
+    request: IncomingMessage,
+    path: string,
+    endpoint: EndpointName,
+    work: { run(part: () => void): void },
+    decide: (verdict: Verdict) => void,
+  ): void {
     const { authenticator, addresses } = this.#options;
     const { socket } = request;
-    const proven = authenticator.authenticate(request, { url: path, endpoint, peer: socket.remoteAddress, secure: socket instanceof TLSSocket ? socket : undefined, address: () => addresses.of(request) });
-    if (!(proven instanceof Promise)) decide(this.#judged(proven, request, endpoint));
-    else void proven.then((found) => {
-      if (!socket.destroyed) work.run(() => decide(this.#judged(found, request, endpoint)));
+    const proven = authenticator.authenticate(request, {
+      url: path,
+      endpoint,
+      peer: socket.remoteAddress,
+      secure: socket instanceof TLSSocket ? socket : undefined,
+      address: () => addresses.of(request),
     });
+    if (!(proven instanceof Promise)) decide(this.#judged(proven, request, endpoint));
+    else
+      void proven.then((found) => {
+        if (!socket.destroyed) work.run(() => decide(this.#judged(found, request, endpoint)));
+      });
   }
 
   /** The verdict about a request whose sender is known, or not. */
   #judged(proven: Verdict, request: IncomingMessage, endpoint: EndpointName): Verdict {
     const { blocks, scopes, refused } = this.#options;
-    const problem = 'fault' in proven ? proven.fault : blocks?.callerProblem(proven) ?? scopes.problemOf(proven, endpoint);
+    const problem =
+      'fault' in proven ? proven.fault : (blocks?.callerProblem(proven) ?? scopes.problemOf(proven, endpoint));
     if (problem === undefined) return proven;
     refused?.(request, endpoint, problem);
     return 'fault' in proven ? proven : { fault: problem };
@@ -62,7 +78,9 @@ export class Gatekeeper {
   documentAt(path: string, isServed: (endpoint: string) => boolean): string | Promise<string> | undefined {
     const { authenticator, metadata } = this.#options;
     if (metadata === undefined) return undefined;
-    return serverMetadata.includes(plainPath(path)) ? authenticator.serverMetadata().then((document) => JSON.stringify(document)) : metadata.documentAt(path, isServed);
+    return serverMetadata.includes(plainPath(path))
+      ? authenticator.serverMetadata().then((document) => JSON.stringify(document))
+      : metadata.documentAt(path, isServed);
   }
 
   /**
@@ -72,6 +90,14 @@ export class Gatekeeper {
   challenge({ reason, message, data }: GatewayFault, path: string): string {
     const { metadata } = this.#options;
     const scopes = (data?.['requiredScopes'] as readonly string[] | undefined) ?? metadata?.scopesFor(path) ?? [];
-    return bearerChallenge({ reason, message }, metadata === undefined ? [['realm', 'omnibus']] : [['resource_metadata', metadata.addressFor(path)], ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const])]);
+    return bearerChallenge(
+      { reason, message },
+      metadata === undefined
+        ? [['realm', 'omnibus']]
+        : [
+            ['resource_metadata', metadata.addressFor(path)],
+            ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
+          ],
+    );
   }
 }

@@ -33,7 +33,13 @@ beforeEach(async () => {
   events = [];
   test = await EdgeUnderTest.start('mcpServers: { a: { url: "http://127.0.0.1:1" } }', {
     authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }),
-    audit: { isStrict: false, wantsResults: false, wants: () => true, record: (event) => events.push(event), confirm: () => Promise.resolve(true) },
+    audit: {
+      isStrict: false,
+      wantsResults: false,
+      wants: () => true,
+      record: (event) => events.push(event),
+      confirm: () => Promise.resolve(true),
+    },
   });
   url = test.origin;
   callers = await test.serveStateless();
@@ -45,7 +51,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> => test.postStateless(headers, path, method);
+const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> =>
+  test.postStateless(headers, path, method);
 
 describe.each([
   ['POST', '/mcp', {}],
@@ -60,14 +67,22 @@ describe.each([
     const answer = await fetch(`${url}${path}`, { method, headers });
     expect(answer.status).toBe(401);
     expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="omnibus"');
-    expect(await answer.json()).toMatchObject({ jsonrpc: '2.0', error: { data: { reason: 'auth.required', retry: 'never' } } });
+    expect(await answer.json()).toMatchObject({
+      jsonrpc: '2.0',
+      error: { data: { reason: 'auth.required', retry: 'never' } },
+    });
   });
 
   it('is refused to a wrong key, which no answer repeats', async () => {
-    const answer = await fetch(`${url}${path}`, { method, headers: { ...headers, authorization: `Bearer ${ann.key.slice(0, -3)}xyz` } });
+    const answer = await fetch(`${url}${path}`, {
+      method,
+      headers: { ...headers, authorization: `Bearer ${ann.key.slice(0, -3)}xyz` },
+    });
     const text = `${JSON.stringify([...answer.headers])}${await answer.text()}`;
     expect(answer.status).toBe(401);
-    expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/);
+    expect(answer.headers.get('www-authenticate')).toMatch(
+      /^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/,
+    );
     expect(text).not.toContain(ann.key.slice(0, 20));
   });
 });
@@ -75,7 +90,9 @@ describe.each([
 it('a stranger is answered before a byte of the body is there', async () => {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
-  socket.write(`POST /mcp HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: 1000000\r\n\r\n`);
+  socket.write(
+    `POST /mcp HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: 1000000\r\n\r\n`,
+  );
   const [head] = (await once(socket, 'data')) as [Buffer];
   expect(head.toString()).toMatch(/^HTTP\/1\.1 401 /);
   socket.destroy();
@@ -84,13 +101,19 @@ it('a stranger is answered before a byte of the body is there', async () => {
 it('a known caller is the principal of what is asked, and is told apart by nothing else', async () => {
   expect((await post({ authorization: `Bearer ${ann.key}` })).status).toBe(200);
   expect((await post({ authorization: `Bearer ${bob.key}` })).status).toBe(200);
-  const known = (subject: string): unknown => ({ principal: expect.stringMatching(/^p_/) as string, endpoint: '', facts: expect.objectContaining({ subject }) as object });
+  const known = (subject: string): unknown => ({
+    principal: expect.stringMatching(/^p_/) as string,
+    endpoint: '',
+    facts: expect.objectContaining({ subject }) as object,
+  });
   expect(callers).toEqual([known('ann'), known('bob')]);
   expect(callers[0]?.principal).not.toBe(callers[1]?.principal);
 });
 
 it('one caller who opens sessions too fast holds up no other at the same address, on no way in', async () => {
-  await using limited = await EdgeUnderTest.start('limits: { sessionBurst: 3, sessionsPerSecond: 1 }', { authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }) });
+  await using limited = await EdgeUnderTest.start('limits: { sessionBurst: 3, sessionsPerSecond: 1 }', {
+    authenticate: () => Authenticator.open({ keysFile: join(folder, 'keys.yaml'), issuers: [], warn: () => undefined }),
+  });
   await limited.serve((command, reply) => {
     if (command.kind === 'delete') reply({ kind: 'accepted' });
   });
@@ -99,14 +122,17 @@ it('one caller who opens sessions too fast holds up no other at the same address
     await answer.text();
     return answer.status;
   };
-  const overSocket = ({ key }: typeof ann): Promise<object> => new Promise((resolve) => {
-    const socket = new WebSocket(`${limited.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${key}` } });
-    socket.once('open', () => socket.send(JSON.stringify(initialize)));
-    socket.once('message', (data: Buffer) => {
-      socket.terminate();
-      resolve(JSON.parse(data.toString()) as object);
+  const overSocket = ({ key }: typeof ann): Promise<object> =>
+    new Promise((resolve) => {
+      const socket = new WebSocket(`${limited.origin.replace('http', 'ws')}/ws`, 'mcp', {
+        headers: { authorization: `Bearer ${key}` },
+      });
+      socket.once('open', () => socket.send(JSON.stringify(initialize)));
+      socket.once('message', (data: Buffer) => {
+        socket.terminate();
+        resolve(JSON.parse(data.toString()) as object);
+      });
     });
-  });
   for (let count = 0; count < 6; count += 1) await open(bob);
   expect(await open(bob)).toBe(429);
   expect(await overSocket(bob)).toMatchObject({ error: { data: { reason: 'session.rate' } } });
@@ -122,27 +148,46 @@ it('a key for other endpoints is refused with 403, and an endpoint that is not t
 });
 
 it('a key in the address is refused, whatever else the request brings', async () => {
-  for (const name of ['access_token', 'Access%5FToken']) expect((await post({ authorization: `Bearer ${ann.key}` }, `/mcp?${name}=${ann.key}`)).status).toBe(400);
+  for (const name of ['access_token', 'Access%5FToken'])
+    expect((await post({ authorization: `Bearer ${ann.key}` }, `/mcp?${name}=${ann.key}`)).status).toBe(400);
   expect((await fetch(`${url}/sse?token=${ann.key}`)).status).toBe(400);
 });
 
 it('a browser may ask without a key whether it may send one, and reads the challenge', async () => {
   const origin = { origin: 'http://localhost:5173' };
-  expect((await fetch(`${url}/mcp`, { method: 'OPTIONS', headers: { ...origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' } })).status).toBe(204);
+  expect(
+    (
+      await fetch(`${url}/mcp`, {
+        method: 'OPTIONS',
+        headers: {
+          ...origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization',
+        },
+      })
+    ).status,
+  ).toBe(204);
   const refused = await post(origin);
-  expect([refused.status, refused.headers.get('access-control-allow-origin'), refused.headers.get('access-control-expose-headers')]).toEqual([401, origin.origin, expect.stringContaining('www-authenticate')]);
+  expect([
+    refused.status,
+    refused.headers.get('access-control-allow-origin'),
+    refused.headers.get('access-control-expose-headers'),
+  ]).toEqual([401, origin.origin, expect.stringContaining('www-authenticate')]);
 });
 
 describe('a WebSocket', () => {
-  const open = (headers: Record<string, string>): Promise<number | 'open'> => new Promise((resolve) => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers });
-    socket.once('open', () => {
-      socket.terminate();
-      resolve('open');
+  const open = (headers: Record<string, string>): Promise<number | 'open'> =>
+    new Promise((resolve) => {
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers });
+      socket.once('open', () => {
+        socket.terminate();
+        resolve('open');
+      });
+      socket.once('unexpected-response', (_request, { statusCode, headers: { 'www-authenticate': challenge } }) =>
+        resolve(challenge === undefined ? 0 : (statusCode ?? 0)),
+      );
+      socket.on('error', () => undefined);
     });
-    socket.once('unexpected-response', (_request, { statusCode, headers: { 'www-authenticate': challenge } }) => resolve(challenge === undefined ? 0 : (statusCode ?? 0)));
-    socket.on('error', () => undefined);
-  });
 
   it('is refused before it is one', async () => {
     expect(await open({})).toBe(401);
@@ -151,7 +196,9 @@ describe('a WebSocket', () => {
   });
 
   it('ends when the key of its caller is revoked', async () => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${ann.key}` } });
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', {
+      headers: { authorization: `Bearer ${ann.key}` },
+    });
     await once(socket, 'open');
     const closed = once(socket, 'close');
     await writeKeys(bob);
@@ -159,8 +206,9 @@ describe('a WebSocket', () => {
   });
 });
 
-it('a subscription ends when the key of its caller is revoked, and nobody else\'s does', async () => {
-  const listen = (key: string): Promise<Response> => post({ authorization: `Bearer ${key}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
+it("a subscription ends when the key of its caller is revoked, and nobody else's does", async () => {
+  const listen = (key: string): Promise<Response> =>
+    post({ authorization: `Bearer ${key}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
   const [anns, bobs] = await Promise.all([listen(ann.key), listen(bob.key)]);
   expect([anns.status, bobs.status]).toEqual([200, 200]);
   await writeKeys(bob);
@@ -171,13 +219,30 @@ it('a subscription ends when the key of its caller is revoked, and nobody else\'
 });
 
 it('a stream of HTTP+SSE takes messages of its own caller only, records those of others, and ends with its key', async () => {
-  const stream = await fetch(`${url}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${ann.key}` } });
+  const stream = await fetch(`${url}/sse`, {
+    headers: { accept: 'text/event-stream', authorization: `Bearer ${ann.key}` },
+  });
   const reader = (stream.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
   const path = /data: (\S+)/.exec((await reader.read()).value ?? '')?.[1] ?? '';
-  const send = async (key: string): Promise<number> => (await fetch(`${url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }) })).status;
+  const send = async (key: string): Promise<number> =>
+    (
+      await fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+      })
+    ).status;
   expect(await send(bob.key)).toBe(404);
   expect(await send(ann.key)).toBe(202);
-  expect(events).toEqual([expect.objectContaining({ name: 'mcp.refused', who: expect.objectContaining({ subject: 'bob' }) as object, method: 'ping', outcome: 'denied', reason: 'session.unknown' })]);
+  expect(events).toEqual([
+    expect.objectContaining({
+      name: 'mcp.refused',
+      who: expect.objectContaining({ subject: 'bob' }) as object,
+      method: 'ping',
+      outcome: 'denied',
+      reason: 'session.unknown',
+    }),
+  ]);
   await writeKeys(bob);
   while (!(await reader.read()).done);
 });
@@ -189,17 +254,26 @@ describe('a key that is revoked', () => {
     await expect.poll(async () => (await post({ authorization: `Bearer ${ann.key}` })).status).toBe(401);
   }
 
-  it.each(['tools/list', 'subscriptions/listen'])('while the body of a %s is sent is good for nothing', async (method) => {
-    const { headers, body } = test.stateless({ authorization: `Bearer ${ann.key}` }, method);
-    const slow = request(`${url}/mcp`, { method: 'POST', headers: { ...headers, 'content-length': Buffer.byteLength(body) } });
-    const answered = once(slow, 'response');
-    slow.write(body.slice(0, 10));
-    await revoke();
-    slow.end(body.slice(10));
-    const [answer] = (await answered) as [IncomingMessage];
-    expect([answer.statusCode, answer.headers['www-authenticate']]).toEqual([401, expect.stringMatching(/^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/)]);
-    answer.destroy();
-  });
+  it.each(['tools/list', 'subscriptions/listen'])(
+    'while the body of a %s is sent is good for nothing',
+    async (method) => {
+      const { headers, body } = test.stateless({ authorization: `Bearer ${ann.key}` }, method);
+      const slow = request(`${url}/mcp`, {
+        method: 'POST',
+        headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      });
+      const answered = once(slow, 'response');
+      slow.write(body.slice(0, 10));
+      await revoke();
+      slow.end(body.slice(10));
+      const [answer] = (await answered) as [IncomingMessage];
+      expect([answer.statusCode, answer.headers['www-authenticate']]).toEqual([
+        401,
+        expect.stringMatching(/^Bearer realm="omnibus", error="invalid_token", error_description="[^"]+"$/),
+      ]);
+      answer.destroy();
+    },
+  );
 
   it('while a stream is opened by it opens none that stays', async () => {
     const attached = Promise.withResolvers<() => void>();
@@ -208,7 +282,13 @@ describe('a key that is revoked', () => {
     });
     const opened = await test.post(initialize, { authorization: `Bearer ${ann.key}` });
     await opened.text();
-    const stream = fetch(test.url, { headers: { 'accept': 'text/event-stream', 'authorization': `Bearer ${ann.key}`, 'mcp-session-id': opened.headers.get('mcp-session-id') as string } });
+    const stream = fetch(test.url, {
+      headers: {
+        accept: 'text/event-stream',
+        authorization: `Bearer ${ann.key}`,
+        'mcp-session-id': opened.headers.get('mcp-session-id') as string,
+      },
+    });
     const attach = await attached.promise;
     await revoke();
     attach();

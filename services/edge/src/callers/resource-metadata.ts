@@ -50,7 +50,12 @@ export class ResourceMetadata {
     if (endpoint === undefined || !isServed(endpoint)) return undefined;
     const { issuers } = this.#options;
     const scopes = this.#options.scopes.supportedAt(endpoint);
-    return JSON.stringify({ resource: `${this.#publicUrl}${resource}`, authorization_servers: issuers, bearer_methods_supported: ['header'], ...(scopes.length === 0 ? {} : { scopes_supported: scopes }) });
+    return JSON.stringify({
+      resource: `${this.#publicUrl}${resource}`,
+      authorization_servers: issuers,
+      bearer_methods_supported: ['header'],
+      ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
+    });
   }
 }
 

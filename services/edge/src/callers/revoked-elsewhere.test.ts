@@ -18,13 +18,24 @@ let callers: readonly Caller[];
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   issuer = await StandInIssuer.start();
-  for (const token of ['ann', 'ben']) issuer.opaque.set(token, { active: true, sub: token, aud: `${publicUrl}/mcp`, scope: 'mcp ops', exp: Math.floor(Date.now() / 1_000) + 3_600 });
+  for (const token of ['ann', 'ben'])
+    issuer.opaque.set(token, {
+      active: true,
+      sub: token,
+      aud: `${publicUrl}/mcp`,
+      scope: 'mcp ops',
+      exp: Math.floor(Date.now() / 1_000) + 3_600,
+    });
   const introspection = `{ url: "${issuer.issuer}/introspect", clientId: omnibus, clientSecret: secret }`;
   const text = `publicUrl: ${publicUrl}\nsecurity: { allowedHosts: ["*"] }\nauth: { issuers: [{ issuer: "${issuer.issuer}", introspection: ${introspection} }], scopes: [mcp], stepUp: [{ scope: ops, endpoints: [a] }] }\nmcpServers: { a: { url: "http://127.0.0.1:1" } }`;
   test = await EdgeUnderTest.start(text, {
     authenticate: ({ auth }) => {
       if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: [], scopes: auth.scopes }, warn: () => undefined });
+      return Authenticator.open({
+        issuers: auth.issuers,
+        resource: { publicUrl, audience: [], scopes: auth.scopes },
+        warn: () => undefined,
+      });
     },
   });
   callers = await test.serveStateless();
@@ -39,11 +50,15 @@ afterEach(async () => {
 
 const revoke = (token: string): unknown => issuer.opaque.set(token, { active: false });
 const questions = (): number => issuer.asked.filter((path) => path === '/introspect').length;
-const subscription = (token: string, path = '/mcp'): Promise<Response> => test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, path, 'subscriptions/listen');
-const eventSource = (token: string): Promise<Response> => fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` } });
+const subscription = (token: string, path = '/mcp'): Promise<Response> =>
+  test.postStateless({ authorization: `Bearer ${token}`, accept: 'text/event-stream' }, path, 'subscriptions/listen');
+const eventSource = (token: string): Promise<Response> =>
+  fetch(`${test.origin}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${token}` } });
 
 async function webSocket(): Promise<WebSocket> {
-  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: 'Bearer ann' } });
+  const socket = new WebSocket(`${test.origin.replace('http', 'ws')}/ws`, 'mcp', {
+    headers: { authorization: 'Bearer ann' },
+  });
   await once(socket, 'open');
   return socket;
 }
@@ -56,7 +71,10 @@ async function groupsOver(socket: WebSocket): Promise<readonly string[] | undefi
   return callers.at(-1)?.facts?.groups;
 }
 
-it.each([['a subscription', subscription], ['a stream of HTTP+SSE', eventSource]])('%s ends when the issuer no longer confirms its token, and those of others go on', async (_what, open) => {
+it.each([
+  ['a subscription', subscription],
+  ['a stream of HTTP+SSE', eventSource],
+])('%s ends when the issuer no longer confirms its token, and those of others go on', async (_what, open) => {
   const [hers, his] = [await open('ann'), await open('ben')];
   let hasHisEnded = false;
   const rest = his.text().then(() => {
@@ -123,10 +141,12 @@ it('while the issuer does not answer, a WebSocket goes on with the groups that w
 it('while the issuer does not answer, a stream goes on; many streams by one token cost one question', async () => {
   const streams = [await subscription('ann'), await subscription('ann'), await eventSource('ann')];
   let ended = 0;
-  const all = Promise.all(streams.map(async (stream) => {
-    await stream.text();
-    ended += 1;
-  }));
+  const all = Promise.all(
+    streams.map(async (stream) => {
+      await stream.text();
+      ended += 1;
+    }),
+  );
   expect(questions()).toBe(1);
   issuer.isBroken = true;
   vi.advanceTimersByTime(laterMs);

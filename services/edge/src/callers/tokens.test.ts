@@ -19,7 +19,11 @@ beforeEach(async () => {
   test = await EdgeUnderTest.start(text, {
     authenticate: ({ auth }) => {
       if (auth === undefined || auth === 'none') throw new Error('there is no auth');
-      return Authenticator.open({ issuers: auth.issuers, resource: { publicUrl, audience: auth.audience, scopes: auth.scopes }, warn: () => undefined });
+      return Authenticator.open({
+        issuers: auth.issuers,
+        resource: { publicUrl, audience: auth.audience, scopes: auth.scopes },
+        warn: () => undefined,
+      });
     },
   });
   url = test.origin;
@@ -32,10 +36,12 @@ afterEach(async () => {
   await issuer[Symbol.asyncDispose]();
 });
 
-const token = (claims = {}): Promise<string> => issuer.token({ sub: 'ann', aud: `${publicUrl}/mcp`, scope: 'mcp', ...claims });
+const token = (claims = {}): Promise<string> =>
+  issuer.token({ sub: 'ann', aud: `${publicUrl}/mcp`, scope: 'mcp', ...claims });
 /** Good for a second or two: clocks may differ by half a minute. */
 const nearlyExpired = (): Promise<string> => token({ exp: Math.floor(Date.now() / 1_000) - 28 });
-const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> => test.postStateless(headers, path, method);
+const post = (headers: Record<string, string>, path?: string, method?: string): Promise<Response> =>
+  test.postStateless(headers, path, method);
 
 it('a token is looked at once and then known; its request is served whole either way', async () => {
   const authorization = `Bearer ${await token()}`;
@@ -48,12 +54,21 @@ it.each([
   ['/mcp/a', 'GET', '/mcp/a'],
   ['/sse/a', 'GET', '/sse/a'],
   ['/messages/a?sessionId=x', 'POST', '/sse/a'],
-])('a stranger at %s is told where its metadata are, which scopes it needs, and what is wrong', async (path, method, place) => {
-  const challenge = `Bearer resource_metadata="${publicUrl}${wellKnown}${place}", scope="mcp"`;
-  expect((await fetch(`${url}${path}`, { method })).headers.get('www-authenticate')).toBe(challenge);
-  const expired = await fetch(`${url}${path}`, { method, headers: { authorization: `Bearer ${await token({ exp: 1_000_000_000 })}` } });
-  expect([expired.status, expired.headers.get('www-authenticate')]).toEqual([401, `${challenge}, error="invalid_token", error_description="the token is not accepted: it has expired"`]);
-});
+])(
+  'a stranger at %s is told where its metadata are, which scopes it needs, and what is wrong',
+  async (path, method, place) => {
+    const challenge = `Bearer resource_metadata="${publicUrl}${wellKnown}${place}", scope="mcp"`;
+    expect((await fetch(`${url}${path}`, { method })).headers.get('www-authenticate')).toBe(challenge);
+    const expired = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${await token({ exp: 1_000_000_000 })}` },
+    });
+    expect([expired.status, expired.headers.get('www-authenticate')]).toEqual([
+      401,
+      `${challenge}, error="invalid_token", error_description="the token is not accepted: it has expired"`,
+    ]);
+  },
+);
 
 it('a token that permits too little is answered 403 with all scopes it must have', async () => {
   const answer = await post({ authorization: `Bearer ${await token({ scope: 'other' })}` });
@@ -63,9 +78,25 @@ it('a token that permits too little is answered 403 with all scopes it must have
 });
 
 describe('the metadata', () => {
-  it.each([['', '/mcp'], ['/mcp', '/mcp'], ['/mcp/a', '/mcp/a'], ['/sse/a', '/sse/a'], ['/ws', '/ws']])('at %s are about that endpoint, for everybody, whatever Host is named', async (place, resource) => {
-    const document = { resource: `${publicUrl}${resource}`, authorization_servers: [issuer.issuer], bearer_methods_supported: ['header'], scopes_supported: ['mcp'] };
-    for (const headers of [{}, { host: 'evil.example' }, { 'x-forwarded-host': 'evil.example' }, { origin: 'http://localhost:1' }]) {
+  it.each([
+    ['', '/mcp'],
+    ['/mcp', '/mcp'],
+    ['/mcp/a', '/mcp/a'],
+    ['/sse/a', '/sse/a'],
+    ['/ws', '/ws'],
+  ])('at %s are about that endpoint, for everybody, whatever Host is named', async (place, resource) => {
+    const document = {
+      resource: `${publicUrl}${resource}`,
+      authorization_servers: [issuer.issuer],
+      bearer_methods_supported: ['header'],
+      scopes_supported: ['mcp'],
+    };
+    for (const headers of [
+      {},
+      { host: 'evil.example' },
+      { 'x-forwarded-host': 'evil.example' },
+      { origin: 'http://localhost:1' },
+    ]) {
       const answer = await fetch(`${url}${wellKnown}${place}`, { headers });
       expect([answer.status, await answer.json()]).toEqual([200, document]);
     }
@@ -73,27 +104,40 @@ describe('the metadata', () => {
 
   it('can be read by pages that may connect', async () => {
     const origin = { origin: 'http://localhost:5173' };
-    expect((await fetch(`${url}${wellKnown}/mcp`, { headers: origin })).headers.get('access-control-allow-origin')).toBe(origin.origin);
+    expect(
+      (await fetch(`${url}${wellKnown}/mcp`, { headers: origin })).headers.get('access-control-allow-origin'),
+    ).toBe(origin.origin);
     expect((await fetch(`${url}${wellKnown}/mcp`, { method: 'OPTIONS', headers: origin })).status).toBe(204);
     expect((await fetch(`${url}${wellKnown}/mcp`, { method: 'POST', headers: origin })).status).toBe(405);
   });
 
   it('are stored by no cache for one origin and shown to another, whoever asked for them first', async () => {
     for (const place of [`${wellKnown}/mcp`, '/.well-known/oauth-authorization-server']) {
-      for (const headers of [{}, { origin: 'http://localhost:5173' }]) expect((await fetch(`${url}${place}`, { headers })).headers.get('vary'), place).toBe('origin');
+      for (const headers of [{}, { origin: 'http://localhost:5173' }])
+        expect((await fetch(`${url}${place}`, { headers })).headers.get('vary'), place).toBe('origin');
     }
   });
 
   it('are there for endpoints that are there', async () => {
-    for (const place of ['/mcp/nowhere', '/messages', '/other', '/mcp/a/b', 'x']) expect((await fetch(`${url}${wellKnown}${place}`)).status, place).toBe(404);
+    for (const place of ['/mcp/nowhere', '/messages', '/other', '/mcp/a/b', 'x'])
+      expect((await fetch(`${url}${wellKnown}${place}`)).status, place).toBe(404);
   });
 
   it('of the authorization server are at the root too, as it says them, for clients that look nowhere else', async () => {
     const answer = await fetch(`${url}/.well-known/oauth-authorization-server`);
-    expect([answer.status, await answer.json()]).toEqual([200, await (await fetch(`${issuer.issuer}/.well-known/oauth-authorization-server`)).json()]);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      await (await fetch(`${issuer.issuer}/.well-known/oauth-authorization-server`)).json(),
+    ]);
   });
 
-  it.each(['/.well-known/oauth-authorization-server?x=1', '/.well-known/oauth-authorization-server/', '/.well-known/openid-configuration/?x', `${wellKnown}?x=1`, `${wellKnown}/mcp/?x=1`])('are found with a query or a slash at the end: %s', async (path) => {
+  it.each([
+    '/.well-known/oauth-authorization-server?x=1',
+    '/.well-known/oauth-authorization-server/',
+    '/.well-known/openid-configuration/?x',
+    `${wellKnown}?x=1`,
+    `${wellKnown}/mcp/?x=1`,
+  ])('are found with a query or a slash at the end: %s', async (path) => {
     expect((await fetch(`${url}${path}`)).status).toBe(200);
   });
 
@@ -105,18 +149,26 @@ describe('the metadata', () => {
 
 describe('when its token expires', () => {
   it('a subscription ends', async () => {
-    const answer = await post({ authorization: `Bearer ${await nearlyExpired()}`, accept: 'text/event-stream' }, '/mcp', 'subscriptions/listen');
+    const answer = await post(
+      { authorization: `Bearer ${await nearlyExpired()}`, accept: 'text/event-stream' },
+      '/mcp',
+      'subscriptions/listen',
+    );
     expect(answer.status).toBe(200);
     expect(await answer.text()).toContain('acknowledged');
   });
 
   it('a stream of HTTP+SSE ends', async () => {
-    const answer = await fetch(`${url}/sse`, { headers: { accept: 'text/event-stream', authorization: `Bearer ${await nearlyExpired()}` } });
+    const answer = await fetch(`${url}/sse`, {
+      headers: { accept: 'text/event-stream', authorization: `Bearer ${await nearlyExpired()}` },
+    });
     expect(await answer.text()).toContain('event: endpoint');
   });
 
   it('a WebSocket closes', async () => {
-    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', { headers: { authorization: `Bearer ${await nearlyExpired()}` } });
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, 'mcp', {
+      headers: { authorization: `Bearer ${await nearlyExpired()}` },
+    });
     expect((await once(socket, 'close'))[0]).toBe(1008);
   });
 });

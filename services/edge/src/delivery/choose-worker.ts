@@ -10,5 +10,8 @@ export function anyWorker(there: readonly WorkerId[], except: ReadonlySet<Worker
 
 /** All workers, in an order that is the same for one session at every edge (rendezvous hashing): edges agree, and sessions are spread. */
 export function workersFor(key: SessionKey, there: readonly WorkerId[]): WorkerId[] {
-  return there.map((worker) => ({ worker, weight: hash('md5', `${key} ${worker}`) })).sort((a, b) => (a.weight < b.weight ? -1 : 1)).map(({ worker }) => worker);
+  return there
+    .map((worker) => ({ worker, weight: hash('md5', `${key} ${worker}`) }))
+    .sort((a, b) => (a.weight < b.weight ? -1 : 1))
+    .map(({ worker }) => worker);
 }

@@ -24,11 +24,21 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
   readonly #drain = new Drain(this.wheel);
 
   private constructor(gone: (signs: readonly Presence[]) => void, disturbed: () => void) {
-    this.#watch = new PresenceWatch<Presence>({ bus: this.bus, clock: this.wheel, subject: subjects.presence, joined: () => undefined, gone, disturbed });
+    this.#watch = new PresenceWatch<Presence>({
+      bus: this.bus,
+      clock: this.wheel,
+      subject: subjects.presence,
+      joined: () => undefined,
+      gone,
+      disturbed,
+    });
   }
 
   /** From now on time passes only when the test says so. @param gone and `disturbed` as `Delivery` hears of workers. */
-  static async start<Worker extends TestedWorker>(gone: (signs: readonly Presence[]) => void, disturbed: () => void): Promise<DeliveryUnderTest<Worker>> {
+  static async start<Worker extends TestedWorker>(
+    gone: (signs: readonly Presence[]) => void,
+    disturbed: () => void,
+  ): Promise<DeliveryUnderTest<Worker>> {
     vi.useFakeTimers();
     const test = new DeliveryUnderTest<Worker>(gone, disturbed);
     await test.#watch.start();
@@ -42,7 +52,13 @@ export class DeliveryUnderTest<Worker extends TestedWorker> {
 
   /** What a delivery is made of. */
   get options() {
-    return { bus: this.bus, wheel: this.wheel, drain: this.#drain, log: createLogger({ level: 'silent', format: 'json' }), workers: this.#watch };
+    return {
+      bus: this.bus,
+      wheel: this.wheel,
+      drain: this.#drain,
+      log: createLogger({ level: 'silent', format: 'json' }),
+      workers: this.#watch,
+    };
   }
 
   /** Lets time pass in which workers that run give their signs. */

@@ -1,7 +1,14 @@
 /** Delivers requests from this edge to session workers: it knows which workers are alive, which one holds each session, and what is in flight. */
 import { Heartbeat, PresenceWatch, subjects, type Bus, type Subscription } from '@omnibus/bus';
 import { Drain, type DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, type EdgePresence, type OpenCommand, type OpenReply, type Presence, type WorkerId } from '@omnibus/protocol';
+import {
+  newWorkerId,
+  type EdgePresence,
+  type OpenCommand,
+  type OpenReply,
+  type Presence,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Interrupted } from './in-flight.ts';
 import { openSession } from './open-session.ts';
@@ -50,9 +57,22 @@ export class Delivery {
         this.stateless.lookAfter();
       },
     });
-    this.sessions = new SessionDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers, edge: bus.isShared ? this.self : undefined });
+    this.sessions = new SessionDelivery({
+      bus,
+      wheel,
+      log,
+      drain,
+      interrupted,
+      workers: this.#workers,
+      edge: bus.isShared ? this.self : undefined,
+    });
     this.stateless = new StatelessDelivery({ bus, wheel, log, drain, interrupted, workers: this.#workers });
-    this.#heartbeat = new Heartbeat({ bus, clock: wheel, subject: subjects.edgePresence, sign: (isLeaving) => ({ worker: this.self, isLeaving, reconnects: bus.reconnects }) });
+    this.#heartbeat = new Heartbeat({
+      bus,
+      clock: wheel,
+      subject: subjects.edgePresence,
+      sign: (isLeaving) => ({ worker: this.self, isLeaving, reconnects: bus.reconnects }),
+    });
   }
 
   async start(): Promise<void> {

@@ -1,10 +1,24 @@
 import type { PendingRequest, ReplyObserver } from '@omnibus/bus';
 import { Link, type Ring } from '@omnibus/collections';
-import { repeatableMethods, type Caller, type JsonRpcRequest, type PostedMessage, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  repeatableMethods,
+  type Caller,
+  type JsonRpcRequest,
+  type PostedMessage,
+  type SessionCommand,
+  type SessionKey,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { SessionAddress } from './session-addresses.ts';
 
 /** Called for requests whose worker is gone and whose outcome is unknown. */
-export type Interrupted = (caller: Caller, requests: readonly JsonRpcRequest[], of: { readonly session?: SessionKey; readonly trace?: string | undefined }) => void;
+export type Interrupted = (
+  caller: Caller,
+  requests: readonly JsonRpcRequest[],
+  of: { readonly session?: SessionKey; readonly trace?: string | undefined },
+) => void;
 
 /** One command of a session, from its beginning until its last frame, whichever workers have it meanwhile. */
 export class InFlight extends Link {
@@ -36,7 +50,8 @@ export class InFlight extends Link {
   /** The client's requests in it. */
   get requests(): readonly JsonRpcRequest[] {
     const { command } = this;
-    const messages: readonly PostedMessage[] = command.kind === 'post' ? [command.message] : command.kind === 'batch' ? command.messages : [];
+    const messages: readonly PostedMessage[] =
+      command.kind === 'post' ? [command.message] : command.kind === 'batch' ? command.messages : [];
     return messages.flatMap((each) => (each.kind === 'request' ? [each.message] : []));
   }
 
@@ -96,7 +111,11 @@ function isHarmless(posted: PostedMessage): boolean {
  * @returns a handle that withdraws it.
  * @throws what `send` throws; then it is not added.
  */
-export function track<Tracked extends Link & { readonly pending: PendingRequest | undefined }>(open: Ring<Tracked>, tracked: Tracked, send: (tracked: Tracked) => void): PendingRequest {
+export function track<Tracked extends Link & { readonly pending: PendingRequest | undefined }>(
+  open: Ring<Tracked>,
+  tracked: Tracked,
+  send: (tracked: Tracked) => void,
+): PendingRequest {
   open.add(tracked);
   try {
     send(tracked);

@@ -16,7 +16,11 @@ const openMs = 3_000;
 const maxOpens = 4;
 
 /** Opens a session at any worker. If a worker that did not answer in time has opened one as well, nobody knows its id, and it ends unused. */
-export function openSession({ bus, wheel, log, workers }: OpenSessionOptions, command: OpenCommand, answer: (reply: OpenReply) => void): void {
+export function openSession(
+  { bus, wheel, log, workers }: OpenSessionOptions,
+  command: OpenCommand,
+  answer: (reply: OpenReply) => void,
+): void {
   const asked = new Set<WorkerId>();
   const ask = (attempt: number): void => {
     const worker = anyWorker(workers.near, asked) ?? anyWorker(workers.alive, asked);
@@ -31,14 +35,16 @@ export function openSession({ bus, wheel, log, workers }: OpenSessionOptions, co
           limit.cancel();
           pending.close();
           // One that is leaving; another one takes it.
-          if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens) ask(attempt + 1);
+          if (reply.kind === 'refused' && reply.fault.reason === 'gateway.draining' && attempt < maxOpens)
+            ask(attempt + 1);
           else answer(reply);
         },
         failed: (error) => {
           limit.cancel();
           const known = gatewayFaultOf(error);
           // Nobody at all, or one that has just left.
-          if (worker === undefined || known !== undefined) answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
+          if (worker === undefined || known !== undefined)
+            answer({ kind: 'refused', fault: known ?? fault('gateway.unavailable') });
           else fail();
         },
       });

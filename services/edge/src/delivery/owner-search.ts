@@ -59,21 +59,28 @@ export class OwnerSearch {
       later();
       return;
     }
-    const candidates = workersFor(key, workers.alive.filter((worker) => worker !== lost));
+    const candidates = workersFor(
+      key,
+      workers.alive.filter((worker) => worker !== lost),
+    );
     const worker = candidates[attempt % candidates.length];
     try {
-      const pending: PendingRequest = bus.request(subjects.sessionAdopt(worker), { key, lost }, {
-        reply: (reply) => {
-          limit.cancel();
-          pending.close();
-          if (reply.outcome === 'busy') later();
-          else finish(reply);
+      const pending: PendingRequest = bus.request(
+        subjects.sessionAdopt(worker),
+        { key, lost },
+        {
+          reply: (reply) => {
+            limit.cancel();
+            pending.close();
+            if (reply.outcome === 'busy') later();
+            else finish(reply);
+          },
+          failed: () => {
+            limit.cancel();
+            later();
+          },
         },
-        failed: () => {
-          limit.cancel();
-          later();
-        },
-      });
+      );
       // Only one of those that are asked can succeed.
       const limit = wheel.schedule(askMs, () => {
         pending.close();

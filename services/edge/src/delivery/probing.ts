@@ -29,37 +29,53 @@ export class Probing {
 
   /** Asks the workers of these commands. @param wasDisturbed whether messages of the workers may have been lost. */
   lookAfter(those: readonly InFlight[], wasDisturbed = false): void {
-    const together = Map.groupBy(those.filter(({ pending }) => pending !== undefined), ({ address: { key }, sentTo }) => `${key} ${sentTo}`);
+    const together = Map.groupBy(
+      those.filter(({ pending }) => pending !== undefined),
+      ({ address: { key }, sentTo }) => `${key} ${sentTo}`,
+    );
     for (const ofOne of together.values()) this.#probe(ofOne, wasDisturbed);
   }
 
   /** Asks about the commands of one session at one worker. */
   #probe(those: readonly InFlight[], wasDisturbed: boolean): void {
     const { bus, wheel, workers, isOpen, lost, attachAgain } = this.#options;
-    const [{ address: { key }, sentTo }] = those as [InFlight];
+    const [
+      {
+        address: { key },
+        sentTo,
+      },
+    ] = those as [InFlight];
     if (sentTo === undefined) return;
     // Only what was sent before the question can be lost by the answer.
     const attempts = those.map((inFlight) => inFlight.attempts);
-    const left = (): InFlight[] => those.filter((inFlight, index) => isOpen(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index]);
+    const left = (): InFlight[] =>
+      those.filter(
+        (inFlight, index) =>
+          isOpen(inFlight) && inFlight.pending !== undefined && inFlight.attempts === attempts[index],
+      );
     const streams = those.flatMap(({ stream }) => stream ?? []);
-    const pending = bus.request(subjects.session(sentTo), { key, command: { kind: 'probe', streams } }, {
-      reply: (frame) => {
-        pending.close();
-        limit.cancel();
-        for (const inFlight of left()) {
-          inFlight.unanswered = 0;
-          const { stream } = inFlight;
-          if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) lost(inFlight);
-          else if (wasDisturbed) attachAgain(inFlight);
-        }
+    const pending = bus.request(
+      subjects.session(sentTo),
+      { key, command: { kind: 'probe', streams } },
+      {
+        reply: (frame) => {
+          pending.close();
+          limit.cancel();
+          for (const inFlight of left()) {
+            inFlight.unanswered = 0;
+            const { stream } = inFlight;
+            if (frame.kind !== 'probed' || stream === undefined || frame.missing.includes(stream)) lost(inFlight);
+            else if (wasDisturbed) attachAgain(inFlight);
+          }
+        },
+        failed: (error) => {
+          // A worker that failed over the question has not said that it does not hold them: it is asked again.
+          if (error.kind !== 'no-responders') return;
+          limit.cancel();
+          for (const inFlight of left()) lost(inFlight);
+        },
       },
-      failed: (error) => {
-        // A worker that failed over the question has not said that it does not hold them: it is asked again.
-        if (error.kind !== 'no-responders') return;
-        limit.cancel();
-        for (const inFlight of left()) lost(inFlight);
-      },
-    });
+    );
     const limit = wheel.schedule(probeMs, () => {
       pending.close();
       const state = workers.state(sentTo);

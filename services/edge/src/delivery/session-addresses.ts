@@ -30,7 +30,8 @@ export class SessionAddresses {
   /** The address of a session id, whether or not there is such a session, which only its owner can say. */
   of(sessionId: SessionId): SessionAddress {
     const known = this.#known.get(sessionId);
-    if (known === undefined) return new Remembered(sessionKey(sessionId), undefined, (address) => this.#remember(sessionId, address));
+    if (known === undefined)
+      return new Remembered(sessionKey(sessionId), undefined, (address) => this.#remember(sessionId, address));
     known.isUsed = true;
     return known;
   }

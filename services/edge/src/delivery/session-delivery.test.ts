@@ -1,7 +1,18 @@
 /** Commands of sessions whose workers pause, leave, vanish and give sessions away: with workers that say what the test wants and time that the test lets pass. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import { anonymous, idSequence, newSessionId, newWorkerId, rootEndpoint, type AdoptReply, type OpenReply, type SessionCommand, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import {
+  anonymous,
+  idSequence,
+  newSessionId,
+  newWorkerId,
+  rootEndpoint,
+  type AdoptReply,
+  type OpenReply,
+  type SessionCommand,
+  type StreamFrame,
+  type StreamId,
+} from '@omnibus/protocol';
 import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { openSession } from './open-session.ts';
 import { addressOf, type SessionAddress } from './session-addresses.ts';
@@ -44,7 +55,10 @@ class Worker extends TestedWorker {
 }
 
 beforeEach(async () => {
-  test = await DeliveryUnderTest.start<Worker>((signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))), () => delivery.disturbed());
+  test = await DeliveryUnderTest.start<Worker>(
+    (signs) => delivery.gone(new Set(signs.map(({ worker }) => worker))),
+    () => delivery.disturbed(),
+  );
   delivery = new SessionDelivery({ ...test.options, edge: newWorkerId('edge') });
 });
 
@@ -73,9 +87,25 @@ async function ask(address: SessionAddress, command: SessionCommand): Promise<As
   return { told, address, close: () => pending.close() };
 }
 
-const post = (method: string): SessionCommand => ({ kind: 'post', caller, stream: nextStream(), message: { kind: 'request', message: { jsonrpc: '2.0', id: 1, method, params: {} } } });
-const attach = (): Extract<SessionCommand, { kind: 'attach' }> => ({ kind: 'attach', caller, stream: nextStream(), after: undefined });
-const message = (sequence: number, last: boolean): StreamFrame => ({ kind: 'message', text: '{}', isAnswer: last, sequence, last });
+const post = (method: string): SessionCommand => ({
+  kind: 'post',
+  caller,
+  stream: nextStream(),
+  message: { kind: 'request', message: { jsonrpc: '2.0', id: 1, method, params: {} } },
+});
+const attach = (): Extract<SessionCommand, { kind: 'attach' }> => ({
+  kind: 'attach',
+  caller,
+  stream: nextStream(),
+  after: undefined,
+});
+const message = (sequence: number, last: boolean): StreamFrame => ({
+  kind: 'message',
+  text: '{}',
+  isAnswer: last,
+  sequence,
+  last,
+});
 const of = ({ worker }: Worker): SessionAddress => addressOf(newSessionId(), worker);
 
 async function answer({ replies }: Worker): Promise<void> {
@@ -140,7 +170,7 @@ it('a call to a worker that does not hold its session is made once, by the one t
   expect(call.told).toEqual(['message']);
 });
 
-it('a session that every worker says is another\'s is given up after a number of them', async () => {
+it("a session that every worker says is another's is given up after a number of them", async () => {
   const [one, other] = [await started(), await started()];
   for (const worker of [one, other]) {
     worker.says = { kind: 'moved' };
@@ -186,7 +216,12 @@ it('after a worker was cut off from the bus, what it said meanwhile is asked for
   owner.replies[0]?.(message(3, false));
   owner.reconnects = 1;
   await pass(1_000);
-  expect(owner.heard[1]).toEqual({ kind: 'attach', caller, stream: command.stream, after: { stream: command.stream, sequence: 3 } });
+  expect(owner.heard[1]).toEqual({
+    kind: 'attach',
+    caller,
+    stream: command.stream,
+    after: { stream: command.stream, sequence: 3 },
+  });
   owner.replies[1]?.(message(4, true));
   await vi.advanceTimersByTimeAsync(0);
   expect(call.told).toEqual(['message', 'message']);
@@ -197,10 +232,16 @@ it('a session is opened by another worker where one leaves or does not answer, a
   leaving.opens = () => ({ kind: 'refused', fault: { reason: 'gateway.draining', message: 'leaving' } });
   ready.opens = () => ({ kind: 'opened', session: newSessionId(), worker: ready.worker, text: '{}' });
   const replies: OpenReply[] = [];
-  const command = { kind: 'open', caller, request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} } } as const;
+  const command = {
+    kind: 'open',
+    caller,
+    request: { jsonrpc: '2.0', id: 1, method: 'initialize', params: {} },
+  } as const;
   for (let count = 0; count < 20; count += 1) openSession(test.options, command, (reply) => replies.push(reply));
   await pass(8_000);
-  expect(replies.map((reply) => (reply.kind === 'opened' ? reply.worker : reply.kind))).toEqual(Array.from({ length: 20 }, () => ready.worker));
+  expect(replies.map((reply) => (reply.kind === 'opened' ? reply.worker : reply.kind))).toEqual(
+    Array.from({ length: 20 }, () => ready.worker),
+  );
   for (const worker of [leaving, silent, ready]) worker.opens = undefined;
   openSession(test.options, command, (reply) => replies.push(reply));
   await pass(14_000);

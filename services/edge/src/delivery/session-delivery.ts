@@ -8,9 +8,23 @@
  *      when it is repeatable.
  *  W2  A command whose worker is gone is answered within a bounded time, whether or not NATS has noticed that.
  */
-import { subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
+import {
+  subjects,
+  type Bus,
+  type BusError,
+  type PendingRequest,
+  type PresenceWatch,
+  type ReplyObserver,
+} from '@omnibus/bus';
 import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
-import { fault, type Presence, type SessionCommand, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  type Presence,
+  type SessionCommand,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { InFlight, track, type Interrupted } from './in-flight.ts';
 import { OpenCommands } from './open-commands.ts';
@@ -56,7 +70,9 @@ export class SessionDelivery {
     this.#from = edge === undefined ? {} : { edge };
     this.#owners = new OwnerSearch({ bus, wheel, log, workers });
     this.#probing = new Probing({
-      bus, wheel, workers,
+      bus,
+      wheel,
+      workers,
       isOpen: (inFlight) => this.#open.has(inFlight),
       lost: (inFlight) => this.#lost(inFlight),
       attachAgain: (inFlight) => this.#attachAgain(inFlight),
@@ -113,8 +129,15 @@ export class SessionDelivery {
     this.#probing.lookAfter(this.#open.toArray(), true);
   }
 
-  #tellDetached({ address: { key }, sentTo }: InFlight, { stream, after }: Extract<SessionCommand, { kind: 'attach' }>): void {
-    if (this.#bus.connected && sentTo !== undefined) this.#bus.publish(subjects.session(sentTo), { key, command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream } });
+  #tellDetached(
+    { address: { key }, sentTo }: InFlight,
+    { stream, after }: Extract<SessionCommand, { kind: 'attach' }>,
+  ): void {
+    if (this.#bus.connected && sentTo !== undefined)
+      this.#bus.publish(subjects.session(sentTo), {
+        key,
+        command: { kind: 'detach', stream: after?.stream ?? stream, reader: stream },
+      });
   }
 
   #send(inFlight: InFlight): void {
@@ -130,7 +153,11 @@ export class SessionDelivery {
       inFlight.unanswered = 0;
       inFlight.waitsSince = undefined;
       inFlight.sentTo = owner;
-      inFlight.pending = this.#bus.request(subjects.session(owner), { key, command: inFlight.attempts === 1 ? command : inFlight.continued, ...this.#from }, this.#hearing(inFlight));
+      inFlight.pending = this.#bus.request(
+        subjects.session(owner),
+        { key, command: inFlight.attempts === 1 ? command : inFlight.continued, ...this.#from },
+        this.#hearing(inFlight),
+      );
     }
   }
 
@@ -179,22 +206,47 @@ export class SessionDelivery {
 
   /** Its worker is there: asks it to send everything after the last received message again. */
   #attachAgain(inFlight: InFlight): void {
-    const { command, address: { key }, sentTo } = inFlight;
+    const {
+      command,
+      address: { key },
+      sentTo,
+    } = inFlight;
     const { stream } = inFlight;
-    if (stream === undefined || inFlight.pending === undefined || sentTo === undefined || !('stream' in command) || !('caller' in command)) return;
+    if (
+      stream === undefined ||
+      inFlight.pending === undefined ||
+      sentTo === undefined ||
+      !('stream' in command) ||
+      !('caller' in command)
+    )
+      return;
     inFlight.pending.close();
     inFlight.attempts += 1;
     const hearing = this.#hearing(inFlight);
-    inFlight.pending = this.#bus.request(subjects.session(sentTo), { key, command: { kind: 'attach', caller: command.caller, stream: command.stream, after: { stream, sequence: inFlight.sequence } }, ...this.#from }, {
-      ...hearing,
-      reply: (frame) => {
-        // It had said everything, and kept nothing of it, or has given the session up.
-        if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown')) this.#lost(inFlight);
-        else hearing.reply(frame);
+    inFlight.pending = this.#bus.request(
+      subjects.session(sentTo),
+      {
+        key,
+        command: {
+          kind: 'attach',
+          caller: command.caller,
+          stream: command.stream,
+          after: { stream, sequence: inFlight.sequence },
+        },
+        ...this.#from,
       },
-      // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
-      failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
-    });
+      {
+        ...hearing,
+        reply: (frame) => {
+          // It had said everything, and kept nothing of it, or has given the session up.
+          if (frame.kind === 'moved' || (frame.kind === 'refused' && frame.fault.reason === 'stream.unknown'))
+            this.#lost(inFlight);
+          else hearing.reply(frame);
+        },
+        // It was there a moment ago, and has had the command: that nobody is there now does not mean that nobody had it (W1).
+        failed: (error) => (error.kind === 'no-responders' ? this.#lost(inFlight) : this.#fail(inFlight, error)),
+      },
+    );
   }
 
   #hearing(inFlight: InFlight): ReplyObserver<StreamFrame> {
@@ -243,7 +295,15 @@ export class SessionDelivery {
     }
     inFlight.pending.close();
     this.#refuse(inFlight, 'gateway.interrupted'); // W2
-    const { command, requests, address: { key } } = inFlight;
-    if ('caller' in command) this.#interrupted?.(command.caller, requests, { session: key, ...('trace' in command ? { trace: command.trace } : {}) });
+    const {
+      command,
+      requests,
+      address: { key },
+    } = inFlight;
+    if ('caller' in command)
+      this.#interrupted?.(command.caller, requests, {
+        session: key,
+        ...('trace' in command ? { trace: command.trace } : {}),
+      });
   }
 }

@@ -1,7 +1,14 @@
 /** Requests without a session whose workers pause, leave and vanish: with workers that say what the test wants and time that the test lets pass. */
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
-import { anonymous, newRequestKey, rootEndpoint, type ModernControl, type ModernReply, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  newRequestKey,
+  rootEndpoint,
+  type ModernControl,
+  type ModernReply,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { DeliveryUnderTest, TestedWorker } from './delivery-under-test.ts';
 import { StatelessDelivery } from './stateless-delivery.ts';
 
@@ -32,7 +39,11 @@ class Worker extends TestedWorker {
 
 beforeEach(async () => {
   closed = [];
-  test = await DeliveryUnderTest.start<Worker>((signs) => delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)), () => delivery.lookAfter());
+  test = await DeliveryUnderTest.start<Worker>(
+    (signs) =>
+      delivery.lookAfter(({ sentTo }) => sentTo === undefined || signs.some(({ worker }) => worker === sentTo)),
+    () => delivery.lookAfter(),
+  );
   delivery = new StatelessDelivery(test.options);
   await test.bus.subscribe(subjects.modernControl, (control) => void closed.push(control));
 });
@@ -43,18 +54,29 @@ const pass = (ms: number): Promise<void> => test.pass(ms);
 const started = (): Promise<Worker> => test.started(new Worker());
 
 /** A request, which goes to any of the workers. */
-async function request(method: string): Promise<{ readonly key: SessionKey; readonly frames: ModernReply[]; readonly at: Worker }> {
+async function request(
+  method: string,
+): Promise<{ readonly key: SessionKey; readonly frames: ModernReply[]; readonly at: Worker }> {
   const key = newRequestKey();
   const frames: ModernReply[] = [];
-  delivery.request({
-    kind: 'request', key, caller: { principal: anonymous, endpoint: rootEndpoint }, request: { jsonrpc: '2.0', id: 1, method, params: {} }, context: { capabilities: {}, logLevel: undefined }, parameterHeaders: undefined,
-  }, { reply: (frame) => frames.push(frame), failed: (error) => expect.fail(String(error)) });
+  delivery.request(
+    {
+      kind: 'request',
+      key,
+      caller: { principal: anonymous, endpoint: rootEndpoint },
+      request: { jsonrpc: '2.0', id: 1, method, params: {} },
+      context: { capabilities: {}, logLevel: undefined },
+      parameterHeaders: undefined,
+    },
+    { reply: (frame) => frames.push(frame), failed: (error) => expect.fail(String(error)) },
+  );
   await vi.advanceTimersByTimeAsync(0);
   return { key, frames, at: test.workers.find(({ requests }) => requests.has(key)) as Worker };
 }
 
 const answered: ModernReply = { kind: 'message', text: '{}', isAnswer: true, sequence: undefined, last: true };
-const reasons = (frames: readonly ModernReply[]): string[] => frames.map((frame) => (frame.kind === 'refused' ? frame.fault.reason : frame.kind));
+const reasons = (frames: readonly ModernReply[]): string[] =>
+  frames.map((frame) => (frame.kind === 'refused' ? frame.fault.reason : frame.kind));
 
 it('a request at a worker that pauses for a second or two goes on, whoever leaves meanwhile', async () => {
   const all = [await started(), await started()];
@@ -83,7 +105,12 @@ it('a request whose worker is silent for good is answered "outcome unknown", or 
   await pass(8_000);
   expect(reasons(call.frames)).toEqual(['gateway.interrupted']);
   expect(test.workers.filter((worker) => worker !== list.at && worker.requests.has(list.key)).length).toBe(1);
-  expect(closed).toEqual(expect.arrayContaining([expect.objectContaining({ key: call.key, worker: call.at.worker }), expect.objectContaining({ key: list.key, worker: list.at.worker })]));
+  expect(closed).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ key: call.key, worker: call.at.worker }),
+      expect.objectContaining({ key: list.key, worker: list.at.worker }),
+    ]),
+  );
 });
 
 it('a request whose worker was killed is known to be lost as soon as its signs stay out', async () => {

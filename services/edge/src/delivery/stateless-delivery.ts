@@ -3,10 +3,27 @@
  * the worker is gone, the request is sent again if it is repeatable, else answered with "outcome unknown" (W1, W2 of
  * `session-delivery.ts`).
  */
-import { Inquiry, subjects, type Bus, type BusError, type PendingRequest, type PresenceWatch, type ReplyObserver } from '@omnibus/bus';
+import {
+  Inquiry,
+  subjects,
+  type Bus,
+  type BusError,
+  type PendingRequest,
+  type PresenceWatch,
+  type ReplyObserver,
+} from '@omnibus/bus';
 import { Link } from '@omnibus/collections';
 import type { DeadlineWheel, Drain } from '@omnibus/lifecycle';
-import { fault, repeatableMethods, type HeldRequests, type ModernCommand, type ModernReply, type Presence, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  repeatableMethods,
+  type HeldRequests,
+  type ModernCommand,
+  type ModernReply,
+  type Presence,
+  type StreamFrame,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { anyWorker } from './choose-worker.ts';
 import { track, type Interrupted } from './in-flight.ts';
@@ -56,13 +73,16 @@ export class StatelessDelivery {
     const { bus, wheel, workers, drain } = options;
     this.#open = new OpenCommands(drain);
     this.#inquiry = new Inquiry<InFlightRequest, HeldRequests>({
-      bus, clock: wheel, workers,
+      bus,
+      clock: wheel,
+      workers,
       payload: (those) => ({ keys: those.map(({ command }) => command.key) }),
       heldOf: (answer, asked) => {
         const keys = new Set(answer.keys);
         return new Set(asked.filter(({ command }) => keys.has(command.key)));
       },
-      attemptOf: (inFlight) => (this.#open.has(inFlight) && inFlight.pending !== undefined ? inFlight.attempts : undefined),
+      attemptOf: (inFlight) =>
+        this.#open.has(inFlight) && inFlight.pending !== undefined ? inFlight.attempts : undefined,
       held: (inFlight, worker) => {
         inFlight.sentTo = worker;
       },
@@ -91,7 +111,8 @@ export class StatelessDelivery {
   #send(inFlight: InFlightRequest): void {
     const { bus, workers } = this.#options;
     inFlight.attempts += 1;
-    const worker = inFlight.holder ?? anyWorker(workers.near, inFlight.without) ?? anyWorker(workers.alive, inFlight.without);
+    const worker =
+      inFlight.holder ?? anyWorker(workers.near, inFlight.without) ?? anyWorker(workers.alive, inFlight.without);
     inFlight.sentTo = worker;
     inFlight.pending = bus.request(subjects.modern(worker), inFlight.command, {
       reply: (frame) => this.#hear(inFlight, worker, frame),
@@ -166,15 +187,28 @@ export class StatelessDelivery {
   lookAfter(chosen: (inFlight: Pick<InFlightRequest, 'sentTo'>) => boolean = () => true): void {
     const { workers } = this.#options;
     const open = this.#open.toArray().filter((inFlight) => inFlight.pending !== undefined && chosen(inFlight));
-    this.#inquiry.ask(open, (worker) => subjects.modernHolds(worker), ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]));
+    this.#inquiry.ask(
+      open,
+      (worker) => subjects.modernHolds(worker),
+      ({ sentTo }) => (sentTo === undefined ? workers.expected : [sentTo]),
+    );
   }
 
   /** The worker that had it is gone: it is sent again if it is repeatable, else answered. */
   #lost(inFlight: InFlightRequest): void {
     if (!this.#open.has(inFlight)) return;
-    const { command: { key, caller, request, trace }, sentTo } = inFlight;
+    const {
+      command: { key, caller, request, trace },
+      sentTo,
+    } = inFlight;
     // Should it only not have been reached, it need not go on.
-    if (sentTo !== undefined) this.#options.bus.publish(subjects.modernControl, { kind: 'closed', key, reason: 'the request was given up', worker: sentTo });
+    if (sentTo !== undefined)
+      this.#options.bus.publish(subjects.modernControl, {
+        kind: 'closed',
+        key,
+        reason: 'the request was given up',
+        worker: sentTo,
+      });
     if (isRepeatable(inFlight)) {
       this.#again(inFlight);
       return;

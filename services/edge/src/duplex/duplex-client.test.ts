@@ -50,5 +50,7 @@ it('the initialize of a client that is gone before its answer is measured to the
   const socket = await connect();
   await asked.promise;
   socket.close();
-  await expect.poll(() => test.metrics.text()).toContain('omnibus_client_request_duration_seconds_count{method="initialize"} 1');
+  await expect
+    .poll(() => test.metrics.text())
+    .toContain('omnibus_client_request_duration_seconds_count{method="initialize"} 1');
 });

@@ -5,9 +5,27 @@
  */
 import { gatewayFaultOf, type Bus, type BusError, type PendingRequest } from '@omnibus/bus';
 import {
-  errorText, fault, idSequence, isJsonRpcId, negotiateRevision, newRequestKey, newWorkerId, notificationText, pushStreamIds, resultText, toErrorObject,
-  type Caller, type GatewayFault, type JsonRpcId, type JsonRpcRequest, type Limits, type OpenReply, type PostedMessage, type Revision,
-  type SessionCommand, type StreamId,
+  errorText,
+  fault,
+  idSequence,
+  isJsonRpcId,
+  negotiateRevision,
+  newRequestKey,
+  newWorkerId,
+  notificationText,
+  pushStreamIds,
+  resultText,
+  toErrorObject,
+  type Caller,
+  type GatewayFault,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type Limits,
+  type OpenReply,
+  type PostedMessage,
+  type Revision,
+  type SessionCommand,
+  type StreamId,
 } from '@omnibus/protocol';
 import type { Boundary } from '../requests/boundary.ts';
 import { idOfUnreadable, takesBatches } from '../dialect/legacy/revision.ts';
@@ -76,13 +94,19 @@ export class DuplexClient {
   /** Handles a message that was not parsed yet. */
   receiveBytes(bytes: Buffer): void {
     const { boundary, limits } = this.#options;
-    boundary.run((gatewayFault) => this.refuse(gatewayFault, undefined), () => this.receive(parseMessage(bytes, limits), bytes.length));
+    boundary.run(
+      (gatewayFault) => this.refuse(gatewayFault, undefined),
+      () => this.receive(parseMessage(bytes, limits), bytes.length),
+    );
   }
 
   /** Handles a parsed message. @param bytes size of the message, or its upper bound. */
   receive(parsed: ParsedBody, bytes: number): void {
     const id = parsed.kind === 'single' && parsed.message.kind === 'request' ? parsed.message.message.id : undefined;
-    this.#options.boundary.run((gatewayFault) => this.refuse(gatewayFault, id), () => this.#receive(parsed, bytes));
+    this.#options.boundary.run(
+      (gatewayFault) => this.refuse(gatewayFault, id),
+      () => this.#receive(parsed, bytes),
+    );
   }
 
   #receive(parsed: ParsedBody, bytes: number): void {
@@ -94,11 +118,16 @@ export class DuplexClient {
   }
 
   /** Keeps a message that comes before the answer to `initialize`, within bounds. */
-  #wait(state: Extract<State, { kind: 'opening' }>, parsed: Exclude<ParsedBody, { kind: 'refused' }>, bytes: number): void {
+  #wait(
+    state: Extract<State, { kind: 'opening' }>,
+    parsed: Exclude<ParsedBody, { kind: 'refused' }>,
+    bytes: number,
+  ): void {
     const messages = parsed.kind === 'single' ? [parsed.message] : parsed.messages;
     if (parsed.kind === 'single' && this.#answersPing(parsed.message)) return;
     if (state.waiting.keep({ parsed, caller: this.#caller }, messages.length, bytes)) return;
-    for (const message of messages) if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
+    for (const message of messages)
+      if (message.kind === 'request') this.refuse(fault('session.busy'), message.message.id);
   }
 
   #receiveBatch(batch: Extract<ParsedBody, { kind: 'batch' }>): void {
@@ -111,7 +140,11 @@ export class DuplexClient {
       const ids = idsIn(batch);
       for (const id of ids.length === 0 ? [undefined] : ids) this.refuse(fault('batch.unsupported'), id);
     } else if (open !== undefined) {
-      this.#send(open.session, { kind: 'batch', caller: this.#caller, stream: nextStreamId(), messages, refusals }, undefined);
+      this.#send(
+        open.session,
+        { kind: 'batch', caller: this.#caller, stream: nextStreamId(), messages, refusals },
+        undefined,
+      );
     } else {
       for (const refusal of refusals) write(refusal);
       for (const message of messages) this.#receiveMessage(message);
@@ -139,7 +172,11 @@ export class DuplexClient {
     if (state.kind !== 'open' || !bus.connected) return;
     rate.giveBack(this.#opener);
     const ended = Promise.withResolvers<void>();
-    const pending = delivery.sessions.request(state.session, { kind: 'delete', caller: this.#caller }, { reply: () => ended.resolve(), failed: () => ended.resolve() });
+    const pending = delivery.sessions.request(
+      state.session,
+      { kind: 'delete', caller: this.#caller },
+      { reply: () => ended.resolve(), failed: () => ended.resolve() },
+    );
     await ended.promise;
     pending.close();
   }
@@ -169,7 +206,11 @@ export class DuplexClient {
     const key = newRequestKey();
     let pending: PendingRequest | undefined;
     // Where streams have no end of their own, a subscription that the gateway ends is taken back (2026-07-28 basic/utilities/subscriptions).
-    const takeBack = request.method === 'subscriptions/listen' ? (): void => write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' })) : undefined;
+    const takeBack =
+      request.method === 'subscriptions/listen'
+        ? (): void =>
+            write(notificationText('notifications/cancelled', { requestId: id, reason: 'the subscription has ended' }))
+        : undefined;
     const done = (): void => {
       pending?.close();
       this.#openRequests.remove(key);
@@ -180,15 +221,27 @@ export class DuplexClient {
       done();
     };
     try {
-      pending = delivery.stateless.request({ kind: 'request', key, caller: this.#caller, request, context, parameterHeaders: undefined, trace: measured.trace, tap: measured.tap }, {
-        reply: (frame) => {
-          if (frame.kind === 'message') write(frame.text);
-          if (frame.kind === 'message' && frame.last) measured.end();
-          else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
-          if (frame.kind !== 'message' || frame.last) done();
+      pending = delivery.stateless.request(
+        {
+          kind: 'request',
+          key,
+          caller: this.#caller,
+          request,
+          context,
+          parameterHeaders: undefined,
+          trace: measured.trace,
+          tap: measured.tap,
         },
-        failed,
-      });
+        {
+          reply: (frame) => {
+            if (frame.kind === 'message') write(frame.text);
+            if (frame.kind === 'message' && frame.last) measured.end();
+            else if (frame.kind === 'refused') this.#refuseRequest(frame.fault, id, measured);
+            if (frame.kind !== 'message' || frame.last) done();
+          },
+          failed,
+        },
+      );
       this.#openRequests.add({ id, key, pending, measured, takeBack });
     } catch (error) {
       failed(error as BusError); // The bus is closing.
@@ -228,10 +281,15 @@ export class DuplexClient {
       return;
     }
     this.#state = { kind: 'opening', waiting: new WaitingMessages(limits), measured: this.#measure(request) };
-    delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) => boundary.run((gatewayFault) => this.refuse(gatewayFault, request.id), () => {
-      if (reply.kind !== 'opened') rate.giveBack(this.#opener);
-      this.#opened(reply, request);
-    }));
+    delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) =>
+      boundary.run(
+        (gatewayFault) => this.refuse(gatewayFault, request.id),
+        () => {
+          if (reply.kind !== 'opened') rate.giveBack(this.#opener);
+          this.#opened(reply, request);
+        },
+      ),
+    );
   }
 
   #opened(reply: OpenReply, { id, params }: JsonRpcRequest): void {
@@ -262,13 +320,25 @@ export class DuplexClient {
 
   #post(session: SessionAddress, message: PostedMessage): void {
     const measured = message.kind === 'request' ? this.#measure(message.message) : undefined;
-    const command = { kind: 'post', caller: this.#caller, stream: nextStreamId(), message, ...(measured?.trace === undefined ? {} : { trace: measured.trace }), ...(measured?.tap === undefined ? {} : { tap: measured.tap }) } as const;
+    const command = {
+      kind: 'post',
+      caller: this.#caller,
+      stream: nextStreamId(),
+      message,
+      ...(measured?.trace === undefined ? {} : { trace: measured.trace }),
+      ...(measured?.tap === undefined ? {} : { tap: measured.tap }),
+    } as const;
     this.#send(session, command, message.kind === 'request' ? message.message.id : undefined, measured);
   }
 
   /** Sends a command to the session; its answers go out on the connection. */
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
-    const failed = (error: BusError): void => this.#refuseRequest(gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'), id, measured);
+    const failed = (error: BusError): void =>
+      this.#refuseRequest(
+        gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'),
+        id,
+        measured,
+      );
     let pending: PendingRequest | undefined;
     try {
       pending = this.#options.delivery.sessions.request(session, command, {

@@ -1,6 +1,16 @@
 /** One HTTP request, with what all requests have in common: refusals, exceptions, reading the body, the answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorText, fault, httpStatusOf, toErrorObject, type Caller, type EndpointName, type GatewayFault, type JsonRpcId, type Limits } from '@omnibus/protocol';
+import {
+  errorText,
+  fault,
+  httpStatusOf,
+  toErrorObject,
+  type Caller,
+  type EndpointName,
+  type GatewayFault,
+  type JsonRpcId,
+  type Limits,
+} from '@omnibus/protocol';
 import type { Facts, Proofs } from '@omnibus/identity';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Boundary } from '../requests/boundary.ts';
@@ -46,7 +56,13 @@ export class Arrival {
   /** Whether its client waits for `100 Continue` before it sends the body. */
   #waitsForContinue: boolean;
 
-  constructor(request: IncomingMessage, response: ServerResponse, caller: Caller, gate: Gate, waitsForContinue: boolean) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: Caller,
+    gate: Gate,
+    waitsForContinue: boolean,
+  ) {
     this.request = request;
     this.response = response;
     this.#caller = caller;
@@ -78,7 +94,13 @@ export class Arrival {
     const changed = (_now: Facts, hasOtherRights: boolean): void => {
       if (hasOtherRights) otherRights?.();
     };
-    this.response.once('close', this.#gate.credentialLifetimes.begin({ facts, request: this.request, endpoint: this.#caller.endpoint, changed }, end));
+    this.response.once(
+      'close',
+      this.#gate.credentialLifetimes.begin(
+        { facts, request: this.request, endpoint: this.#caller.endpoint, changed },
+        end,
+      ),
+    );
   }
 
   /** The caller of a request without a session; an anonymous one has its address, by which shares are counted. */
@@ -86,7 +108,11 @@ export class Arrival {
     if (this.#facts !== undefined) return this.#caller;
     const { addresses } = this.#gate;
     const [origin, client] = [addresses.originOf(this.request), addresses.clientOf(this.request)];
-    return { ...this.#caller, ...(origin === undefined ? {} : { origin }), ...(client === undefined ? {} : { client }) };
+    return {
+      ...this.#caller,
+      ...(origin === undefined ? {} : { origin }),
+      ...(client === undefined ? {} : { client }),
+    };
   }
 
   /** Runs a part of the work on it; what it throws becomes the answer. */
@@ -113,7 +139,9 @@ export class Arrival {
   }
 
   json(status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
-    this.response.writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+    this.response
+      .writeHead(status, { ...headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+      .end(text);
     this.#gate.unread.wrote(this.response, this.address);
   }
 
@@ -121,7 +149,11 @@ export class Arrival {
   challenge(gatewayFault: GatewayFault, text: string): void {
     const target = readTarget(this.request);
     const challenge = 'fault' in target ? undefined : this.#gate.challenge?.(gatewayFault, target.path);
-    this.json(httpStatusOf(gatewayFault.reason), text, challenge === undefined ? {} : { 'www-authenticate': challenge });
+    this.json(
+      httpStatusOf(gatewayFault.reason),
+      text,
+      challenge === undefined ? {} : { 'www-authenticate': challenge },
+    );
   }
 
   /** Reads the whole body, whose headers have been checked. `done` is not called when the client disconnects before its end. */
@@ -131,7 +163,10 @@ export class Arrival {
       this.#waitsForContinue = false;
       response.writeContinue();
     }
-    const { limits: { maxBodyBytes }, bodies } = this.#gate;
+    const {
+      limits: { maxBodyBytes },
+      bodies,
+    } = this.#gate;
     const declared = Number(request.headers['content-length']);
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -184,7 +219,11 @@ export function knownCaller(facts: Facts, endpoint: EndpointName, proofs: Proofs
 }
 
 /** The caller, with its network address if a rule depends on that. */
-export function withAddress(caller: Caller, request: IncomingMessage, { addresses, rules }: Pick<Gate, 'addresses' | 'rules'>): Caller {
+export function withAddress(
+  caller: Caller,
+  request: IncomingMessage,
+  { addresses, rules }: Pick<Gate, 'addresses' | 'rules'>,
+): Caller {
   return rules.askForNetworks ? { ...caller, address: addresses.exact(request) } : caller;
 }
 

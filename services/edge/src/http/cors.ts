@@ -12,7 +12,10 @@ export function allowOrigin(request: IncomingMessage, response: ServerResponse):
 export function answerPreflight(response: ServerResponse): void {
   response.setHeader('access-control-allow-methods', 'POST, GET, DELETE');
   // `*` stands for any header where no credentials are sent; parameters of tools have headers of their own (2026-07-28).
-  response.setHeader('access-control-allow-headers', '*, accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, omnibus-timeout-ms');
+  response.setHeader(
+    'access-control-allow-headers',
+    '*, accept, authorization, content-type, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, omnibus-timeout-ms',
+  );
   response.setHeader('access-control-max-age', '86400');
   response.writeHead(204).end();
 }

@@ -4,7 +4,16 @@
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, isSessionId, newSessionId, ownLimitHeader, sessionKey, withOwnLimit, type InboxPost, type StreamId } from '@omnibus/protocol';
+import {
+  fault,
+  isSessionId,
+  newSessionId,
+  ownLimitHeader,
+  sessionKey,
+  withOwnLimit,
+  type InboxPost,
+  type StreamId,
+} from '@omnibus/protocol';
 import type { EdgeRecords } from '../requests/records.ts';
 import type { RequestMeter } from '../requests/request-meter.ts';
 import { DuplexClient } from '../duplex/duplex-client.ts';
@@ -57,66 +66,109 @@ export class EventSourceEndpoint {
       metrics.streams.dec();
       void client.end();
     });
-    bus.subscribe(subjects.edgeInbox(sessionKey(key)), (post, reply) => {
-      const isTheirs = post.caller.principal === caller.principal && post.caller.endpoint === caller.endpoint;
-      const unproven = gate.proofs?.problemOf(post.caller, true);
-      if (client === undefined || !isTheirs || unproven !== undefined) {
-        const unknown = fault('session.unknown');
-        if (!isTheirs || unproven !== undefined) turnedAway?.(post, sessionKey(key), unproven ?? unknown);
-        reply({ kind: 'refused', fault: unknown });
-        return;
-      }
-      reply({ kind: 'accepted' });
-      client.comesFrom(post.caller);
-      client.receive(post.kind === 'post' ? { kind: 'single', message: post.message } : { kind: 'batch', messages: post.messages, refusals: post.refusals }, limits.maxBodyBytes * assumedPart);
-    }).then(
-      (opened) => arrival.run(() => {
-        subscription = opened;
-        if (response.destroyed) {
-          opened.close();
+    bus
+      .subscribe(subjects.edgeInbox(sessionKey(key)), (post, reply) => {
+        const isTheirs = post.caller.principal === caller.principal && post.caller.endpoint === caller.endpoint;
+        const unproven = gate.proofs?.problemOf(post.caller, true);
+        if (client === undefined || !isTheirs || unproven !== undefined) {
+          const unknown = fault('session.unknown');
+          if (!isTheirs || unproven !== undefined) turnedAway?.(post, sessionKey(key), unproven ?? unknown);
+          reply({ kind: 'refused', fault: unknown });
           return;
         }
-        const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
-        metrics.streams.inc();
-        arrival.whenUnproven(() => writer.end());
-        client = new DuplexClient({
-          bus, delivery, limits, caller: arrival.callerByOrigin, meter,
-          carrier: 'http', boundary: gate.boundary, rate: gate.rate, address: arrival.address(),
-          write: (text) => writer.message(text, undefined),
-          ended: () => writer.end(),
-        });
-        writer.event('endpoint', `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`);
-      }),
-      (error: unknown) => arrival.run(() => {
-        throw error;
-      }),
-    );
+        reply({ kind: 'accepted' });
+        client.comesFrom(post.caller);
+        client.receive(
+          post.kind === 'post'
+            ? { kind: 'single', message: post.message }
+            : { kind: 'batch', messages: post.messages, refusals: post.refusals },
+          limits.maxBodyBytes * assumedPart,
+        );
+      })
+      .then(
+        (opened) =>
+          arrival.run(() => {
+            subscription = opened;
+            if (response.destroyed) {
+              opened.close();
+              return;
+            }
+            const writer = new EventWriter(arrival, { id: 'sse' as StreamId, isPrimed: false }, this.#writing);
+            metrics.streams.inc();
+            arrival.whenUnproven(() => writer.end());
+            client = new DuplexClient({
+              bus,
+              delivery,
+              limits,
+              caller: arrival.callerByOrigin,
+              meter,
+              carrier: 'http',
+              boundary: gate.boundary,
+              rate: gate.rate,
+              address: arrival.address(),
+              write: (text) => writer.message(text, undefined),
+              ended: () => writer.end(),
+            });
+            writer.event(
+              'endpoint',
+              `${postPath}${caller.endpoint === '' ? '' : `/${caller.endpoint}`}?${keyParameter}=${key}`,
+            );
+          }),
+        (error: unknown) =>
+          arrival.run(() => {
+            throw error;
+          }),
+      );
   }
 
   /** Handles a POST of a message for a stream. */
   post(arrival: Arrival, key: string): void {
     const { limits } = this.#options.gate;
-    const problem = checkBodyHeaders(arrival.request.headers, limits.maxBodyBytes) ?? (isSessionId(key) ? undefined : fault('session.unknown'));
+    const problem =
+      checkBodyHeaders(arrival.request.headers, limits.maxBodyBytes) ??
+      (isSessionId(key) ? undefined : fault('session.unknown'));
     if (problem !== undefined) {
       arrival.refuse(problem);
       return;
     }
     arrival.readBody((body) => {
-      const { caller, request: { headers } } = arrival;
+      const {
+        caller,
+        request: { headers },
+      } = arrival;
       const parsed = parseMessage(body, limits);
       if (parsed.kind === 'refused') arrival.refuse(parsed.fault, parsed.id);
-      else this.#pass(arrival, key, parsed.kind === 'single' ? { kind: 'post', caller, message: withOwnLimit(parsed.message, headers[ownLimitHeader]) } : { kind: 'batch', caller, messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])), refusals: parsed.refusals });
+      else
+        this.#pass(
+          arrival,
+          key,
+          parsed.kind === 'single'
+            ? { kind: 'post', caller, message: withOwnLimit(parsed.message, headers[ownLimitHeader]) }
+            : {
+                kind: 'batch',
+                caller,
+                messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
+                refusals: parsed.refusals,
+              },
+        );
     });
   }
 
   /** Passes a message to the edge that holds the stream. */
   #pass(arrival: Arrival, key: string, post: InboxPost): void {
-    const { bus, wheel, gate: { boundary } } = this.#options;
+    const {
+      bus,
+      wheel,
+      gate: { boundary },
+    } = this.#options;
     const pending = bus.request(subjects.edgeInbox(sessionKey(key)), post, {
       reply: (reply) => {
         limit.cancel();
         pending.close();
-        if (reply.kind === 'accepted') arrival.response.writeHead(202, { 'content-type': 'text/plain', 'content-length': accepted.length }).end(accepted);
+        if (reply.kind === 'accepted')
+          arrival.response
+            .writeHead(202, { 'content-type': 'text/plain', 'content-length': accepted.length })
+            .end(accepted);
         else arrival.refuse(reply.fault);
       },
       failed: (error) => {
@@ -140,5 +192,7 @@ export function findEventSource(url: string): EventSourcePath | undefined {
   const stream = findEndpoint(url, streamPath);
   if (stream !== undefined) return { kind: 'stream', endpoint: stream };
   const endpoint = findEndpoint(url, postPath);
-  return endpoint === undefined ? undefined : { kind: 'post', endpoint, key: new URL(url, 'http://gateway').searchParams.get(keyParameter) ?? '' };
+  return endpoint === undefined
+    ? undefined
+    : { kind: 'post', endpoint, key: new URL(url, 'http://gateway').searchParams.get(keyParameter) ?? '' };
 }

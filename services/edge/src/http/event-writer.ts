@@ -36,12 +36,20 @@ export class EventWriter {
    * Sends the headers of an event stream.
    * @param address gives the key that its client is counted under.
    */
-  constructor({ response, address }: { readonly response: ServerResponse; readonly address: () => string }, stream: EventStream, options: EventWriterOptions) {
+  constructor(
+    { response, address }: { readonly response: ServerResponse; readonly address: () => string },
+    stream: EventStream,
+    options: EventWriterOptions,
+  ) {
     this.#response = response;
     this.#address = address;
     this.#stream = stream;
     this.#options = options;
-    response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' });
+    response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+    });
     if (stream.isPrimed) this.#write(`id: ${stream.id}.0\nretry: ${retryMs}\ndata: \n\n`);
     else response.flushHeaders();
     this.#keepAlive = this.#scheduleKeepAlive();

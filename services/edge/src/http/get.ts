@@ -26,8 +26,14 @@ export class GetEndpoint {
   }
 
   open(arrival: Arrival): void {
-    const { request: { headers } } = arrival;
-    const session = this.#sessionOf(arrival, () => (readAccept(headers.accept).events ? undefined : fault('http.not_acceptable', 'a GET needs Accept: text/event-stream')));
+    const {
+      request: { headers },
+    } = arrival;
+    const session = this.#sessionOf(arrival, () =>
+      readAccept(headers.accept).events
+        ? undefined
+        : fault('http.not_acceptable', 'a GET needs Accept: text/event-stream'),
+    );
     if (session === undefined) return;
     const after = readEventId(headers['last-event-id']);
     if (after === 'unknown') {
@@ -35,48 +41,57 @@ export class GetEndpoint {
       return;
     }
     const { response, caller } = arrival;
-    const { delivery, gate: { metrics, boundary }, writing } = this.#options;
+    const {
+      delivery,
+      gate: { metrics, boundary },
+      writing,
+    } = this.#options;
     const isPrimed = after === undefined && hasPrimedStreams(headers);
     const stream = this.#nextPushId();
     let writer: EventWriter | undefined;
     let pending: PendingRequest | undefined;
     arrival.run(() => {
-      pending = delivery.sessions.request(session, { kind: 'attach', caller, stream, after }, {
-        reply: (frame) => {
-          switch (frame.kind) {
-            case 'attached':
-              // The same again, when another worker goes on with the session.
-              if (writer !== undefined) return;
-              writer = new EventWriter(arrival, { id: frame.stream, isPrimed }, writing);
-              metrics.streams.inc();
-              arrival.whenUnproven(() => response.end());
-              response.once('close', () => metrics.streams.dec());
-              return;
-            case 'message':
-              writer?.message(frame.text, frame.sequence);
-              if (frame.last) response.end();
-              return;
-            case 'end':
-            case 'accepted':
-              response.end();
-              return;
-            case 'refused':
-              if (writer === undefined) arrival.refuse(frame.fault);
-              else writer.end();
-              return;
-            case 'moved':
-            case 'probed':
-          }
+      pending = delivery.sessions.request(
+        session,
+        { kind: 'attach', caller, stream, after },
+        {
+          reply: (frame) => {
+            switch (frame.kind) {
+              case 'attached':
+                // The same again, when another worker goes on with the session.
+                if (writer !== undefined) return;
+                writer = new EventWriter(arrival, { id: frame.stream, isPrimed }, writing);
+                metrics.streams.inc();
+                arrival.whenUnproven(() => response.end());
+                response.once('close', () => metrics.streams.dec());
+                return;
+              case 'message':
+                writer?.message(frame.text, frame.sequence);
+                if (frame.last) response.end();
+                return;
+              case 'end':
+              case 'accepted':
+                response.end();
+                return;
+              case 'refused':
+                if (writer === undefined) arrival.refuse(frame.fault);
+                else writer.end();
+                return;
+              case 'moved':
+              case 'probed':
+            }
+          },
+          failed: (error) => {
+            if (writer === undefined) arrival.refuse(boundary.faultOf(error, 'session.unknown'));
+            else writer.end();
+          },
         },
-        failed: (error) => {
-          if (writer === undefined) arrival.refuse(boundary.faultOf(error, 'session.unknown'));
-          else writer.end();
-        },
-      });
+      );
     });
     response.once('close', () => {
       pending?.close();
-      if (writer !== undefined) delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
+      if (writer !== undefined)
+        delivery.sessions.tell(session, { kind: 'detach', stream: after?.stream ?? stream, reader: stream });
     });
   }
 
@@ -85,25 +100,34 @@ export class GetEndpoint {
     if (session === undefined) return;
     const { delivery, gate } = this.#options;
     arrival.run(() => {
-      const pending = delivery.sessions.request(session, { kind: 'delete', caller: arrival.caller }, {
-        reply: (frame) => {
-          pending.close();
-          if (frame.kind === 'refused') {
-            arrival.refuse(frame.fault);
-            return;
-          }
-          gate.rate.giveBack(openerOf(arrival.caller, arrival.address()));
-          arrival.response.writeHead(204).end();
+      const pending = delivery.sessions.request(
+        session,
+        { kind: 'delete', caller: arrival.caller },
+        {
+          reply: (frame) => {
+            pending.close();
+            if (frame.kind === 'refused') {
+              arrival.refuse(frame.fault);
+              return;
+            }
+            gate.rate.giveBack(openerOf(arrival.caller, arrival.address()));
+            arrival.response.writeHead(204).end();
+          },
+          failed: (error) => arrival.refuse(gate.boundary.faultOf(error, 'session.unknown')),
         },
-        failed: (error) => arrival.refuse(gate.boundary.faultOf(error, 'session.unknown')),
-      });
+      );
     });
   }
 
   /** The session that a request names. @returns undefined when the request was refused. */
   #sessionOf(arrival: Arrival, check: () => ReturnType<typeof fault> | undefined): SessionAddress | undefined {
     const session = sessionOf(arrival.request, this.#options.sessions);
-    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : (check() ?? revisionProblem(arrival.request.headers));
+    const problem =
+      session === undefined
+        ? fault('session.missing')
+        : 'fault' in session
+          ? session.fault
+          : (check() ?? revisionProblem(arrival.request.headers));
     if (session !== undefined && !('fault' in session) && problem === undefined) return session;
     arrival.refuse(problem ?? fault('session.missing'));
     return undefined;

@@ -31,13 +31,31 @@ interface GuestParts extends Pick<DuplexOptions, 'bus' | 'delivery' | 'meter'> {
 }
 
 /** Connects a guest as the caller that its request authenticates. @returns the fault if it is refused. */
-export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints }: GuestParts, { request, endpoint, write, ended }: GuestOptions): Promise<Guest | { readonly fault: GatewayFault }> {
+export function connectGuest(
+  { bus, delivery, meter, gate, gatekeeper, endpoints }: GuestParts,
+  { request, endpoint, write, ended }: GuestOptions,
+): Promise<Guest | { readonly fault: GatewayFault }> {
   const { boundary, rate, limits, addresses, credentialLifetimes, proofs } = gate;
   const enter = (caller: Caller, facts: Facts | undefined): Guest | { readonly fault: GatewayFault } => {
-    if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant)) return { fault: fault('http.path_unknown') };
-    const client = new DuplexClient({ bus, delivery, limits, meter, boundary, rate, caller: withAddress(caller, request, gate), address: addresses.of(request), carrier: 'pipe', write, ended });
-    const changed = (now: Facts, hasOtherRights: boolean): void => client.proves(withAddress(knownCaller(now, endpoint, proofs), request, gate), hasOtherRights);
-    const endLifetime = facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed }, ended);
+    if (!endpoints.has(endpoint) || !endpoints.isFor(endpoint, facts?.tenant))
+      return { fault: fault('http.path_unknown') };
+    const client = new DuplexClient({
+      bus,
+      delivery,
+      limits,
+      meter,
+      boundary,
+      rate,
+      caller: withAddress(caller, request, gate),
+      address: addresses.of(request),
+      carrier: 'pipe',
+      write,
+      ended,
+    });
+    const changed = (now: Facts, hasOtherRights: boolean): void =>
+      client.proves(withAddress(knownCaller(now, endpoint, proofs), request, gate), hasOtherRights);
+    const endLifetime =
+      facts === undefined ? undefined : credentialLifetimes.begin({ facts, request, endpoint, changed }, ended);
     return {
       receive: (message) => client.receiveBytes(Buffer.from(message)),
       end() {
@@ -49,6 +67,8 @@ export function connectGuest({ bus, delivery, meter, gate, gatekeeper, endpoints
   if (gatekeeper === undefined) return Promise.resolve(enter({ principal: anonymous, endpoint }, undefined));
   return new Promise((resolve) => {
     const work = { run: (part: () => void) => boundary.run((gatewayFault) => resolve({ fault: gatewayFault }), part) };
-    gatekeeper.ask(request, `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, endpoint, work, (verdict) => resolve('fault' in verdict ? verdict : enter(knownCaller(verdict, endpoint, proofs), verdict)));
+    gatekeeper.ask(request, `/mcp${endpoint === '' ? '' : `/${endpoint}`}`, endpoint, work, (verdict) =>
+      resolve('fault' in verdict ? verdict : enter(knownCaller(verdict, endpoint, proofs), verdict)),
+    );
   });
 }

@@ -12,7 +12,13 @@ beforeEach(async () => {
 afterEach(() => test[Symbol.asyncDispose]());
 
 const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'slow' } };
-const answered = (id: number): StreamFrame => ({ kind: 'message', text: `{"jsonrpc":"2.0","id":${id},"result":{}}`, isAnswer: true, sequence: 1, last: false });
+const answered = (id: number): StreamFrame => ({
+  kind: 'message',
+  text: `{"jsonrpc":"2.0","id":${id},"result":{}}`,
+  isAnswer: true,
+  sequence: 1,
+  last: false,
+});
 const streams = { accept: 'text/event-stream' };
 const json = { accept: 'application/json' };
 /** Later than a POST of a request becomes a stream. */
@@ -21,16 +27,23 @@ const late = streamAfterMs + 300;
 /** What one POST of a session comes to, and what was said of it. */
 type Receive = (command: SessionCommand, reply: (frame: StreamFrame) => void) => void;
 
-async function posted(message: object, headers: Readonly<Record<string, string>>, revision: string, receive: Receive): Promise<{ readonly status: number; readonly type: string | null; readonly body: string }> {
+async function posted(
+  message: object,
+  headers: Readonly<Record<string, string>>,
+  revision: string,
+  receive: Receive,
+): Promise<{ readonly status: number; readonly type: string | null; readonly body: string }> {
   await test.serve(receive);
-  const response = await test.post(message, { ...await test.open(revision), ...headers });
+  const response = await test.post(message, { ...(await test.open(revision)), ...headers });
   return { status: response.status, type: response.headers.get('content-type'), body: await response.text() };
 }
 
 describe('a POST without a request that takes longer than a moment', () => {
   const notification = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
   const messages: readonly (readonly [string, object])[] = [
-    ['a notification', notification], ['an answer', { jsonrpc: '2.0', id: 7, result: {} }], ['an error', { jsonrpc: '2.0', id: 7, error: { code: 1, message: 'no' } }],
+    ['a notification', notification],
+    ['an answer', { jsonrpc: '2.0', id: 7, result: {} }],
+    ['an error', { jsonrpc: '2.0', id: 7, error: { code: 1, message: 'no' } }],
     ['a batch of both', [notification, { jsonrpc: '2.0', id: 7, result: {} }]],
   ];
 
@@ -38,10 +51,12 @@ describe('a POST without a request that takes longer than a moment', () => {
   async function outcomes(frame: StreamFrame): Promise<unknown[]> {
     await test.serve((_command, reply) => void setTimeout(() => reply(frame), late));
     const session = await test.open('2025-03-26');
-    return Promise.all(messages.map(async ([what, message]) => {
-      const response = await test.post(message, session);
-      return [what, response.status, response.headers.get('content-type'), (await response.text()) === ''];
-    }));
+    return Promise.all(
+      messages.map(async ([what, message]) => {
+        const response = await test.post(message, session);
+        return [what, response.status, response.headers.get('content-type'), (await response.text()) === ''];
+      }),
+    );
   }
 
   it('is answered 202 without a body', async () => {
@@ -49,30 +64,51 @@ describe('a POST without a request that takes longer than a moment', () => {
   });
 
   it('is refused with an HTTP error', async () => {
-    expect(await outcomes({ kind: 'refused', fault: { reason: 'question.lost', message: 'gone' } })).toEqual(messages.map(([what]) => [what, 410, 'application/json', false]));
+    expect(await outcomes({ kind: 'refused', fault: { reason: 'question.lost', message: 'gone' } })).toEqual(
+      messages.map(([what]) => [what, 410, 'application/json', false]),
+    );
   });
 
   it('is refused with an HTTP error also where a request would have 200', async () => {
-    const answer = await posted(notification, {}, '2025-11-25', (_command, reply) => reply({ kind: 'refused', fault: { reason: 'params.invalid', message: 'no' } }));
+    const answer = await posted(notification, {}, '2025-11-25', (_command, reply) =>
+      reply({ kind: 'refused', fault: { reason: 'params.invalid', message: 'no' } }),
+    );
     expect(answer.status).toBe(400);
   });
 });
 
 describe('a request that was cancelled before its answer', () => {
-  it.each(['2025-03-26', '2025-06-18', '2025-11-25'])('ends with a stream without a response, and without an event to come back to: %s', async (revision) => {
-    for (const headers of [{}, streams]) {
-      expect(await posted(call, headers, revision, (_command, reply) => reply({ kind: 'end' }))).toEqual({ status: 200, type: 'text/event-stream', body: '' });
-    }
-  });
+  it.each(['2025-03-26', '2025-06-18', '2025-11-25'])(
+    'ends with a stream without a response, and without an event to come back to: %s',
+    async (revision) => {
+      for (const headers of [{}, streams]) {
+        expect(await posted(call, headers, revision, (_command, reply) => reply({ kind: 'end' }))).toEqual({
+          status: 200,
+          type: 'text/event-stream',
+          body: '',
+        });
+      }
+    },
+  );
 
   it('ends with an error where the client takes no stream', async () => {
     const { status, type, body } = await posted(call, json, '2025-11-25', (_command, reply) => reply({ kind: 'end' }));
-    expect([status, type, JSON.parse(body)]).toMatchObject([200, 'application/json', { id: 7, error: { data: { reason: 'request.cancelled' } } }]);
+    expect([status, type, JSON.parse(body)]).toMatchObject([
+      200,
+      'application/json',
+      { id: 7, error: { data: { reason: 'request.cancelled' } } },
+    ]);
   });
 
   it('ends the stream that it has opened', async () => {
     const { status, type, body } = await posted(call, {}, '2025-11-25', (_command, reply) => {
-      reply({ kind: 'message', text: '{"jsonrpc":"2.0","method":"notifications/message","params":{}}', isAnswer: false, sequence: 1, last: false });
+      reply({
+        kind: 'message',
+        text: '{"jsonrpc":"2.0","method":"notifications/message","params":{}}',
+        isAnswer: false,
+        sequence: 1,
+        last: false,
+      });
       reply({ kind: 'end' });
     });
     expect([status, type, body.includes('"id"')]).toEqual([200, 'text/event-stream', false]);
@@ -87,8 +123,13 @@ describe('a request that was cancelled before its answer', () => {
     expect([status, JSON.parse(body)]).toMatchObject([200, [{ id: 8, result: {} }]]);
   });
 
-  it.each([[{}, 'text/event-stream'], [json, 'application/json']])('ends a batch of which nothing is left as it ends one request: %j', async (headers, expected) => {
-    const { status, type } = await posted([call, { ...call, id: 8 }], headers, '2025-03-26', (_command, reply) => reply({ kind: 'end' }));
+  it.each([
+    [{}, 'text/event-stream'],
+    [json, 'application/json'],
+  ])('ends a batch of which nothing is left as it ends one request: %j', async (headers, expected) => {
+    const { status, type } = await posted([call, { ...call, id: 8 }], headers, '2025-03-26', (_command, reply) =>
+      reply({ kind: 'end' }),
+    );
     expect([status, type]).toEqual([200, expected]);
   });
 });

@@ -6,7 +6,18 @@
  * States: `waiting` (nothing written), `streaming`, `done`. The choice is made once.
  */
 import type { Deadline } from '@omnibus/lifecycle';
-import { errorText, fault, httpStatusOf, streamAfterMs, toErrorObject, type GatewayFault, type JsonRpcId, type SessionKey, type StreamFrame, type StreamId } from '@omnibus/protocol';
+import {
+  errorText,
+  fault,
+  httpStatusOf,
+  streamAfterMs,
+  toErrorObject,
+  type GatewayFault,
+  type JsonRpcId,
+  type SessionKey,
+  type StreamFrame,
+  type StreamId,
+} from '@omnibus/protocol';
 import type { Span } from '@omnibus/telemetry';
 import type { Watched } from '../requests/request-meter.ts';
 import type { Arrival } from './arrival.ts';
@@ -54,7 +65,8 @@ export class PostAnswer {
   constructor(arrival: Arrival, options: PostAnswerOptions) {
     this.#arrival = arrival;
     this.#options = options;
-    const timer = options.asks && options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
+    const timer =
+      options.asks && options.accepted.events ? options.wheel.schedule(streamAfterMs, () => this.#stream()) : undefined;
     this.#state = { kind: 'waiting', timer, answers: [] };
   }
 
@@ -100,12 +112,21 @@ export class PostAnswer {
     this.#finish(() => undefined);
   }
 
-  #message({ text, isAnswer, sequence, last, httpStatus = 200, missingScopes }: Extract<StreamFrame, { kind: 'message' }>): void {
+  #message({
+    text,
+    isAnswer,
+    sequence,
+    last,
+    httpStatus = 200,
+    missingScopes,
+  }: Extract<StreamFrame, { kind: 'message' }>): void {
     const { accepted, batchIds } = this.#options;
     // Of a batch, others may have been answered.
     if (missingScopes !== undefined && this.#state.kind === 'waiting' && batchIds === undefined) {
       this.#failure = 'auth.scope';
-      this.#finish(() => this.#arrival.challenge(fault('auth.scope', undefined, { requiredScopes: missingScopes }), text));
+      this.#finish(() =>
+        this.#arrival.challenge(fault('auth.scope', undefined, { requiredScopes: missingScopes }), text),
+      );
       return;
     }
     if (this.#state.kind === 'waiting' && isAnswer && accepted.json) {
@@ -156,7 +177,12 @@ export class PostAnswer {
       return;
     }
     const cancelled = toErrorObject(fault('request.cancelled'));
-    this.#arrival.json(200, batchIds === undefined ? errorText(requestId, cancelled) : `[${batchIds.map((id) => errorText(id, cancelled)).join(',')}]`);
+    this.#arrival.json(
+      200,
+      batchIds === undefined
+        ? errorText(requestId, cancelled)
+        : `[${batchIds.map((id) => errorText(id, cancelled)).join(',')}]`,
+    );
   }
 
   #stream(): EventWriter | undefined {

@@ -2,8 +2,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { subjects, type Bus, type BusError, type Journal, type PendingRequest, type ReplyObserver } from '@omnibus/bus';
 import {
-  fault, newRequestKey, ownLimitHeader, requestStream, withOwnLimit,
-  type GatewayFault, type JsonRpcId, type JsonRpcRequest, type OpenReply, type PostedMessage, type SessionCommand, type StreamEntry, type StreamFrame, type StreamId,
+  fault,
+  newRequestKey,
+  ownLimitHeader,
+  requestStream,
+  withOwnLimit,
+  type GatewayFault,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type OpenReply,
+  type PostedMessage,
+  type SessionCommand,
+  type StreamEntry,
+  type StreamFrame,
+  type StreamId,
 } from '@omnibus/protocol';
 import { openerOf } from '../bounds/opening-rate.ts';
 import type { Boundary } from '../requests/boundary.ts';
@@ -46,7 +58,8 @@ export class PostEndpoint {
     const { streams } = options;
     this.#answering = {
       ...options.writing,
-      opened: (session, stream, requests) => streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
+      opened: (session, stream, requests) =>
+        streams()?.append(subjects.stream(session, stream), { kind: 'opened', requests }),
     };
   }
 
@@ -77,8 +90,13 @@ export class PostEndpoint {
           return;
         }
         case 'batch':
-          if (parsed.messages.some((message) => standsAlone(message, headers))) arrival.refuse(fault('batch.unsupported'));
-          else this.#receiveBatch(arrival, accepted, { ...parsed, messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])) });
+          if (parsed.messages.some((message) => standsAlone(message, headers)))
+            arrival.refuse(fault('batch.unsupported'));
+          else
+            this.#receiveBatch(arrival, accepted, {
+              ...parsed,
+              messages: parsed.messages.map((message) => withOwnLimit(message, headers[ownLimitHeader])),
+            });
       }
     });
   }
@@ -89,7 +107,10 @@ export class PostEndpoint {
     if (posted.kind !== 'request') {
       // The revision has no notifications of clients over HTTP, and no answers; what there is does no harm.
       if (posted.kind === 'notification') response.writeHead(202, { 'content-length': 0 }).end();
-      else arrival.refuse(fault('message.invalid', 'a client of this revision answers in the parameters of its next request'));
+      else
+        arrival.refuse(
+          fault('message.invalid', 'a client of this revision answers in the parameters of its next request'),
+        );
       return;
     }
     const { id, method } = posted.message;
@@ -104,9 +125,31 @@ export class PostEndpoint {
     const key = newRequestKey();
     const span = meter.span(posted.message, caller, 'http', request.headers);
     const watched = meter.watch(posted.message, caller, span?.traceparent);
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream: { id: nextStreamId(), isPrimed: false }, requestId: id, batchIds: undefined, asks: true, session: undefined, timer, span, watched });
-    const command = { kind: 'request', key, caller: arrival.callerByOrigin, request: posted.message, context, parameterHeaders: readParameterHeaders(request.headers), trace: span?.traceparent, tap: watched?.tag } as const;
-    const pending = this.#ask(answer, 'gateway.unavailable', (observer) => delivery.stateless.request(command, observer));
+    const answer = new PostAnswer(arrival, {
+      ...this.#answering,
+      accepted,
+      stream: { id: nextStreamId(), isPrimed: false },
+      requestId: id,
+      batchIds: undefined,
+      asks: true,
+      session: undefined,
+      timer,
+      span,
+      watched,
+    });
+    const command = {
+      kind: 'request',
+      key,
+      caller: arrival.callerByOrigin,
+      request: posted.message,
+      context,
+      parameterHeaders: readParameterHeaders(request.headers),
+      trace: span?.traceparent,
+      tap: watched?.tag,
+    } as const;
+    const pending = this.#ask(answer, 'gateway.unavailable', (observer) =>
+      delivery.stateless.request(command, observer),
+    );
     const giveUp = (reason: string): void => {
       answer.abandon();
       pending?.close();
@@ -122,7 +165,10 @@ export class PostEndpoint {
       if (response.headersSent) response.end();
       else response.destroy();
     };
-    arrival.whenUnproven(() => end('it is not proven any more who listens'), () => end('who listens has other rights now'));
+    arrival.whenUnproven(
+      () => end('it is not proven any more who listens'),
+      () => end('who listens has other rights now'),
+    );
   }
 
   #receiveSingle(arrival: Arrival, accepted: Accepted, message: PostedMessage): void {
@@ -147,13 +193,45 @@ export class PostEndpoint {
     const stream = this.#newStream(arrival, id);
     const span = message.kind === 'request' ? meter.span(message.message, caller, 'http', request.headers) : undefined;
     const watched = message.kind === 'request' ? meter.watch(message.message, caller, span?.traceparent) : undefined;
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: id, batchIds: undefined, asks: id !== undefined, session: session.key, timer: counted?.timer, span, watched });
-    this.#command(arrival, session, { kind: 'post', caller, stream: stream.id, message, ...(span === undefined ? {} : { trace: span.traceparent }), ...(watched === undefined ? {} : { tap: watched.tag }) }, answer);
+    const answer = new PostAnswer(arrival, {
+      ...this.#answering,
+      accepted,
+      stream,
+      requestId: id,
+      batchIds: undefined,
+      asks: id !== undefined,
+      session: session.key,
+      timer: counted?.timer,
+      span,
+      watched,
+    });
+    this.#command(
+      arrival,
+      session,
+      {
+        kind: 'post',
+        caller,
+        stream: stream.id,
+        message,
+        ...(span === undefined ? {} : { trace: span.traceparent }),
+        ...(watched === undefined ? {} : { tap: watched.tag }),
+      },
+      answer,
+    );
   }
 
-  #receiveBatch(arrival: Arrival, accepted: Accepted, { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>): void {
+  #receiveBatch(
+    arrival: Arrival,
+    accepted: Accepted,
+    { messages, refusals }: Extract<ParsedBody, { kind: 'batch' }>,
+  ): void {
     const session = sessionOf(arrival.request, this.#options.sessions);
-    const problem = session === undefined ? fault('session.missing') : 'fault' in session ? session.fault : revisionProblem(arrival.request.headers);
+    const problem =
+      session === undefined
+        ? fault('session.missing')
+        : 'fault' in session
+          ? session.fault
+          : revisionProblem(arrival.request.headers);
     if (session === undefined || 'fault' in session || problem !== undefined) {
       arrival.refuse(problem ?? fault('session.missing'));
       return;
@@ -166,36 +244,62 @@ export class PostEndpoint {
     }
     const stream = this.#newStream(arrival);
     const asks = requests.length > 0 || (refusals ?? []).length > 0;
-    const answer = new PostAnswer(arrival, { ...this.#answering, accepted, stream, requestId: undefined, batchIds: requests, asks, session: session.key, timer: undefined, span: undefined, watched: undefined });
-    this.#command(arrival, session, { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals }, answer);
+    const answer = new PostAnswer(arrival, {
+      ...this.#answering,
+      accepted,
+      stream,
+      requestId: undefined,
+      batchIds: requests,
+      asks,
+      session: session.key,
+      timer: undefined,
+      span: undefined,
+      watched: undefined,
+    });
+    this.#command(
+      arrival,
+      session,
+      { kind: 'batch', caller: arrival.caller, stream: stream.id, messages, refusals },
+      answer,
+    );
   }
 
   /** Sends one command to the session's owner and writes the answer. */
   #command({ response }: Arrival, session: SessionAddress, command: PostCommand, answer: PostAnswer): void {
     const { delivery } = this.#options;
-    const pending = this.#ask(answer, 'session.unknown', (observer) => delivery.sessions.request(session, command, observer));
+    const pending = this.#ask(answer, 'session.unknown', (observer) =>
+      delivery.sessions.request(session, command, observer),
+    );
     // Going away does not cancel (transports, Sending Messages): the work goes on, and its answer waits for the client to come back.
     response.once('close', () => {
       if (response.writableFinished) return;
       answer.abandon();
       pending?.close();
-      if (pending !== undefined) delivery.sessions.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
+      if (pending !== undefined)
+        delivery.sessions.tell(session, { kind: 'detach', stream: command.stream, reader: command.stream });
     });
   }
 
   /** Sends a request on the bus. @returns undefined when it could not be sent, which has been answered. */
-  #ask(answer: PostAnswer, whenNobodyListens: 'session.unknown' | 'gateway.unavailable', send: (observer: ReplyObserver<StreamFrame>) => PendingRequest): PendingRequest | undefined {
+  #ask(
+    answer: PostAnswer,
+    whenNobodyListens: 'session.unknown' | 'gateway.unavailable',
+    send: (observer: ReplyObserver<StreamFrame>) => PendingRequest,
+  ): PendingRequest | undefined {
     const failed = (error: BusError): void => answer.fail(this.#boundary.faultOf(error, whenNobodyListens));
     let pending: PendingRequest | undefined;
-    this.#boundary.run((gatewayFault) => answer.fail(gatewayFault), () => {
-      pending = send({
-        reply: (frame) => {
-          if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
-          if (answer.frame(frame)) pending?.close();
-        },
-        failed,
-      });
-    });
+    this.#boundary.run(
+      (gatewayFault) => answer.fail(gatewayFault),
+      () => {
+        pending = send({
+          reply: (frame) => {
+            if (frame.kind === 'refused') this.#options.gate.metrics.refused(frame.fault.reason);
+            if (answer.frame(frame)) pending?.close();
+          },
+          failed,
+        });
+      },
+    );
     return pending;
   }
 
@@ -207,10 +311,12 @@ export class PostEndpoint {
       arrival.refuse(problem, request.id);
       return;
     }
-    delivery.open({ kind: 'open', caller: arrival.caller, request }, (reply) => arrival.run(() => {
-      if (reply.kind !== 'opened') gate.rate.giveBack(opener);
-      this.#answerOpen(arrival, accepted, request.id, reply);
-    }));
+    delivery.open({ kind: 'open', caller: arrival.caller, request }, (reply) =>
+      arrival.run(() => {
+        if (reply.kind !== 'opened') gate.rate.giveBack(opener);
+        this.#answerOpen(arrival, accepted, request.id, reply);
+      }),
+    );
   }
 
   #answerOpen(arrival: Arrival, accepted: Accepted, id: JsonRpcId, reply: OpenReply): void {

@@ -6,6 +6,12 @@ import { errorText, httpStatusOf, toErrorObject, type GatewayFault } from '@omni
 export function answerRaw(socket: Duplex, gatewayFault: GatewayFault, headers: readonly string[] = []): void {
   const body = errorText(undefined, toErrorObject(gatewayFault));
   const status = httpStatusOf(gatewayFault.reason);
-  const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'connection: close', 'content-type: application/json', `content-length: ${Buffer.byteLength(body)}`, ...headers];
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'connection: close',
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...headers,
+  ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

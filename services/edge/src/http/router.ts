@@ -4,7 +4,14 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Journal } from '@omnibus/bus';
-import { anonymous, fault, type EndpointName, type GatewayFault, type StreamEntry, type StreamId } from '@omnibus/protocol';
+import {
+  anonymous,
+  fault,
+  type EndpointName,
+  type GatewayFault,
+  type StreamEntry,
+  type StreamId,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Endpoints } from '../requests/endpoints.ts';
 import { SessionAddresses } from '../delivery/session-addresses.ts';
@@ -51,7 +58,12 @@ export class Router {
   constructor(options: RouterOptions) {
     this.#options = options;
     const { gate, metrics, writers } = options;
-    const writing: EventWriterOptions = { wheel: options.wheel, maxBufferedBytes: gate.limits.maxBufferedBytes, unread: gate.unread, open: writers };
+    const writing: EventWriterOptions = {
+      wheel: options.wheel,
+      maxBufferedBytes: gate.limits.maxBufferedBytes,
+      unread: gate.unread,
+      open: writers,
+    };
     const sessions = new SessionAddresses();
     this.#posts = new PostEndpoint({ ...options, sessions, writing, isDraining: () => this.#isDraining });
     this.#gets = new GetEndpoint({ ...options, sessions, writing });
@@ -83,7 +95,11 @@ export class Router {
   /** Handles a request. @param waitsForContinue whether the client waits for `100 Continue` (RFC 9110, 10.1.1). */
   handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
     const arrivalAt = (endpoint: string): Arrival => {
-      const caller = withAddress({ principal: anonymous, endpoint: endpoint as EndpointName }, request, this.#options.gate);
+      const caller = withAddress(
+        { principal: anonymous, endpoint: endpoint as EndpointName },
+        request,
+        this.#options.gate,
+      );
       return new Arrival(request, response, caller, this.#options.gate, waitsForContinue);
     };
     if (this.#servesSite(request, response, arrivalAt)) return;
@@ -97,7 +113,10 @@ export class Router {
     const eventSource = endpoint === undefined ? findEventSource(target.path) : undefined;
     const name = endpoint ?? eventSource?.endpoint;
     const arrival = arrivalAt(name ?? '');
-    const document = name === undefined ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each)) : undefined;
+    const document =
+      name === undefined
+        ? this.#options.gatekeeper?.documentAt(target.path, (each) => this.#options.endpoints.has(each))
+        : undefined;
     if (document !== undefined) arrival.run(() => serveDocument(arrival, document));
     else if (name === undefined || !this.#options.endpoints.has(name)) arrival.refuse(noSuchPath);
     else this.#whenKnown(arrival, target.path, eventSource);
@@ -119,19 +138,24 @@ export class Router {
   /** Goes on once the request is authenticated. The preflight request of a browser has no credentials and needs none. */
   #whenKnown(arrival: Arrival, path: string, eventSource: EventSourcePath | undefined): void {
     const { gatekeeper } = this.#options;
-    const { request, response, caller: { endpoint } } = arrival;
+    const {
+      request,
+      response,
+      caller: { endpoint },
+    } = arrival;
     arrival.run(() => {
       if (gatekeeper === undefined) this.#handleFor(undefined, arrival, eventSource);
       else if (request.method === 'OPTIONS') this.#handleKnown(arrival, eventSource);
-      else gatekeeper.ask(request, path, endpoint, arrival, (verdict) => {
-        if ('fault' in verdict) {
-          response.setHeader('www-authenticate', gatekeeper.challenge(verdict.fault, path));
-          arrival.refuse(verdict.fault);
-        } else {
-          arrival.identify(verdict);
-          this.#handleFor(verdict.tenant, arrival, eventSource);
-        }
-      });
+      else
+        gatekeeper.ask(request, path, endpoint, arrival, (verdict) => {
+          if ('fault' in verdict) {
+            response.setHeader('www-authenticate', gatekeeper.challenge(verdict.fault, path));
+            arrival.refuse(verdict.fault);
+          } else {
+            arrival.identify(verdict);
+            this.#handleFor(verdict.tenant, arrival, eventSource);
+          }
+        });
     });
   }
 
@@ -196,8 +220,12 @@ function serveDocument(arrival: Arrival, document: string | Promise<string>): vo
     arrival.refuse(fault('http.method_not_allowed', 'this address takes GET'));
   } else {
     // The answer to a request without Origin differs from that to a page, which a cache has to know before a page asks.
-    const headers = { 'cache-control': 'max-age=300', 'vary': 'origin' };
+    const headers = { 'cache-control': 'max-age=300', vary: 'origin' };
     if (typeof document === 'string') arrival.json(200, document, headers);
-    else document.then((text) => arrival.json(200, text, headers), (error: unknown) => arrival.refuse(fault('auth.unavailable', (error as Error).message)));
+    else
+      document.then(
+        (text) => arrival.json(200, text, headers),
+        (error: unknown) => arrival.refuse(fault('auth.unavailable', (error as Error).message)),
+      );
   }
 }

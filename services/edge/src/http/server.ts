@@ -34,7 +34,16 @@ const checkEveryMs = 2_000;
 /** Files that are reserved for the admin port, the bus, and servers. */
 const reservedFiles = 512;
 
-export function createClientServer({ limits, requestMs, metrics, addresses, maxFiles, tls, handle, handleUpgrade }: ClientServerOptions): Server {
+export function createClientServer({
+  limits,
+  requestMs,
+  metrics,
+  addresses,
+  maxFiles,
+  tls,
+  handle,
+  handleUpgrade,
+}: ClientServerOptions): Server {
   const options = {
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: requestMs / 4,
@@ -42,19 +51,27 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
     connectionsCheckingInterval: checkEveryMs,
     keepAliveTimeout: keepAliveMs,
     // A wish for another protocol may be ignored (RFC 9110, 7.8).
-    shouldUpgradeCallback: ({ method, headers: { upgrade } }: IncomingMessage) => method === 'GET' && upgrade?.toLowerCase() === 'websocket',
+    shouldUpgradeCallback: ({ method, headers: { upgrade } }: IncomingMessage) =>
+      method === 'GET' && upgrade?.toLowerCase() === 'websocket',
   };
-  const server: Server = tls === undefined ? createServer(options) : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
+  const server: Server =
+    tls === undefined
+      ? createServer(options)
+      : createSecureServer({ ...options, ...tls, handshakeTimeout: requestMs / 4 });
   /** Sockets whose TLS handshake failed, on which no HTTP answer is possible. */
   const unsecured = new WeakSet<Duplex>();
   // This event comes before `clientError`.
-  if (tls !== undefined) server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
-    unsecured.add(socket);
-    metrics.tlsHandshakesFailed.inc();
-  });
+  if (tls !== undefined)
+    server.prependListener('tlsClientError', (_error: Error, socket: Duplex) => {
+      unsecured.add(socket);
+      metrics.tlsHandshakesFailed.inc();
+    });
   // Their bytes are bounded; beyond a number, Node would drop some without a word.
   server.maxHeadersCount = 0;
-  server.maxConnections = maxFiles === undefined ? limits.maxConnections : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
+  server.maxConnections =
+    maxFiles === undefined
+      ? limits.maxConnections
+      : Math.min(limits.maxConnections, Math.max(1, maxFiles - reservedFiles));
   server.on('drop', () => metrics.connectionRefused('all'));
   /** The last response of each socket; a raw answer must not be written into it. */
   const responses = new WeakMap<Duplex, ServerResponse>();
@@ -72,7 +89,13 @@ export function createClientServer({ limits, requestMs, metrics, addresses, maxF
     const gatewayFault = fault('http.expectation');
     const text = errorText(undefined, toErrorObject(gatewayFault));
     metrics.refused(gatewayFault.reason);
-    response.writeHead(httpStatusOf(gatewayFault.reason), { 'connection': 'close', 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+    response
+      .writeHead(httpStatusOf(gatewayFault.reason), {
+        connection: 'close',
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(text),
+      })
+      .end(text);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     socket.on('error', ignoreBroken);
@@ -127,8 +150,11 @@ function boundShares(server: Server, maxShare: number, addresses: ClientAddresse
 function faultOf({ code }: NodeJS.ErrnoException): GatewayFault {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW': return fault('http.headers_too_large');
-    case 'ERR_HTTP_REQUEST_TIMEOUT': return fault('http.timeout');
-    default: return fault('http.invalid');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return fault('http.headers_too_large');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return fault('http.timeout');
+    default:
+      return fault('http.invalid');
   }
 }

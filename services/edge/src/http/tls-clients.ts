@@ -29,12 +29,18 @@ export class TlsClients {
    */
   trust(ca: string): void {
     const trusted = certificatesIn(ca);
-    const isAnyGone = this.#trusted.some(({ fingerprint256 }) => trusted.every((authority) => authority.fingerprint256 !== fingerprint256));
+    const isAnyGone = this.#trusted.some(({ fingerprint256 }) =>
+      trusted.every((authority) => authority.fingerprint256 !== fingerprint256),
+    );
     this.#trusted = trusted;
     if (!isAnyGone) return;
     for (const socket of this.#sockets) {
       const certificate = socket.getPeerX509Certificate();
-      if (certificate !== undefined && !trusted.some((authority) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey))) socket.destroy();
+      if (
+        certificate !== undefined &&
+        !trusted.some((authority) => certificate.checkIssued(authority) && certificate.verify(authority.publicKey))
+      )
+        socket.destroy();
     }
   }
 }

@@ -32,20 +32,47 @@ interface Answer {
   readonly body: string;
 }
 
-const toolsList = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' }, 'io.modelcontextprotocol/clientCapabilities': {} } } });
+const toolsList = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/list',
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+});
 
 /** Asks on a connection of its own. */
 function ask(test: EdgeUnderTest, options: RequestOptions = {}): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const asked = request(`${test.origin}/mcp`, {
-      method: 'POST', ca, agent: false, ...options,
-      headers: { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list', ...options.headers as Record<string, string> },
-    }, (response) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        body += chunk;
-      }).on('end', () => resolve({ status: response.statusCode ?? 0, body }));
-    });
+    const asked = request(
+      `${test.origin}/mcp`,
+      {
+        method: 'POST',
+        ca,
+        agent: false,
+        ...options,
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/list',
+          ...(options.headers as Record<string, string>),
+        },
+      },
+      (response) => {
+        let body = '';
+        response
+          .setEncoding('utf8')
+          .on('data', (chunk: string) => {
+            body += chunk;
+          })
+          .on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+      },
+    );
     asked.on('error', reject);
     asked.end(toolsList);
   });
@@ -62,7 +89,9 @@ async function shown(test: EdgeUnderTest): Promise<string> {
 
 describe('TLS', () => {
   it('is what clients speak, on a WebSocket too, and what speaks no TLS is closed and ends nothing', async () => {
-    await using test = await EdgeUnderTest.start('', { tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined } });
+    await using test = await EdgeUnderTest.start('', {
+      tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined },
+    });
     await test.serveStateless();
     expect(test.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+\/mcp$/);
     const { port } = new URL(test.url);
@@ -81,7 +110,9 @@ describe('TLS', () => {
   });
 
   it('ends when the edge does, with connections that are in the middle of their handshake', async () => {
-    const test = await EdgeUnderTest.start('', { tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined } });
+    const test = await EdgeUnderTest.start('', {
+      tls: { certFile: server.certFile, keyFile: server.keyFile, clients: undefined },
+    });
     const socket = connectPlain(Number(new URL(test.url).port), '127.0.0.1');
     await once(socket, 'connect');
     await expect.poll(() => test.metrics.text()).toContain('omnibus_client_connections 1');
@@ -114,39 +145,65 @@ describe('TLS', () => {
     await writeFile(text, 'hello');
     const files = { certFile: server.certFile, keyFile: server.keyFile, clients: undefined };
     expect(tlsProblem(files)).toBeUndefined();
-    expect(tlsProblem({ ...files, keyFile: other.keyFile })).toBe(`the key ${other.keyFile} is not that of the certificate ${server.certFile}`);
+    expect(tlsProblem({ ...files, keyFile: other.keyFile })).toBe(
+      `the key ${other.keyFile} is not that of the certificate ${server.certFile}`,
+    );
     expect(tlsProblem({ ...files, certFile: text })).toContain(`${text} holds no certificate in PEM`);
     expect(tlsProblem({ ...files, keyFile: text })).toContain(`${text} holds no private key in PEM`);
-    expect(tlsProblem({ ...files, keyFile: `${text}.not` })).toBe(`the key ${text}.not cannot be read: it is not there`);
-    expect(tlsProblem({ ...files, clients: { caFile: text, isRequired: false } })).toContain(`${text} holds no certificate in PEM`);
+    expect(tlsProblem({ ...files, keyFile: `${text}.not` })).toBe(
+      `the key ${text}.not cannot be read: it is not there`,
+    );
+    expect(tlsProblem({ ...files, clients: { caFile: text, isRequired: false } })).toContain(
+      `${text} holds no certificate in PEM`,
+    );
     const half = join(authority.folder, 'half.pem');
-    for (const rest of ['-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n', '-----BEGIN CERTIFICATE-----\nMIIB']) {
+    for (const rest of [
+      '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
+      '-----BEGIN CERTIFICATE-----\nMIIB',
+    ]) {
       await writeFile(half, `${server.cert}${rest}`);
-      expect(tlsProblem({ ...files, clients: { caFile: half, isRequired: false } })).toContain(`${half} holds: a certificate that cannot be read, number 2 of 2`);
-      expect(tlsProblem({ ...files, certFile: half })).toContain(`${half} holds: a certificate that cannot be read, number 2 of 2`);
+      expect(tlsProblem({ ...files, clients: { caFile: half, isRequired: false } })).toContain(
+        `${half} holds: a certificate that cannot be read, number 2 of 2`,
+      );
+      expect(tlsProblem({ ...files, certFile: half })).toContain(
+        `${half} holds: a certificate that cannot be read, number 2 of 2`,
+      );
     }
-    await expect(EdgeUnderTest.start('', { tls: { ...files, keyFile: other.keyFile } })).rejects.toThrow('is not that of the certificate');
+    await expect(EdgeUnderTest.start('', { tls: { ...files, keyFile: other.keyFile } })).rejects.toThrow(
+      'is not that of the certificate',
+    );
   });
 });
 
 describe('a client certificate', () => {
   type Settings = NonNullable<AuthenticatorOptions['certificates']>;
-  const start = (settings: Settings = { subject: 'uri' }, isRequired = false): Promise<EdgeUnderTest> => EdgeUnderTest.start('', {
-    tls: { certFile: server.certFile, keyFile: server.keyFile, clients: { caFile: clients.caFile, isRequired } },
-    authenticate: () => Authenticator.open({ issuers: [], certificates: settings, warn: () => undefined }),
-  });
+  const start = (settings: Settings = { subject: 'uri' }, isRequired = false): Promise<EdgeUnderTest> =>
+    EdgeUnderTest.start('', {
+      tls: { certFile: server.certFile, keyFile: server.keyFile, clients: { caFile: clients.caFile, isRequired } },
+      authenticate: () => Authenticator.open({ issuers: [], certificates: settings, warn: () => undefined }),
+    });
   const spiffe = (name: string): string => `URI:spiffe://example.org/${name}`;
 
   it('proves its workload by SPIFFE ID, on each connection and the same on all of them; without one nobody is there', async () => {
     await using test = await start();
     const callers = await test.serveStateless();
-    const [ann, bob] = await Promise.all([clients.issue({ otherNames: [spiffe('ann')] }), clients.issue({ otherNames: [spiffe('bob'), 'DNS:bob.example.org'] })]);
+    const [ann, bob] = await Promise.all([
+      clients.issue({ otherNames: [spiffe('ann')] }),
+      clients.issue({ otherNames: [spiffe('bob'), 'DNS:bob.example.org'] }),
+    ]);
     const again = await clients.issue({ otherNames: [spiffe('ann')] });
     for (const { cert, key } of [ann, bob, again]) expect((await ask(test, { cert, key })).status).toBe(200);
     const principals = callers.map(({ principal }) => principal);
     expect([principals[0] === principals[2], principals[0] === principals[1]]).toEqual([true, false]);
     const stranger = await ask(test);
-    expect([stranger.status, JSON.parse(stranger.body)]).toEqual([401, expect.objectContaining({ error: expect.objectContaining({ data: expect.objectContaining({ reason: 'auth.required' }) as object }) as object })]);
+    expect([stranger.status, JSON.parse(stranger.body)]).toEqual([
+      401,
+      expect.objectContaining({
+        error: expect.objectContaining({
+          data: expect.objectContaining({ reason: 'auth.required' }) as object,
+        }) as object,
+      }),
+    ]);
   });
 
   it('proves nobody when it is of another authority, meant for servers, expired, or names nobody or two, and says which', async () => {
@@ -158,7 +215,10 @@ describe('a client certificate', () => {
       [await clients.issue({ otherNames: [spiffe('ann')], until: new Date(Date.now() - 60_000) }), 'it has expired'],
       [await clients.issue({ otherNames: [spiffe('ann'), spiffe('bob')] }), 'more than one URI'],
       [await clients.issue({ subject: '/CN=ann' }), 'no URI'],
-      [await clients.issue({ otherNames: ['URI:spiffe://evil.example/ann'] }), 'does not begin with spiffe://example.org/'],
+      [
+        await clients.issue({ otherNames: ['URI:spiffe://evil.example/ann'] }),
+        'does not begin with spiffe://example.org/',
+      ],
       [await clients.issue({ otherNames: ['DNS:URI:spiffe://example.org/ann'] }), 'no URI'],
     ] as const) {
       const { status, body } = await ask(test, { cert: certificate.cert, key: certificate.key });
@@ -169,7 +229,10 @@ describe('a client certificate', () => {
   it('is asked for before anything is said where it is required', async () => {
     await using test = await start({ subject: 'uri' }, true);
     await test.serveStateless();
-    const [good, bad] = [await clients.issue({ otherNames: [spiffe('ann')] }), await authority.issue({ otherNames: [spiffe('ann')] })];
+    const [good, bad] = [
+      await clients.issue({ otherNames: [spiffe('ann')] }),
+      await authority.issue({ otherNames: [spiffe('ann')] }),
+    ];
     expect((await ask(test, { cert: good.cert, key: good.key })).status).toBe(200);
     await expect(ask(test)).rejects.toThrow();
     await expect(ask(test, { cert: bad.cert, key: bad.key })).rejects.toThrow();
@@ -184,8 +247,14 @@ describe('a client certificate', () => {
       authenticate: () => Authenticator.open({ issuers: [], certificates: { subject: 'uri' }, warn: () => undefined }),
     });
     await test.serveStateless();
-    const [old, fresh] = await Promise.all([clients.issue({ otherNames: [spiffe('ann')] }), next.issue({ otherNames: [spiffe('ann')] })]);
-    const open = async ({ cert, key }: Issued): Promise<{ readonly closed: Promise<unknown>; readonly socket: WebSocket }> => {
+    const [old, fresh] = await Promise.all([
+      clients.issue({ otherNames: [spiffe('ann')] }),
+      next.issue({ otherNames: [spiffe('ann')] }),
+    ]);
+    const open = async ({
+      cert,
+      key,
+    }: Issued): Promise<{ readonly closed: Promise<unknown>; readonly socket: WebSocket }> => {
       const socket = new WebSocket(`${test.origin.replace('https', 'wss')}/ws`, 'mcp', { ca, cert, key });
       await once(socket, 'open');
       return { socket, closed: once(socket, 'close') };

@@ -33,9 +33,12 @@ export class Boundary {
     const known = gatewayFaultOf(error);
     if (known !== undefined) return known;
     switch (error.kind) {
-      case 'no-responders': return fault(whenNobodyListens);
-      case 'closed': return fault('gateway.draining');
-      case 'payload-too-large': return fault('message.too_large', error.message);
+      case 'no-responders':
+        return fault(whenNobodyListens);
+      case 'closed':
+        return fault('gateway.draining');
+      case 'payload-too-large':
+        return fault('message.too_large', error.message);
       default:
         this.#log.error({ err: error }, 'the bus failed');
         return fault('gateway.unavailable', error.message);

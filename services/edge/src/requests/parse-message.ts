@@ -1,9 +1,24 @@
-import { classify, errorText, fault, parseJson, readJson, toErrorObject, type GatewayFault, type JsonRpcId, type Limits, type PostedMessage } from '@omnibus/protocol';
+import {
+  classify,
+  errorText,
+  fault,
+  parseJson,
+  readJson,
+  toErrorObject,
+  type GatewayFault,
+  type JsonRpcId,
+  type Limits,
+  type PostedMessage,
+} from '@omnibus/protocol';
 
 export type ParsedBody =
   | { readonly kind: 'single'; readonly message: PostedMessage }
   /** `refusals` answer entries that are not valid messages, or not allowed in a batch. */
-  | { readonly kind: 'batch'; readonly messages: readonly PostedMessage[]; readonly refusals?: readonly string[] | undefined }
+  | {
+      readonly kind: 'batch';
+      readonly messages: readonly PostedMessage[];
+      readonly refusals?: readonly string[] | undefined;
+    }
   /** `id` is that of the message, where it could be read. */
   | { readonly kind: 'refused'; readonly fault: GatewayFault; readonly id: JsonRpcId | undefined };
 
@@ -32,8 +47,12 @@ function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
   const refusals: string[] = [];
   for (const value of values) {
     const classified = classify(value);
-    if (classified.kind === 'invalid') refusals.push(errorText(classified.id ?? null, toErrorObject(fault('message.invalid', classified.problem))));
-    else if (classified.kind === 'request' && classified.message.method === 'initialize') refusals.push(errorText(classified.message.id, toErrorObject(fault('batch.invalid', 'initialize cannot be in a batch'))));
+    if (classified.kind === 'invalid')
+      refusals.push(errorText(classified.id ?? null, toErrorObject(fault('message.invalid', classified.problem))));
+    else if (classified.kind === 'request' && classified.message.method === 'initialize')
+      refusals.push(
+        errorText(classified.message.id, toErrorObject(fault('batch.invalid', 'initialize cannot be in a batch'))),
+      );
     else messages.push(classified);
   }
   return { kind: 'batch', messages, refusals };
@@ -42,7 +61,9 @@ function parseBatch(values: readonly unknown[], limits: Limits): ParsedBody {
 /** The ids under which a batch can be answered when it is refused as a whole, those of refused entries included. */
 export function idsIn({ messages, refusals = [] }: Extract<ParsedBody, { kind: 'batch' }>): JsonRpcId[] {
   const asked = messages.flatMap((message) => (message.kind === 'request' ? [message.message.id] : []));
-  const refused = refusals.map((refusal) => (parseJson(refusal) as { readonly id: JsonRpcId | null }).id).filter((id) => id !== null);
+  const refused = refusals
+    .map((refusal) => (parseJson(refusal) as { readonly id: JsonRpcId | null }).id)
+    .filter((id) => id !== null);
   return [...asked, ...refused];
 }
 

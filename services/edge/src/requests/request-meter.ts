@@ -43,7 +43,10 @@ export class RequestMeter {
     this.#tap = tap;
     this.#metrics = metrics;
     this.#tracing = tracing;
-    const counted = (method: string): Counted => ({ counter: metrics.requestCounter(method), timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method) });
+    const counted = (method: string): Counted => ({
+      counter: metrics.requestCounter(method),
+      timer: method === 'subscriptions/listen' ? undefined : metrics.requestTimer(method),
+    });
     this.#counted = new Map([...clientMethods].map((method) => [method, counted(method)]));
     this.#other = counted('other');
   }
@@ -61,32 +64,57 @@ export class RequestMeter {
   }
 
   /** Starts the span of a request. The trace context of a client is in the parameters (semantic conventions, MCP) or in a header. */
-  span({ method, params, id }: JsonRpcRequest, { endpoint }: Caller, carrier: Carrier, headers: IncomingHttpHeaders = {}): Span | undefined {
+  span(
+    { method, params, id }: JsonRpcRequest,
+    { endpoint }: Caller,
+    carrier: Carrier,
+    headers: IncomingHttpHeaders = {},
+  ): Span | undefined {
     if (this.#tracing === undefined) return undefined;
     const meta = params?.['_meta'];
     const parent = (isObject(meta) ? meta['traceparent'] : undefined) ?? headers['traceparent'];
     const revision = headers['mcp-protocol-version'];
     const attributes = {
-      'jsonrpc.request.id': (typeof id === 'object' ? id.rawJSON : String(id)).slice(0, 100), 'omnibus.endpoint': endpoint,
-      ...(carrier === 'pipe' ? { 'network.transport': 'pipe' } : { 'network.transport': 'tcp', 'network.protocol.name': carrier }),
+      'jsonrpc.request.id': (typeof id === 'object' ? id.rawJSON : String(id)).slice(0, 100),
+      'omnibus.endpoint': endpoint,
+      ...(carrier === 'pipe'
+        ? { 'network.transport': 'pipe' }
+        : { 'network.transport': 'tcp', 'network.protocol.name': carrier }),
       ...(revision === undefined ? {} : { 'mcp.protocol.version': String(revision).slice(0, 32) }),
     };
-    return this.#tracing.start('server', { method: this.#counted.has(method) ? method : 'other', params, attributes }, parent);
+    return this.#tracing.start(
+      'server',
+      { method: this.#counted.has(method) ? method : 'other', params, attributes },
+      parent,
+    );
   }
 
   /** Decides whether a request is reported to watches of all calls. @param trace its `traceparent`. */
-  watch({ method, params }: JsonRpcRequest, { endpoint, principal }: Caller, trace: string | undefined): Watched | undefined {
+  watch(
+    { method, params }: JsonRpcRequest,
+    { endpoint, principal }: Caller,
+    trace: string | undefined,
+  ): Watched | undefined {
     const tap = this.#tap;
     if (tap?.isWatched !== true || method === 'subscriptions/listen') return undefined;
     const tag = tap.chooseAny(trace?.split('-')[1]);
     if (tag === undefined) return undefined;
     const name = params?.['name'] ?? params?.['uri'];
     const startedAt = performance.now();
-    tap.tell(tag, 'edge', 'arrived', { method: this.#counted.has(method) ? method : 'other', endpoint, principal, ...(typeof name === 'string' ? { name: name.slice(0, 200) } : {}) });
+    tap.tell(tag, 'edge', 'arrived', {
+      method: this.#counted.has(method) ? method : 'other',
+      endpoint,
+      principal,
+      ...(typeof name === 'string' ? { name: name.slice(0, 200) } : {}),
+    });
     return {
       tag,
       streams: () => tap.tell(tag, 'edge', 'first-frame', { how: 'sse' }),
-      end: (error) => tap.tell(tag, 'edge', error === undefined ? 'answered' : error === 'client.gone' ? 'gone' : 'refused', { ms: Math.round((performance.now() - startedAt) * 10) / 10, ...(error === undefined ? {} : { reason: error }) }),
+      end: (error) =>
+        tap.tell(tag, 'edge', error === undefined ? 'answered' : error === 'client.gone' ? 'gone' : 'refused', {
+          ms: Math.round((performance.now() - startedAt) * 10) / 10,
+          ...(error === undefined ? {} : { reason: error }),
+        }),
     };
   }
 

@@ -14,10 +14,26 @@ export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delive
 }
 
 /** Serves until the input ends or the output breaks, and then ends the session. */
-export async function serveStdioClient({ bus, delivery, limits, meter, boundary, endpoint, input, output, ready }: StdioIngressOptions): Promise<void> {
+export async function serveStdioClient({
+  bus,
+  delivery,
+  limits,
+  meter,
+  boundary,
+  endpoint,
+  input,
+  output,
+  ready,
+}: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
-    bus, delivery, limits, meter, boundary,
-    carrier: 'pipe', rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }), address: 'stdio',
+    bus,
+    delivery,
+    limits,
+    meter,
+    boundary,
+    carrier: 'pipe',
+    rate: new OpeningRate({ burst: limits.sessionBurst, perSecond: limits.sessionsPerSecond }),
+    address: 'stdio',
     caller: { principal: anonymous, endpoint: endpoint ?? rootEndpoint },
     write: (text) => {
       if (output.destroyed) return;
@@ -39,7 +55,11 @@ export async function serveStdioClient({ bus, delivery, limits, meter, boundary,
       // One look at what comes is enough to notice an end; more than a moment's messages stay with the client.
       if (!isReady && waiting.length >= maxWaiting) input.pause();
     },
-    tooLong: () => client.refuse(fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes }), undefined),
+    tooLong: () =>
+      client.refuse(
+        fault('message.too_large', `the message is larger than ${maxBodyBytes} bytes`, { maxBytes: maxBodyBytes }),
+        undefined,
+      ),
   });
   await Promise.race([ready, ended]);
   isReady = true;

@@ -2,11 +2,20 @@ import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { readLines } from './lines.ts';
 
-function reading(maxBytes: number): { readonly input: PassThrough; readonly lines: string[]; readonly tooLong: () => number; readonly ended: Promise<void> } {
+function reading(maxBytes: number): {
+  readonly input: PassThrough;
+  readonly lines: string[];
+  readonly tooLong: () => number;
+  readonly ended: Promise<void>;
+} {
   const input = new PassThrough();
   const lines: string[] = [];
   let long = 0;
-  const ended = readLines(input, { maxBytes, line: (bytes) => lines.push(bytes.toString()), tooLong: () => (long += 1) });
+  const ended = readLines(input, {
+    maxBytes,
+    line: (bytes) => lines.push(bytes.toString()),
+    tooLong: () => (long += 1),
+  });
   return { input, lines, tooLong: () => long, ended };
 }
 

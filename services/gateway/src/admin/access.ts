@@ -48,7 +48,11 @@ export class AdminAccess {
   constructor(options: AdminAccessOptions) {
     this.#options = options;
     const { auth, publicUrl } = options.config();
-    this.#tokenIssuers = new Set(auth === undefined || auth === 'none' ? [] : [...auth.issuers.map(({ issuer }) => issuer), ...(auth.server === undefined ? [] : [publicUrl])]);
+    this.#tokenIssuers = new Set(
+      auth === undefined || auth === 'none'
+        ? []
+        : [...auth.issuers.map(({ issuer }) => issuer), ...(auth.server === undefined ? [] : [publicUrl])],
+    );
   }
 
   /** The refusal of a request; undefined when it is permitted. */
@@ -74,7 +78,10 @@ export class AdminAccess {
     faults.fromOutside('an act at the admin port was refused', undefined, { act, by: found.name, address });
     recordAct(audit(), found, request, act, { outcome: 'denied', details: { roles: found.roles.join(' ') } });
     const has = found.roles.length === 0 ? 'no role' : `the role ${found.roles.join(', ')}`;
-    return { status: 403, text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n` };
+    return {
+      status: 403,
+      text: `${found.name} has ${has} here, and this is for ${whoMay(act)}: ${found === local ? 'name who may under auth.admin.roles, or run "omnibus recover"' : 'auth.admin.roles says who has which'}\n`,
+    };
   };
 
   /** The person who sent an admitted request. */
@@ -92,37 +99,84 @@ export class AdminAccess {
     if (recovery?.holds(request.headers.authorization) === true) return recovered;
     const rules = this.#rules();
     if (rules === undefined) {
-      return isHere(request) ? local : { status: 403, text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/identity.md), or ask from this machine\n' };
+      return isHere(request)
+        ? local
+        : {
+            status: 403,
+            text: 'nothing says who may do this from another machine: set auth.admin.roles (docs/identity.md), or ask from this machine\n',
+          };
     }
     const authentic = authenticator();
-    if (authentic === undefined) return { status: 503, text: 'nobody can be known here now: the process is starting, or its log says what is missing\n', headers: { 'retry-after': '1' } };
+    if (authentic === undefined)
+      return {
+        status: 503,
+        text: 'nobody can be known here now: the process is starting, or its log says what is missing\n',
+        headers: { 'retry-after': '1' },
+      };
     const { remoteAddress: peer } = request.socket;
-    const verdict: Verdict = await authentic.authenticate(request, { url: path, endpoint: '' as EndpointName, isAdminPort: true, peer, secure: request.socket instanceof TLSSocket ? request.socket : undefined, address: () => peer ?? 'unknown' });
+    const verdict: Verdict = await authentic.authenticate(request, {
+      url: path,
+      endpoint: '' as EndpointName,
+      isAdminPort: true,
+      peer,
+      secure: request.socket instanceof TLSSocket ? request.socket : undefined,
+      address: () => peer ?? 'unknown',
+    });
     if ('fault' in verdict) return this.#stranger(verdict.fault);
     if (rules.scope !== false && this.#tokenIssuers.has(verdict.issuer) && !verdict.scopes.includes(rules.scope)) {
-      return this.#stranger({ reason: 'auth.scope', message: `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}` });
+      return this.#stranger({
+        reason: 'auth.scope',
+        message: `the token lacks the scope ${rules.scope}: omnibus login ${this.#options.config().publicUrl ?? 'URL'}/mcp --scope ${rules.scope}`,
+      });
     }
-    return { name: `${verdict.issuer}|${verdict.subject}`, roles: rolesOf(verdict, rules.roles), facts: verdict, tenant: tenantOf(verdict, rules.tenants) };
+    return {
+      name: `${verdict.issuer}|${verdict.subject}`,
+      roles: rolesOf(verdict, rules.roles),
+      facts: verdict,
+      tenant: tenantOf(verdict, rules.tenants),
+    };
   }
 
   #stranger({ reason, message }: Pick<GatewayFault, 'reason' | 'message'>): AdminAnswer {
     const { publicUrl, auth } = this.#options.config();
-    const status = reason === 'auth.unavailable' ? 503 : reason === 'auth.scope' || reason === 'auth.endpoint' ? 403 : reason === 'auth.query' ? 400 : 401;
+    const status =
+      reason === 'auth.unavailable'
+        ? 503
+        : reason === 'auth.scope' || reason === 'auth.endpoint'
+          ? 403
+          : reason === 'auth.query'
+            ? 400
+            : 401;
     const { scope = false, clientId } = this.#rules() ?? {};
     // A token needs the scopes of every token too.
-    const scopes = scope === false ? [] : [...new Set([...(auth === undefined || auth === 'none' ? [] : auth.scopes), scope])];
+    const scopes =
+      scope === false ? [] : [...new Set([...(auth === undefined || auth === 'none' ? [] : auth.scopes), scope])];
     const challenge = bearerChallenge({ reason, message }, [
-      publicUrl === undefined || this.#tokenIssuers.size === 0 ? ['realm', 'omnibus admin'] : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
+      publicUrl === undefined || this.#tokenIssuers.size === 0
+        ? ['realm', 'omnibus admin']
+        : ['resource_metadata', `${publicUrl}/.well-known/oauth-protected-resource/mcp`],
       ...(scopes.length === 0 ? [] : [['scope', scopes.join(' ')] as const]),
       // For the console; others pass over a parameter that they do not know (RFC 6750, 3).
       ...(clientId === undefined ? [] : [['client_id', clientId] as const]),
     ]);
-    const text = reason === 'auth.required' ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is' : message;
-    return { status, text: `${text}\n`, headers: status === 401 || status === 403 ? { 'www-authenticate': challenge } : {} };
+    const text =
+      reason === 'auth.required'
+        ? 'this port serves known callers only: send an API key or a token of somebody whom auth.admin.roles names, as "Authorization: Bearer"; or run "omnibus recover" where the sealing key is'
+        : message;
+    return {
+      status,
+      text: `${text}\n`,
+      headers: status === 401 || status === 403 ? { 'www-authenticate': challenge } : {},
+    };
   }
 }
 
 /** Whether a request came without a proxy: one through a proxy on this machine comes from another machine. */
 function isHere({ socket: { remoteAddress }, headers }: IncomingMessage): boolean {
-  return here.has(remoteAddress ?? '') && headers['x-forwarded-for'] === undefined && headers.forwarded === undefined && headers['x-real-ip'] === undefined;
+  return (
+    here.has(remoteAddress ?? '') &&
+    headers['x-forwarded-for'] === undefined &&
+    headers.forwarded === undefined &&
+    headers['x-real-ip'] === undefined
+  );
 }

@@ -12,10 +12,19 @@ interface ActRecord {
 }
 
 /** @param by undefined for somebody who is not authenticated. */
-export function recordAct(audit: Audit | undefined, by: Pick<Administrator, 'name' | 'facts'> | undefined, { socket }: IncomingMessage, act: string, { outcome, details = {} }: ActRecord): void {
+export function recordAct(
+  audit: Audit | undefined,
+  by: Pick<Administrator, 'name' | 'facts'> | undefined,
+  { socket }: IncomingMessage,
+  act: string,
+  { outcome, details = {} }: ActRecord,
+): void {
   const { principal, issuer, subject, tenant, actors, client, key } = by?.facts ?? {};
   audit?.record({
-    name: `admin.${act}`, weight: 'always', outcome, who: { principal, issuer, subject, tenant, actors, client, key, address: socket.remoteAddress },
+    name: `admin.${act}`,
+    weight: 'always',
+    outcome,
+    who: { principal, issuer, subject, tenant, actors, client, key, address: socket.remoteAddress },
     more: { ...(by === undefined || by.facts !== undefined ? {} : { by: by.name }), ...details },
   });
 }

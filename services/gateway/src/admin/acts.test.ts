@@ -15,16 +15,42 @@ it('who has tried to recover the port without the key has done nothing, is count
   if (!('config' in loaded)) expect.fail('the configuration is wrong');
   const [metrics, recovery] = [new Metrics({ processMetrics: false }), new Recovery([key])];
   const lines: string[] = [];
-  const log: Logger = Object.assign(createLogger({ level: 'silent', format: 'json' }), { warn: (_details: object, what: string) => void lines.push(what) });
+  const log: Logger = Object.assign(createLogger({ level: 'silent', format: 'json' }), {
+    warn: (_details: object, what: string) => void lines.push(what),
+  });
   const faults = new Faults({ log, metrics });
   const config = (): typeof loaded.config => loaded.config;
   const recorded: AuditEvent[] = [];
-  const audit = (): Audit => ({ isStrict: false, wantsResults: true, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) });
+  const audit = (): Audit => ({
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void recorded.push(event),
+    confirm: () => Promise.resolve(true),
+  });
   const access = new AdminAccess({ config, authenticator: () => undefined, recovery, metrics, faults, audit });
-  const route = adminRoutes({ config, baseFolder: '/', access, recovery, metrics, log, faults, audit, reload: () => Promise.resolve({ problems: [], later: [] }), running: { sessions: () => undefined, restart: () => Promise.resolve(false) } }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
+  const route =
+    adminRoutes({
+      config,
+      baseFolder: '/',
+      access,
+      recovery,
+      metrics,
+      log,
+      faults,
+      audit,
+      reload: () => Promise.resolve({ problems: [], later: [] }),
+      running: { sessions: () => undefined, restart: () => Promise.resolve(false) },
+    }).find(({ name, method }) => name === 'recovery' && method === 'POST') ?? expect.fail('there is no such act');
   const statusOf = async (proofKey: Buffer): Promise<number> => {
     const question = recovery.question();
-    return (await route.run({ request: { socket: new Socket(), headers: {} } as IncomingMessage, rest: undefined, body: JSON.stringify({ question, proof: recoveryProof(proofKey, question) }) })).status;
+    return (
+      await route.run({
+        request: { socket: new Socket(), headers: {} } as IncomingMessage,
+        rest: undefined,
+        body: JSON.stringify({ question, proof: recoveryProof(proofKey, question) }),
+      })
+    ).status;
   };
   for (let count = 0; count < 20; count += 1) expect(await statusOf(randomBytes(32))).toBe(403);
   expect(lines).toEqual(['somebody tried to recover the admin port without the sealing key']);
@@ -32,5 +58,8 @@ it('who has tried to recover the port without the key has done nothing, is count
   const text = await metrics.text();
   expect(text).toContain('omnibus_admin_acts_total{act="recovery"} 1');
   expect(text).toContain('omnibus_admin_refusals_total{act="recovery",why="unknown"} 20');
-  expect(recorded.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual([...Array.from({ length: 20 }, () => 'admin.recovery denied'), 'admin.recovery ok']);
+  expect(recorded.map(({ name, outcome }) => `${name} ${outcome}`)).toEqual([
+    ...Array.from({ length: 20 }, () => 'admin.recovery denied'),
+    'admin.recovery ok',
+  ]);
 });

@@ -8,7 +8,11 @@ export type Approver = Pick<Administrator, 'roles' | 'facts'>;
 
 /** A caller who has only the roles `approver` and `viewer` sees only the calls that he may decide. */
 export function mayLook({ roles, facts }: Approver, { approvers }: Pick<Approvable, 'approvers'>): boolean {
-  return roles.some((role) => role !== 'approver' && role !== 'viewer') || approvers === undefined || (facts !== undefined && isNamed(facts, approvers));
+  return (
+    roles.some((role) => role !== 'approver' && role !== 'viewer') ||
+    approvers === undefined ||
+    (facts !== undefined && isNamed(facts, approvers))
+  );
 }
 
 /** The record with its true state: one whose worker is gone may still say `waiting` after its time is over. */

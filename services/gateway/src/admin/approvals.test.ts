@@ -19,18 +19,72 @@ it('at the admin port', async () => {
   const bus = new MemoryBus(({ what }) => expect.fail(what));
   const [recorded, now] = [[] as AuditEvent[], Date.now()];
   const board = await ApprovalBoard.open(bus);
-  await board.post({ id: 'one', state: 'waiting', worker: 'w', at: now - 2_000, until: now - 1_000, rule: 'large', server: 'bank', tool: 'refund', arguments: '{}', digest: 'd', principal: 'p', who: [] } as unknown as ApprovalRecord);
-  const audit: Audit = { isStrict: false, wantsResults: true, wants: () => true, record: (event) => void recorded.push(event), confirm: () => Promise.resolve(true) };
-  const route = approvalsRoutes({ access, bus: () => bus, holdsCalls: () => true, log: createLogger({ level: 'silent', format: 'json' }), metrics: new Metrics({ processMetrics: false }), audit: () => audit }).find(({ method }) => method === 'POST');
-  expect(await route?.run({ request, rest: undefined, body: JSON.stringify({ id: 'one', digest: 'd', approve: true }) })).toMatchObject({ status: 422, text: expect.stringContaining('does not wait any more') as string });
-  expect(recorded).toMatchObject([{ name: 'admin.approvals.approve', outcome: 'denied', more: { approval: 'one', problem: expect.stringContaining('does not wait any more') as string } }]);
+  await board.post({
+    id: 'one',
+    state: 'waiting',
+    worker: 'w',
+    at: now - 2_000,
+    until: now - 1_000,
+    rule: 'large',
+    server: 'bank',
+    tool: 'refund',
+    arguments: '{}',
+    digest: 'd',
+    principal: 'p',
+    who: [],
+  } as unknown as ApprovalRecord);
+  const audit: Audit = {
+    isStrict: false,
+    wantsResults: true,
+    wants: () => true,
+    record: (event) => void recorded.push(event),
+    confirm: () => Promise.resolve(true),
+  };
+  const route = approvalsRoutes({
+    access,
+    bus: () => bus,
+    holdsCalls: () => true,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    metrics: new Metrics({ processMetrics: false }),
+    audit: () => audit,
+  }).find(({ method }) => method === 'POST');
+  expect(
+    await route?.run({ request, rest: undefined, body: JSON.stringify({ id: 'one', digest: 'd', approve: true }) }),
+  ).toMatchObject({ status: 422, text: expect.stringContaining('does not wait any more') as string });
+  expect(recorded).toMatchObject([
+    {
+      name: 'admin.approvals.approve',
+      outcome: 'denied',
+      more: { approval: 'one', problem: expect.stringContaining('does not wait any more') as string },
+    },
+  ]);
   await bus.drain();
 });
 
-it.each([['conflict', 1], ['forbidden', 1], ['starting', 0]] as const)('over the API, which answers %s', async (reason, count) => {
+it.each([
+  ['conflict', 1],
+  ['forbidden', 1],
+  ['starting', 0],
+] as const)('over the API, which answers %s', async (reason, count) => {
   const denied: object[] = [];
-  const approvals = { decide: () => Promise.reject(new ApiProblem(reason, 'it does not wait any more')) } as unknown as ApprovalsOfAll;
-  const { decide } = trustHandlers({ access, approvals: () => approvals, definitions: () => expect.fail(), note: () => expect.fail(), denied: (_request, act, details) => void denied.push({ act, ...details }) });
-  await expect(decide({ request, given: 'one', body: { digest: 'd', approve: false } } as unknown as Parameters<typeof decide>[0])).rejects.toThrow('does not wait any more');
-  expect(denied).toEqual(Array.from({ length: count }, () => ({ act: 'approvals.refuse', approval: 'one', problem: 'it does not wait any more' })));
+  const approvals = {
+    decide: () => Promise.reject(new ApiProblem(reason, 'it does not wait any more')),
+  } as unknown as ApprovalsOfAll;
+  const { decide } = trustHandlers({
+    access,
+    approvals: () => approvals,
+    definitions: () => expect.fail(),
+    note: () => expect.fail(),
+    denied: (_request, act, details) => void denied.push({ act, ...details }),
+  });
+  await expect(
+    decide({ request, given: 'one', body: { digest: 'd', approve: false } } as unknown as Parameters<typeof decide>[0]),
+  ).rejects.toThrow('does not wait any more');
+  expect(denied).toEqual(
+    Array.from({ length: count }, () => ({
+      act: 'approvals.refuse',
+      approval: 'one',
+      problem: 'it does not wait any more',
+    })),
+  );
 });

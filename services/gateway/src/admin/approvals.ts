@@ -20,10 +20,22 @@ export interface ApprovalsRoutesOptions {
   readonly audit: () => Audit | undefined;
 }
 
-const decision = z.strictObject({ id: z.string().min(1).max(64), digest: z.string().max(64), approve: z.boolean(), reason: z.string().max(500).optional() });
+const decision = z.strictObject({
+  id: z.string().min(1).max(64),
+  digest: z.string().max(64),
+  approve: z.boolean(),
+  reason: z.string().max(500).optional(),
+});
 const noCalls: AdminAnswer = { status: 409, text: 'this process holds no calls: ask one of the role session\n' };
 
-export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }: ApprovalsRoutesOptions): readonly AdminRoute[] {
+export function approvalsRoutes({
+  access,
+  bus,
+  holdsCalls,
+  log,
+  metrics,
+  audit,
+}: ApprovalsRoutesOptions): readonly AdminRoute[] {
   const act = actsCounted(metrics);
   const open = async (): Promise<ApprovalBoard> => {
     const found = bus();
@@ -34,21 +46,39 @@ export function approvalsRoutes({ access, bus, holdsCalls, log, metrics, audit }
     act({ name: 'approvals', method: 'GET', act: 'approvals.list' }, async ({ request }) => {
       if (!holdsCalls()) return noCalls;
       const by = access.of(request);
-      return json(200, (await (await open()).all()).filter((record) => mayLook(by, record)).map((record) => asItIs(record)));
+      return json(
+        200,
+        (await (await open()).all()).filter((record) => mayLook(by, record)).map((record) => asItIs(record)),
+      );
     }),
     act({ name: 'approvals', method: 'POST', act: 'approvals.decide' }, async ({ request, body }) => {
       if (!holdsCalls()) return noCalls;
       const { id, digest, approve, reason } = read(decision, body);
       const by = access.of(request);
       const named = approve ? 'approvals.approve' : 'approvals.refuse';
-      const decided = await (await open()).decide(id, { state: approve ? 'approved' : 'refused', by: by.name, reason }, (record) => refusalOf(by, record, digest)).catch((error: unknown) => {
-        // One that comes too late is on record too.
-        recordAct(audit(), by, request, named, { outcome: 'denied', details: { approval: id, problem: printable((error as Error).message, 500) } });
-        throw error;
-      });
+      const decided = await (
+        await open()
+      )
+        .decide(id, { state: approve ? 'approved' : 'refused', by: by.name, reason }, (record) =>
+          refusalOf(by, record, digest),
+        )
+        .catch((error: unknown) => {
+          // One that comes too late is on record too.
+          recordAct(audit(), by, request, named, {
+            outcome: 'denied',
+            details: { approval: id, problem: printable((error as Error).message, 500) },
+          });
+          throw error;
+        });
       const { server, tool, rule } = decided;
-      log.info({ act: named, by: by.name, address: request.socket.remoteAddress, approval: id, server, tool, rule, reason }, 'an act at the admin port');
-      recordAct(audit(), by, request, named, { outcome: 'ok', details: { approval: id, approval_digest: digest, server, tool, rule } });
+      log.info(
+        { act: named, by: by.name, address: request.socket.remoteAddress, approval: id, server, tool, rule, reason },
+        'an act at the admin port',
+      );
+      recordAct(audit(), by, request, named, {
+        outcome: 'ok',
+        details: { approval: id, approval_digest: digest, server, tool, rule },
+      });
       return { status: 200, text: `${id} is ${approve ? 'approved' : 'refused'}\n` };
     }),
   ];

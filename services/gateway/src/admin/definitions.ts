@@ -24,12 +24,21 @@ export interface DefinitionsRoutesOptions {
   readonly audit: () => Audit | undefined;
 }
 
-const approval = z.strictObject({ server: z.string().min(1).max(255), approve: z.array(z.string().max(64)).min(1).max(500) });
+const approval = z.strictObject({
+  server: z.string().min(1).max(255),
+  approve: z.array(z.string().max(64)).min(1).max(500),
+});
 /** Bound on the definitions that one audit record names; a request to the admin port hardly holds more. */
 const maxRecorded = 500;
 const noServers: AdminAnswer = { status: 409, text: 'this process talks to no servers: ask one of the role backend\n' };
 
-export function definitionsRoutes({ access, definitions, log, metrics, audit }: DefinitionsRoutesOptions): readonly AdminRoute[] {
+export function definitionsRoutes({
+  access,
+  definitions,
+  log,
+  metrics,
+  audit,
+}: DefinitionsRoutesOptions): readonly AdminRoute[] {
   const act = actsCounted(metrics);
   return [
     act({ name: 'definitions', method: 'GET', act: 'definitions.list' }, () => {
@@ -40,11 +49,30 @@ export function definitionsRoutes({ access, definitions, log, metrics, audit }: 
       const found = definitions();
       if (found === undefined) return noServers;
       const { server, approve } = read(approval, body);
-      const chosen = found.definitions.find((each) => each.server === server)?.deviations.filter(({ digest }) => approve.includes(digest)) ?? [];
+      const chosen =
+        found.definitions
+          .find((each) => each.server === server)
+          ?.deviations.filter(({ digest }) => approve.includes(digest)) ?? [];
       await found.approve(server, new Set(approve));
       const approved = chosen.map(({ kind, name, digest }) => ({ kind, name, digest }));
-      log.info({ act: 'definitions.approve', by: access.of(request).name, address: request.socket.remoteAddress, server, approved }, 'an act at the admin port');
-      recordAct(audit(), access.of(request), request, 'definitions.approve', { outcome: 'ok', details: { server, approved: approved.map(({ kind, name, digest }) => `${kind} ${name} ${digest}`).slice(0, maxRecorded), count: approved.length } });
+      log.info(
+        {
+          act: 'definitions.approve',
+          by: access.of(request).name,
+          address: request.socket.remoteAddress,
+          server,
+          approved,
+        },
+        'an act at the admin port',
+      );
+      recordAct(audit(), access.of(request), request, 'definitions.approve', {
+        outcome: 'ok',
+        details: {
+          server,
+          approved: approved.map(({ kind, name, digest }) => `${kind} ${name} ${digest}`).slice(0, maxRecorded),
+          count: approved.length,
+        },
+      });
       return json(200, { approved: approve.length });
     }),
   ];

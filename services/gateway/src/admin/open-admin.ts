@@ -47,7 +47,21 @@ export interface OpenAdminOptions extends Pick<AdminOptions, 'metrics' | 'notRea
   /** Undefined in a process without one, and while it starts. */
   readonly edge: () => Edge | undefined;
   /** What the API shows of this process. */
-  readonly api: Omit<OpenApiOptions, 'config' | 'access' | 'metrics' | 'onFault' | 'log' | 'note' | 'denied' | 'sealingKeys' | 'status' | 'baseFolder' | 'blocks' | 'edgeBus'>;
+  readonly api: Omit<
+    OpenApiOptions,
+    | 'config'
+    | 'access'
+    | 'metrics'
+    | 'onFault'
+    | 'log'
+    | 'note'
+    | 'denied'
+    | 'sealingKeys'
+    | 'status'
+    | 'baseFolder'
+    | 'blocks'
+    | 'edgeBus'
+  >;
 }
 
 /** The port, and its questions and answers over the bus. */
@@ -57,16 +71,51 @@ export interface OpenedAdmin extends AdminServer {
 }
 
 /** @throws {Error} in words for the operator. */
-export async function openAdmin({ config, baseFolder, authenticator, kept, sealingKeys, reload, running, definitions, edgeBus, log, faults, metrics, status, audit, edge, api: shown, ...options }: OpenAdminOptions): Promise<OpenedAdmin> {
-  const { admin, security: { allowedHosts = [] } } = config();
+export async function openAdmin({
+  config,
+  baseFolder,
+  authenticator,
+  kept,
+  sealingKeys,
+  reload,
+  running,
+  definitions,
+  edgeBus,
+  log,
+  faults,
+  metrics,
+  status,
+  audit,
+  edge,
+  api: shown,
+  ...options
+}: OpenAdminOptions): Promise<OpenedAdmin> {
+  const {
+    admin,
+    security: { allowedHosts = [] },
+  } = config();
   const { hostname, port } = new URL(`http://${admin}`);
   const recovery = sealingKeys === undefined ? undefined : new Recovery(sealingKeys);
   const access = new AdminAccess({ config, authenticator, recovery, metrics, faults, audit });
   const api = openAdminApi({
-    ...shown, config, baseFolder, edgeBus, blocks: () => kept()?.blocks, access, metrics, log, status, sealingKeys, onFault: options.onFault,
-    denied: (request, act, details) => recordAct(audit(), access.of(request), request, act, { outcome: 'denied', details }),
+    ...shown,
+    config,
+    baseFolder,
+    edgeBus,
+    blocks: () => kept()?.blocks,
+    access,
+    metrics,
+    log,
+    status,
+    sealingKeys,
+    onFault: options.onFault,
+    denied: (request, act, details) =>
+      recordAct(audit(), access.of(request), request, act, { outcome: 'denied', details }),
     note: (request, act, details) => {
-      log.info({ act, by: access.of(request).name, address: request.socket.remoteAddress, ...details }, 'an act at the admin port');
+      log.info(
+        { act, by: access.of(request).name, address: request.socket.remoteAddress, ...details },
+        'an act at the admin port',
+      );
       recordAct(audit(), access.of(request), request, act, { outcome: 'ok', details });
     },
   });
@@ -75,17 +124,51 @@ export async function openAdmin({ config, baseFolder, authenticator, kept, seali
   let server: AdminServer;
   try {
     server = await startAdminServer({
-      host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 80), allowedHosts, metrics, ...options, sites: [tries, api.site, consoleSite(() => consoleMode(config()) !== 'off', pageFolder, () => issuersOf(config()))],
-      tls: files === undefined ? undefined : readTls(files), guard: access.guard, status: (request) => statusFor(status(), config(), access.of(request).tenant),
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port || 80),
+      allowedHosts,
+      metrics,
+      ...options,
+      sites: [
+        tries,
+        api.site,
+        consoleSite(
+          () => consoleMode(config()) !== 'off',
+          pageFolder,
+          () => issuersOf(config()),
+        ),
+      ],
+      tls: files === undefined ? undefined : readTls(files),
+      guard: access.guard,
+      status: (request) => statusFor(status(), config(), access.of(request).tenant),
       routes: [
-        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }), ...meteringRoutes({ access, kept, hasServer: (name) => enabledServers(config()).has(name), log, metrics, audit }),
-        ...definitionsRoutes({ access, definitions, log, metrics, audit }), ...approvalsRoutes({ access, bus: () => kept()?.bus, holdsCalls: () => running.sessions() !== undefined, log, metrics, audit }),
-        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }), ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
+        ...adminRoutes({ config, baseFolder, access, recovery, reload, running, log, faults, metrics, audit }),
+        ...meteringRoutes({
+          access,
+          kept,
+          hasServer: (name) => enabledServers(config()).has(name),
+          log,
+          metrics,
+          audit,
+        }),
+        ...definitionsRoutes({ access, definitions, log, metrics, audit }),
+        ...approvalsRoutes({
+          access,
+          bus: () => kept()?.bus,
+          holdsCalls: () => running.sessions() !== undefined,
+          log,
+          metrics,
+          audit,
+        }),
+        ...connectionsRoutes({ access, bus: edgeBus, log, metrics, audit }),
+        ...vaultRoutes({ access, assembly: api.assembly, log, metrics, audit }),
       ],
     });
   } catch (error) {
     const isOfAddress = /^(bind|listen|getaddrinfo)$/.test((error as NodeJS.ErrnoException).syscall ?? '');
-    throw !isOfAddress ? error : new Error(`the admin port: ${listenProblem(error, admin, '--admin')}`, { cause: error });
+    throw !isOfAddress
+      ? error
+      : new Error(`the admin port: ${listenProblem(error, admin, '--admin')}`, { cause: error });
   }
   const join = (bus: Bus): Promise<void> => api.start(bus);
   const close = async (): Promise<void> => {

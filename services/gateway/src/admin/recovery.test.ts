@@ -35,7 +35,12 @@ it('a token is good for a quarter of an hour, and nothing else is one', () => {
   const question = recovery.question();
   const token = recovery.answer(question, recoveryProof(key, question))?.token ?? '';
   now += 15 * 60_000 - 1;
-  expect([recovery.holds(`bearer ${token}`), recovery.holds(undefined), recovery.holds('Bearer '), recovery.holds(`Bearer ${token}x`)]).toEqual([true, false, false, false]);
+  expect([
+    recovery.holds(`bearer ${token}`),
+    recovery.holds(undefined),
+    recovery.holds('Bearer '),
+    recovery.holds(`Bearer ${token}x`),
+  ]).toEqual([true, false, false, false]);
   now += 1;
   expect(recovery.holds(`Bearer ${token}`)).toBe(false);
 });

@@ -14,7 +14,9 @@ const prefix = 'oma_';
 
 /** The proof with which a holder of the key answers a challenge. */
 export function recoveryProof(key: Buffer, question: string): string {
-  return createHmac('sha256', Buffer.from(hkdfSync('sha256', key, '', 'omnibus admin recovery', 32))).update(question).digest('base64url');
+  return createHmac('sha256', Buffer.from(hkdfSync('sha256', key, '', 'omnibus admin recovery', 32)))
+    .update(question)
+    .digest('base64url');
 }
 
 export class Recovery {
@@ -42,7 +44,8 @@ export class Recovery {
     const cut = question.lastIndexOf('.');
     const text = question.slice(0, Math.max(0, cut));
     const until = Number(text.split('.', 1)[0]);
-    if (!equal(this.#sign(text), question.slice(cut + 1)) || !(until > now) || this.#answered.has(question)) return undefined;
+    if (!equal(this.#sign(text), question.slice(cut + 1)) || !(until > now) || this.#answered.has(question))
+      return undefined;
     if (!this.#keys.some((key) => equal(recoveryProof(key, question), proof))) return undefined;
     forget(this.#answered, now);
     this.#answered.set(question, until);

@@ -46,8 +46,12 @@ export function statusFor(status: ProcessStatus, config: Config, tenant: string 
   const visible = new Set(serversFor(config, tenant));
   return {
     ...rest,
-    ...(leftOut === undefined ? {} : { leftOut: leftOut.filter((line) => visible.has(line.split(':', 1)[0] as string)) }),
-    ...(adapters === undefined ? {} : { adapters: Object.fromEntries(Object.entries(adapters).filter(([server]) => visible.has(server))) }),
+    ...(leftOut === undefined
+      ? {}
+      : { leftOut: leftOut.filter((line) => visible.has(line.split(':', 1)[0] as string)) }),
+    ...(adapters === undefined
+      ? {}
+      : { adapters: Object.fromEntries(Object.entries(adapters).filter(([server]) => visible.has(server))) }),
     ...(servers === undefined ? {} : { servers: servers.filter(({ server }) => visible.has(server)) }),
   };
 }

@@ -24,10 +24,16 @@ export class TryDesk {
   readonly #kept = new Map<string, Kept>();
 
   /** Starts an attempt. @returns its id; undefined when there are too many. */
-  start(person: string, attempt: Attempt, enter: (write: (text: string) => void, ended: () => void) => Promise<Guest>): string | undefined {
+  start(
+    person: string,
+    attempt: Attempt,
+    enter: (write: (text: string) => void, ended: () => void) => Promise<Guest>,
+  ): string | undefined {
     const own = [...this.#kept.values()].filter((each) => each.person === person);
     if (own.length >= maxPerPerson || this.#kept.size >= maxInAll) {
-      const over = [...this.#kept].find(([, each]) => each.run.isOver && (each.person === person || own.length < maxPerPerson));
+      const over = [...this.#kept].find(
+        ([, each]) => each.run.isOver && (each.person === person || own.length < maxPerPerson),
+      );
       if (over === undefined) return undefined;
       this.#forget(over[0]);
     }
@@ -63,7 +69,10 @@ export class TryDesk {
 
   #watch(kept: Kept): void {
     clearTimeout(kept.unfollowed);
-    kept.unfollowed = kept.run.followers > 0 || kept.run.isOver ? undefined : setTimeout(() => kept.run.cancel('nobody follows it any more'), unfollowedMs).unref();
+    kept.unfollowed =
+      kept.run.followers > 0 || kept.run.isOver
+        ? undefined
+        : setTimeout(() => kept.run.cancel('nobody follows it any more'), unfollowedMs).unref();
   }
 
   #forget(id: string): void {

@@ -69,21 +69,45 @@ export class TryRun {
         done();
       },
     });
-    const client = new LineClient({ input: heard, output: said, asked: this.#ask, heard: (method, params) => this.#hear(method, params) });
+    const client = new LineClient({
+      input: heard,
+      output: said,
+      asked: this.#ask,
+      heard: (method, params) => this.#hear(method, params),
+    });
     try {
-      guest = await enter((text) => heard.write(`${text}\n`), () => heard.end());
+      guest = await enter(
+        (text) => heard.write(`${text}\n`),
+        () => heard.end(),
+      );
       // A cancelled call is over, whatever it was waiting for.
       const cancelled = new Promise<never>((_resolve, reject) => {
         const { signal } = this.#ending;
         if (signal.aborted) reject(signal.reason as Error);
         signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       });
-      const raw = JSON.stringify(await Promise.race([cancelled, isModernRevision(this.#attempt.revision) ? this.#callInRounds(client) : this.#callInSession(client)]));
-      if (raw.length > maxResultCharacters) throw new CommandProblem('other', `the result has ${raw.length} characters, and a page is given ${maxResultCharacters} at most`, { advice: 'Call it with "omnibus call".' });
+      const raw = JSON.stringify(
+        await Promise.race([
+          cancelled,
+          isModernRevision(this.#attempt.revision) ? this.#callInRounds(client) : this.#callInSession(client),
+        ]),
+      );
+      if (raw.length > maxResultCharacters)
+        throw new CommandProblem(
+          'other',
+          `the result has ${raw.length} characters, and a page is given ${maxResultCharacters} at most`,
+          { advice: 'Call it with "omnibus call".' },
+        );
       this.#tell('result', { raw, ms: this.#ms });
     } catch (error) {
       const { message, reason, advice, retry } = error as CommandProblem;
-      this.#tell('failed', { problem: message, ...(reason === undefined ? {} : { reason }), ...(advice === undefined ? {} : { advice }), ...(retry === undefined ? {} : { retry }), ms: this.#ms });
+      this.#tell('failed', {
+        problem: message,
+        ...(reason === undefined ? {} : { reason }),
+        ...(advice === undefined ? {} : { advice }),
+        ...(retry === undefined ? {} : { retry }),
+        ms: this.#ms,
+      });
     }
     this.#isOver = true;
     for (const { reject } of this.#questions.values()) reject(new Error('the call is over'));
@@ -122,14 +146,39 @@ export class TryRun {
   /** Without a session, a server's question is a result, and the answer to it a new request (2026-07-28 basic/patterns/mrtr). */
   async #callInRounds(client: LineClient): Promise<JsonObject> {
     const { method, params, revision, capabilities } = this.#attempt;
-    const _meta = { [metaKeys.protocolVersion]: revision, [metaKeys.clientCapabilities]: capabilities, [metaKeys.clientInfo]: clientInfo, [metaKeys.logLevel]: 'debug' };
+    const _meta = {
+      [metaKeys.protocolVersion]: revision,
+      [metaKeys.clientCapabilities]: capabilities,
+      [metaKeys.clientInfo]: clientInfo,
+      [metaKeys.logLevel]: 'debug',
+    };
     let more: JsonObject = {};
     for (let round = 0; round < maxRounds; round += 1) {
-      const result = await client.request(method, { ...params, ...more, _meta }, { signal: this.#ending.signal, onProgress: this.#progress });
+      const result = await client.request(
+        method,
+        { ...params, ...more, _meta },
+        { signal: this.#ending.signal, onProgress: this.#progress },
+      );
       if (result['resultType'] !== 'input_required') return result;
       const wanted = Object.entries(isObject(result['inputRequests']) ? result['inputRequests'] : {});
-      const inputResponses = Object.fromEntries(await Promise.all(wanted.map(async ([key, request]) => [key, await this.#ask(String(isObject(request) ? request['method'] : ''), isObject(request) && isObject(request['params']) ? request['params'] : {})] as const)));
-      more = { inputResponses, ...(result['requestState'] === undefined ? {} : { requestState: result['requestState'] }) };
+      const inputResponses = Object.fromEntries(
+        await Promise.all(
+          wanted.map(
+            async ([key, request]) =>
+              [
+                key,
+                await this.#ask(
+                  String(isObject(request) ? request['method'] : ''),
+                  isObject(request) && isObject(request['params']) ? request['params'] : {},
+                ),
+              ] as const,
+          ),
+        ),
+      );
+      more = {
+        inputResponses,
+        ...(result['requestState'] === undefined ? {} : { requestState: result['requestState'] }),
+      };
     }
     throw new CommandProblem('other', `the server wanted more ${maxRounds} times, and has not answered yet`);
   }
@@ -171,7 +220,8 @@ export class TryRun {
   #tell(kind: TryEvent['kind'], data: JsonObject): boolean {
     const isEnd = kind === 'result' || kind === 'failed';
     const length = isEnd ? 0 : JSON.stringify(data).length;
-    if (this.#isOver || (!isEnd && (this.#events.length >= maxEvents || this.#characters + length > maxCharacters))) return false;
+    if (this.#isOver || (!isEnd && (this.#events.length >= maxEvents || this.#characters + length > maxCharacters)))
+      return false;
     this.#characters += kind === 'progress' ? 0 : length;
     this.#lastNumber += 1;
     const event = { number: this.#lastNumber, kind, data };

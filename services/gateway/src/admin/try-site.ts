@@ -8,7 +8,17 @@ import type { Audit } from '@omnibus/audit';
 import type { Config } from '@omnibus/config';
 import { consoleMode } from '@omnibus/config';
 import type { Edge, Guest } from '@omnibus/edge';
-import { isLegacyRevision, isModernRevision, isObject, latestLegacyRevision, parseEndpointName, parseJson, printable, roundMethods, type JsonObject } from '@omnibus/protocol';
+import {
+  isLegacyRevision,
+  isModernRevision,
+  isObject,
+  latestLegacyRevision,
+  parseEndpointName,
+  parseJson,
+  printable,
+  roundMethods,
+  type JsonObject,
+} from '@omnibus/protocol';
 import { writeAnswer, type AdminAnswer, type AdminSite, type Logger, type Metrics } from '@omnibus/telemetry';
 import type { z } from 'zod';
 import type { AdminAccess } from './access.ts';
@@ -36,22 +46,40 @@ const base = '/api/v1/try';
 /** A body that is too long is read up to this size, so that its sender reads the answer. */
 const cutBytes = 8 * 1024 * 1024;
 
-export function trySite({ config, access, edge, audit, metrics, log, onFault }: TrySiteOptions): AdminSite & { stop(): void } {
+export function trySite({
+  config,
+  access,
+  edge,
+  audit,
+  metrics,
+  log,
+  onFault,
+}: TrySiteOptions): AdminSite & { stop(): void } {
   const desk = new TryDesk();
 
   const begin = async (request: IncomingMessage): Promise<AdminAnswer> => {
     const open = edge();
-    if (open === undefined) throw new ApiProblem('conflict', 'this process serves no clients, so nothing can be tried here', 'open the console of a process with the role edge');
+    if (open === undefined)
+      throw new ApiProblem(
+        'conflict',
+        'this process serves no clients, so nothing can be tried here',
+        'open the console of a process with the role edge',
+      );
     const asked = given(attempt, await bodyOf(request));
     const endpoint = parseEndpointName(asked.endpoint);
     const made = attemptOf(asked);
     let hear = (_text: string): void => undefined;
     let over = (): void => undefined;
-    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } = await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
+    const guest: Guest | { readonly fault: { readonly reason: string; readonly message: string } } =
+      await open.connectGuest({ request, endpoint, write: (text) => hear(text), ended: () => over() });
     const { name: person } = access.of(request);
     if ('fault' in guest) {
       const isStranger = guest.fault.reason === 'auth.required' || guest.fault.reason === 'auth.invalid';
-      throw new ApiProblem(isStranger ? 'unauthenticated' : 'forbidden', `the endpoint does not let you in: ${guest.fault.message}`, 'a call is made as whoever you are: sign in here with a key or token that clients use');
+      throw new ApiProblem(
+        isStranger ? 'unauthenticated' : 'forbidden',
+        `the endpoint does not let you in: ${guest.fault.message}`,
+        'a call is made as whoever you are: sign in here with a key or token that clients use',
+      );
     }
     const id = desk.start(person, made, (write, ended) => {
       hear = write;
@@ -75,23 +103,37 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
       return json(200, { cancelled: true });
     }
     const { key, result } = given(attemptAnswer, await bodyOf(request));
-    if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result'))) throw new ApiProblem('conflict', 'this question is not open any more');
+    if (!run.answer(key, result === undefined ? undefined : objectOf(result, 'result')))
+      throw new ApiProblem('conflict', 'this question is not open any more');
     return json(200, { answered: key });
   };
 
-  const serve = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<AdminAnswer | undefined> => {
+  const serve = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<AdminAnswer | undefined> => {
     const isGet = request.method === 'GET';
     refuseForeign(request);
     refuseByMode(consoleMode(config()), true);
     const refusal = await access.guard(request, path, 'try');
-    if (refusal !== undefined) return { ...refusal, text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`, type: 'application/json' };
+    if (refusal !== undefined)
+      return {
+        ...refusal,
+        text: `${JSON.stringify({ reason: refusal.status === 401 ? 'unauthenticated' : 'forbidden', problem: refusal.text.trim() })}\n`,
+        type: 'application/json',
+      };
     if (path === base) {
       if (request.method !== 'POST') throw new ApiProblem('method', `${base} takes POST`, undefined, ['POST']);
       return begin(request);
     }
     const [, id = '', what = ''] = /^\/([0-9a-f]{32})\/(events|answer|cancel)$/.exec(path.slice(base.length)) ?? [];
-    if (what === '') throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
-    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST')) throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`, undefined, [what === 'events' ? 'GET' : 'POST']);
+    if (what === '')
+      throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/ID/events, answer and cancel`);
+    if (isGet !== (what === 'events') || (!isGet && request.method !== 'POST'))
+      throw new ApiProblem('method', `${what} takes ${what === 'events' ? 'GET' : 'POST'}`, undefined, [
+        what === 'events' ? 'GET' : 'POST',
+      ]);
     const run = desk.find(id, access.of(request).name);
     if (run === undefined) throw new ApiProblem('unknown', 'there is no such call, or it was over a minute ago');
     if (!isGet) return act(request, run, what);
@@ -118,13 +160,28 @@ export function trySite({ config, access, edge, audit, metrics, log, onFault }: 
 }
 
 /** @throws {ApiProblem} */
-function attemptOf({ method, name, arguments: text, revision = latestLegacyRevision, may }: z.output<typeof attempt>): Attempt {
+function attemptOf({
+  method,
+  name,
+  arguments: text,
+  revision = latestLegacyRevision,
+  may,
+}: z.output<typeof attempt>): Attempt {
   if (!roundMethods.has(method)) throw new ApiProblem('invalid', 'method: this cannot be tried');
-  if (!isLegacyRevision(revision) && !isModernRevision(revision)) throw new ApiProblem('invalid', `revision: this gateway does not know ${JSON.stringify(revision.slice(0, 40))}`);
+  if (!isLegacyRevision(revision) && !isModernRevision(revision))
+    throw new ApiProblem('invalid', `revision: this gateway does not know ${JSON.stringify(revision.slice(0, 40))}`);
   const elicitation = { ...(may.includes('forms') ? { form: {} } : {}), ...(may.includes('links') ? { url: {} } : {}) };
-  const capabilities: JsonObject = { ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }), ...(may.includes('sampling') ? { sampling: {} } : {}) };
+  const capabilities: JsonObject = {
+    ...(Object.keys(elicitation).length === 0 ? {} : { elicitation }),
+    ...(may.includes('sampling') ? { sampling: {} } : {}),
+  };
   const isRead = method === 'resources/read';
-  return { method, revision, capabilities, params: isRead ? { uri: name } : { name, arguments: objectOf(text ?? '{}', 'arguments') } };
+  return {
+    method,
+    revision,
+    capabilities,
+    params: isRead ? { uri: name } : { name, arguments: objectOf(text ?? '{}', 'arguments') },
+  };
 }
 
 /** Reads the body like a message of MCP, so that numbers are sent as they were written. @throws {ApiProblem} */
@@ -156,7 +213,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
     if (bytes > cutBytes) break;
     if (bytes <= maxAttemptBytes) chunks.push(chunk);
   }
-  if (bytes > maxAttemptBytes) throw new ApiProblem('large', `a call that is tried may have ${maxAttemptBytes} bytes`, 'make it with "omnibus call"');
+  if (bytes > maxAttemptBytes)
+    throw new ApiProblem(
+      'large',
+      `a call that is tried may have ${maxAttemptBytes} bytes`,
+      'make it with "omnibus call"',
+    );
   return Buffer.concat(chunks).toString('utf8');
 }
 

@@ -9,11 +9,25 @@ import { streamAttempt } from './try-stream.ts';
 it('a reader that takes long for the result is not told meanwhile that the stream is alive, since it has ended', async () => {
   vi.useFakeTimers({ toFake: ['setInterval'] });
   onTestFinished(() => void vi.useRealTimers());
-  const run = new TryRun({ method: 'tools/call', params: { name: 'large', arguments: {} }, revision: modernRevisions[0] as Revision, capabilities: {} });
-  await run.run((write) => Promise.resolve({
-    receive: (message) => write(JSON.stringify({ jsonrpc: '2.0', id: (JSON.parse(message) as { readonly id: number }).id, result: { text: 'x'.repeat(12_000_000) } })),
-    end: () => Promise.resolve(),
-  }));
+  const run = new TryRun({
+    method: 'tools/call',
+    params: { name: 'large', arguments: {} },
+    revision: modernRevisions[0] as Revision,
+    capabilities: {},
+  });
+  await run.run((write) =>
+    Promise.resolve({
+      receive: (message) =>
+        write(
+          JSON.stringify({
+            jsonrpc: '2.0',
+            id: (JSON.parse(message) as { readonly id: number }).id,
+            result: { text: 'x'.repeat(12_000_000) },
+          }),
+        ),
+      end: () => Promise.resolve(),
+    }),
+  );
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
   const server = createServer((request, response) => {
     streamAttempt(run, request, response, () => undefined);

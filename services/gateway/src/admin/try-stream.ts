@@ -8,7 +8,12 @@ const maxUnreadBytes = 32 * 1024 * 1024;
 const aliveMs = 15_000;
 
 /** @param changed called when it has one follower more or less. */
-export function streamAttempt(run: TryRun, request: IncomingMessage, response: ServerResponse, changed: () => void): void {
+export function streamAttempt(
+  run: TryRun,
+  request: IncomingMessage,
+  response: ServerResponse,
+  changed: () => void,
+): void {
   const after = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('after') ?? 0);
   response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream' });
   // Its reader may take long for the last event, or be gone.

@@ -4,17 +4,29 @@ import type { ApiOptions } from '../commands/api.ts';
 import type { PauseOptions, SessionsOptions } from '../commands/running.ts';
 
 export function addRunning(program: Command): void {
-  const command = (name: string, description: string): Command => program.command(name).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON');
+  const command = (name: string, description: string): Command =>
+    program
+      .command(name)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
 
-  command('status', 'show the processes of a running gateway and its servers')
-    .action(async (options: ApiOptions) => {
-      const { status } = await import('../commands/status.ts');
-      await status(options);
-    });
+  command('status', 'show the processes of a running gateway and its servers').action(async (options: ApiOptions) => {
+    const { status } = await import('../commands/status.ts');
+    await status(options);
+  });
 
   command('sessions', 'list the sessions of clients, of all processes')
     .option('--client <name>', 'only those of clients whose name holds this')
@@ -47,7 +59,9 @@ export function addRunning(program: Command): void {
       await resume(server, options);
     });
 
-  program.command('completion').description('print a completion script for a shell: source <(omnibus completion bash)')
+  program
+    .command('completion')
+    .description('print a completion script for a shell: source <(omnibus completion bash)')
     .addArgument(new Argument('<shell>', 'shell of the script').choices(['bash', 'zsh', 'fish']))
     .action(async (shell: string) => {
       const { printCompletion } = await import('../commands/completion.ts');

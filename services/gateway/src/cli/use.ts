@@ -3,16 +3,31 @@ import type { Command } from 'commander';
 import type { CallOptions, UseOptions } from '../commands/use.ts';
 
 export function addUse(program: Command): void {
-  const command = (words: string, description: string): Command => program.command(words).description(description)
-    .option('-u, --url <url>', 'a gateway, or any MCP server over HTTP (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
-    .option('-c, --config <file>', 'start the servers of this configuration for this command, instead of asking a running gateway')
-    .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
-    .option('-H, --header <line...>', 'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
-    .option('--no-input', 'never ask, even on a terminal')
-    .option('-q, --quiet', 'print the answer only')
-    .option('--json', 'print the answer as JSON, exactly as it was received');
+  const command = (words: string, description: string): Command =>
+    program
+      .command(words)
+      .description(description)
+      .option(
+        '-u, --url <url>',
+        'a gateway, or any MCP server over HTTP (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
+      )
+      .option(
+        '-c, --config <file>',
+        'start the servers of this configuration for this command, instead of asking a running gateway',
+      )
+      .option('-e, --endpoint <name>', 'a server or profile instead of all servers')
+      .option(
+        '-H, --header <line...>',
+        'an HTTP header that is sent with every request, "Name: value" (default: OMNIBUS_TOKEN, or the token that you signed in for)',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
+      .option('--no-input', 'never ask, even on a terminal')
+      .option('-q, --quiet', 'print the answer only')
+      .option('--json', 'print the answer as JSON, exactly as it was received');
 
   command('tools', 'list tools, one on each line')
     .argument('[pattern]', 'part of a name, or a glob such as "git*"')

@@ -3,11 +3,19 @@ import type { Command } from 'commander';
 import type { AddOptions, UsersOptions } from '../commands/users.ts';
 
 export function addUsers(program: Command): void {
-  const users = program.command('users').description('add, list and remove users of the gateway\'s own authorization server (docs/identity.md)');
-  const command = (words: string, description: string): Command => users.command(words).description(description)
-    .option('-c, --config <file>', 'configuration that names the file of users (default: omnibus.yaml in this folder)')
-    .option('-f, --file <file>', 'the file of users itself')
-    .option('--json', 'print JSON');
+  const users = program
+    .command('users')
+    .description("add, list and remove users of the gateway's own authorization server (docs/identity.md)");
+  const command = (words: string, description: string): Command =>
+    users
+      .command(words)
+      .description(description)
+      .option(
+        '-c, --config <file>',
+        'configuration that names the file of users (default: omnibus.yaml in this folder)',
+      )
+      .option('-f, --file <file>', 'the file of users itself')
+      .option('--json', 'print JSON');
 
   command('add', 'add a user, or change the password of one; the password is asked for, or read from stdin')
     .argument('<name>', 'the name that the user signs in with')
@@ -17,11 +25,10 @@ export function addUsers(program: Command): void {
       await addUser(name, options);
     });
 
-  command('list', 'list the users')
-    .action(async (options: UsersOptions) => {
-      const { listUsers } = await import('../commands/users.ts');
-      await listUsers(options);
-    });
+  command('list', 'list the users').action(async (options: UsersOptions) => {
+    const { listUsers } = await import('../commands/users.ts');
+    await listUsers(options);
+  });
 
   command('remove', 'remove a user')
     .argument('<name>', 'the name that the user signs in with')

@@ -4,41 +4,72 @@ import type { CopyOptions } from '../commands/vault-copies.ts';
 import type { VaultOptions } from '../commands/vault.ts';
 
 export function addVault(program: Command): void {
-  const vault = program.command('vault').description('keys and copies of the vault, in which the tokens of users for servers are stored (docs/credentials.md)');
-  const command = (words: string, description: string): Command => vault.command(words).description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS (default: 127.0.0.1:7301, and the file of the vault where no gateway runs)')
-    .option('-c, --config <file>', 'configuration that names the file of the vault, where no gateway runs (default: omnibus.yaml in this folder)')
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON');
+  const vault = program
+    .command('vault')
+    .description(
+      'keys and copies of the vault, in which the tokens of users for servers are stored (docs/credentials.md)',
+    );
+  const command = (words: string, description: string): Command =>
+    vault
+      .command(words)
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS (default: 127.0.0.1:7301, and the file of the vault where no gateway runs)',
+      )
+      .option(
+        '-c, --config <file>',
+        'configuration that names the file of the vault, where no gateway runs (default: omnibus.yaml in this folder)',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
 
-  command('status', 'show the keys of the vault, how many entries are under each, and what no key can decrypt')
-    .action(async (options: VaultOptions) => {
+  command('status', 'show the keys of the vault, how many entries are under each, and what no key can decrypt').action(
+    async (options: VaultOptions) => {
       const { showVault } = await import('../commands/vault.ts');
       await showVault(options);
-    });
+    },
+  );
 
-  command('rotate', 'encrypt everything under the newest key of vault.keys, in all processes; a gateway that makes its keys itself makes a new one')
+  command(
+    'rotate',
+    'encrypt everything under the newest key of vault.keys, in all processes; a gateway that makes its keys itself makes a new one',
+  )
     .option('-k, --key <name>', 'name of the key, where it is not the newest')
     .action(async (options: VaultOptions & { readonly key?: string }) => {
       const { rotateVault } = await import('../commands/vault.ts');
       await rotateVault(options);
     });
 
-  const copying = (words: string, description: string): Command => vault.command(words).description(description)
-    .argument('<file>', 'the copy')
-    .option('-c, --config <file>', 'configuration that says where the vault is: its file, or NATS with the login of the role backend (default: omnibus.yaml in this folder)')
-    .option('--json', 'print JSON');
+  const copying = (words: string, description: string): Command =>
+    vault
+      .command(words)
+      .description(description)
+      .argument('<file>', 'the copy')
+      .option(
+        '-c, --config <file>',
+        'configuration that says where the vault is: its file, or NATS with the login of the role backend (default: omnibus.yaml in this folder)',
+      )
+      .option('--json', 'print JSON');
 
-  copying('backup', 'copy what is in the vault to a file, encrypted as it is')
-    .action(async (file: string, options: CopyOptions) => {
+  copying('backup', 'copy what is in the vault to a file, encrypted as it is').action(
+    async (file: string, options: CopyOptions) => {
       const { backUpVault } = await import('../commands/vault-copies.ts');
       await backUpVault(file, options);
-    });
+    },
+  );
 
-  copying('restore', 'bring back from a copy what is missing in the vault; what is there stays')
-    .action(async (file: string, options: CopyOptions) => {
+  copying('restore', 'bring back from a copy what is missing in the vault; what is there stays').action(
+    async (file: string, options: CopyOptions) => {
       const { restoreVault } = await import('../commands/vault-copies.ts');
       await restoreVault(file, options);
-    });
+    },
+  );
 }

@@ -7,20 +7,47 @@ import type { ReplayOptions } from '../commands/replay.ts';
 import type { TopOptions } from '../commands/top.ts';
 
 export function addWatching(program: Command): void {
-  const asking = (command: Command, description: string): Command => command.description(description)
-    .option('-a, --admin <host:port>', 'the admin address of a process, https://host:port where it speaks TLS', '127.0.0.1:7301')
-    .option('--signed-in <url>', 'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent')
-    .option('--tokens <file>', 'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)')
-    .option('--json', 'print JSON');
+  const asking = (command: Command, description: string): Command =>
+    command
+      .description(description)
+      .option(
+        '-a, --admin <host:port>',
+        'the admin address of a process, https://host:port where it speaks TLS',
+        '127.0.0.1:7301',
+      )
+      .option(
+        '--signed-in <url>',
+        'send the token that you signed in for at this gateway (omnibus login URL --scope mcp:admin); else OMNIBUS_TOKEN is sent',
+      )
+      .option(
+        '--tokens <file>',
+        'file with the tokens that you signed in for (default: tokens.json in the folder of your settings)',
+      )
+      .option('--json', 'print JSON');
 
   const calls = program.command('calls').description('calls as they happen, and the last that failed');
-  asking(calls.command('list', { isDefault: true }), 'list the calls that were watched lately and that failed, or follow them as they happen')
-    .option('-f, --follow', 'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long')
+  asking(
+    calls.command('list', { isDefault: true }),
+    'list the calls that were watched lately and that failed, or follow them as they happen',
+  )
+    .option(
+      '-f, --follow',
+      'print each call when it ends, until you stop it; on a terminal, those that run are shown below, with what they do and for how long',
+    )
     .option('--running', 'with --follow, in a pipe: print a line too when a call begins, waits, and goes on')
     .option('--server <name>', 'only calls of this server')
     .option('--tool <name>', 'only calls of this tool, by the name that its server gives it')
     .option('--client <name>', 'only calls of clients whose name contains this')
-    .addOption(new Option('--outcome <outcome>', 'only calls with this outcome').choices(['result', 'toolError', 'error', 'fault', 'cancelled', 'timeout']))
+    .addOption(
+      new Option('--outcome <outcome>', 'only calls with this outcome').choices([
+        'result',
+        'toolError',
+        'error',
+        'fault',
+        'cancelled',
+        'timeout',
+      ]),
+    )
     .option('--min-ms <ms>', 'only calls that took so many milliseconds at least')
     .action(async (options: CallsOptions) => {
       const { listCalls } = await import('../commands/calls.ts');
@@ -36,7 +63,10 @@ export function addWatching(program: Command): void {
     .argument('<tag>', 'tag of the call, or its beginning')
     .option('--server <name>', 'another server, which offers a tool of the same name')
     .option('--args <json>', 'all arguments as JSON; default: those of the call, if they are known')
-    .option('-u, --url <url>', 'the gateway that is called, without an endpoint, since that of the call is added (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)')
+    .option(
+      '-u, --url <url>',
+      'the gateway that is called, without an endpoint, since that of the call is added (default: OMNIBUS_URL, or http://127.0.0.1:7300/mcp)',
+    )
     .option('-H, --header <line...>', 'an HTTP header that is sent with every request to it, "Name: value"')
     .option('--timeout <time>', 'how long to wait: 30s, 5m or a number of seconds (default: 10m)')
     .option('--answer <pair...>', 'key=value, an answer to a question that the server asks during the call')

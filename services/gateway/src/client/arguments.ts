@@ -10,39 +10,72 @@ import { choicesOf } from './choices.ts';
  * @param whole value of `--args`: a JSON object, or `-` to read one from stdin.
  * @throws {CommandProblem}
  */
-export function readArguments(words: readonly string[], schema: JsonObject | undefined, whole: string | undefined): Record<string, unknown> {
+export function readArguments(
+  words: readonly string[],
+  schema: JsonObject | undefined,
+  whole: string | undefined,
+): Record<string, unknown> {
   const [first = ''] = words;
   const given = whole ?? (first.startsWith('{') && words.length === 1 ? first : undefined);
-  const all: Record<string, unknown> = given === undefined ? {} : { ...readObject(given === '-' ? readFileSync(0, 'utf8') : given) };
+  const all: Record<string, unknown> =
+    given === undefined ? {} : { ...readObject(given === '-' ? readFileSync(0, 'utf8') : given) };
   const fields = isObject(schema?.['properties']) ? schema['properties'] : {};
   for (const word of given === first ? [] : words) {
     const match = /^([^=:]+)(:?=)(.*)$/s.exec(word);
-    if (match === null) throw new CommandProblem('usage', `${JSON.stringify(word)} is not an argument`, { advice: 'write key=value, key:=JSON or key=@FILE, or all of them as JSON: --args \'{"key": "value"}\'' });
+    if (match === null)
+      throw new CommandProblem('usage', `${JSON.stringify(word)} is not an argument`, {
+        advice: 'write key=value, key:=JSON or key=@FILE, or all of them as JSON: --args \'{"key": "value"}\'',
+      });
     const [, key, sign, text] = match as unknown as [string, string, string, string];
     const field = Object.hasOwn(fields, key) && isObject(fields[key]) ? fields[key] : {};
-    all[key] = sign === ':=' ? readJson(text, key) : readValue(text.startsWith('@') ? readText(text.slice(1)) : text, field, key);
+    all[key] =
+      sign === ':='
+        ? readJson(text, key)
+        : readValue(text.startsWith('@') ? readText(text.slice(1)) : text, field, key);
   }
   return all;
 }
 
 /** Names of required arguments that are missing. */
 export function missingOf(given: Readonly<Record<string, unknown>>, schema: JsonObject | undefined): readonly string[] {
-  return Array.isArray(schema?.['required']) ? schema['required'].filter((name): name is string => typeof name === 'string' && !Object.hasOwn(given, name)) : [];
+  return Array.isArray(schema?.['required'])
+    ? schema['required'].filter((name): name is string => typeof name === 'string' && !Object.hasOwn(given, name))
+    : [];
 }
 
 /** Converts a text to the type that its schema gives. @param name of the argument, for the error. @throws {CommandProblem} if it does not fit. */
 export function readValue(text: string, schema: JsonObject, name: string): unknown {
   const types = typesOf(schema);
-  const wrong = (expected: string): CommandProblem => new CommandProblem('usage', `${name}: expected ${expected}, got ${JSON.stringify(text)}`);
+  const wrong = (expected: string): CommandProblem =>
+    new CommandProblem('usage', `${name}: expected ${expected}, got ${JSON.stringify(text)}`);
   const choices = choicesOf(schema);
-  if (types.has('array')) return text.trimStart().startsWith('[') ? readJson(text, name) : text.split(',').map((each) => readValue(each.trim(), isObject(schema['items']) ? schema['items'] : {}, name));
+  if (types.has('array'))
+    return text.trimStart().startsWith('[')
+      ? readJson(text, name)
+      : text.split(',').map((each) => readValue(each.trim(), isObject(schema['items']) ? schema['items'] : {}, name));
   if (types.has('object') && /^\s*\{/.test(text)) return readJson(text, name);
   if (choices.length > 0 && types.has('string') && !choices.includes(text)) throw wrong(`one of ${choices.join(', ')}`);
   if (types.has('string') || types.size === 0) return text;
   if (types.has('null') && text === 'null') return null;
   if (types.has('boolean') && /^(true|false|yes|no)$/.test(text)) return text === 'true' || text === 'yes';
-  if ((types.has('number') || types.has('integer')) && text.trim() !== '' && Number.isFinite(Number(text)) && (types.has('number') || /^-?\d+$/.test(text))) return parseJson(String(Number(text)) === text ? text : readable(text));
-  throw wrong(types.has('boolean') ? 'true or false' : types.has('integer') ? 'a whole number' : types.has('number') ? 'a number' : types.has('object') ? 'JSON: {…}' : [...types].join(' or '));
+  if (
+    (types.has('number') || types.has('integer')) &&
+    text.trim() !== '' &&
+    Number.isFinite(Number(text)) &&
+    (types.has('number') || /^-?\d+$/.test(text))
+  )
+    return parseJson(String(Number(text)) === text ? text : readable(text));
+  throw wrong(
+    types.has('boolean')
+      ? 'true or false'
+      : types.has('integer')
+        ? 'a whole number'
+        : types.has('number')
+          ? 'a number'
+          : types.has('object')
+            ? 'JSON: {…}'
+            : [...types].join(' or '),
+  );
 }
 
 /** The number as it was typed where that is valid JSON, else as JavaScript writes it. */
@@ -68,7 +101,8 @@ function readJson(text: string, name: string): unknown {
 
 function readObject(text: string): JsonObject {
   const value = readJson(text, '--args');
-  if (!isObject(value)) throw new CommandProblem('usage', '--args: expected a JSON object of arguments, such as \'{"key": "value"}\'');
+  if (!isObject(value))
+    throw new CommandProblem('usage', '--args: expected a JSON object of arguments, such as \'{"key": "value"}\'');
   return value;
 }
 

@@ -5,5 +5,10 @@ export function choicesOf(field: JsonObject): readonly string[] {
   const items = isObject(field['items']) ? field['items'] : field;
   if (Array.isArray(items['enum'])) return items['enum'].map(String);
   const many = items['oneOf'] ?? items['anyOf'];
-  return Array.isArray(many) ? many.filter(isObject).filter((each) => 'const' in each).map((each) => String(each['const'])) : [];
+  return Array.isArray(many)
+    ? many
+        .filter(isObject)
+        .filter((each) => 'const' in each)
+        .map((each) => String(each['const']))
+    : [];
 }

@@ -13,7 +13,9 @@ let tokens: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-credentials-'));
   tokens = join(folder, 'tokens.json');
-  await new KeptTokens(tokens).change(url, () => Promise.resolve({ issuer: 'http://127.0.0.1:1', clientId: 'omnibus', accessToken: 'signed-in' }));
+  await new KeptTokens(tokens).change(url, () =>
+    Promise.resolve({ issuer: 'http://127.0.0.1:1', clientId: 'omnibus', accessToken: 'signed-in' }),
+  );
 });
 
 afterEach(async () => {
@@ -23,7 +25,7 @@ afterEach(async () => {
 
 it.each([
   ['a header', 'variable', ['Authorization: Bearer header'], { Authorization: 'Bearer header' }],
-  ['OMNIBUS_TOKEN', 'variable', ['x-team: a'], { 'x-team': 'a', 'authorization': 'Bearer variable' }],
+  ['OMNIBUS_TOKEN', 'variable', ['x-team: a'], { 'x-team': 'a', authorization: 'Bearer variable' }],
   ['a sign-in, where the variable is empty', '', [], { authorization: 'Bearer signed-in' }],
 ])('%s comes first', async (_what, variable, header, expected) => {
   vi.stubEnv('OMNIBUS_TOKEN', variable);

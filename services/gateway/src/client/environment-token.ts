@@ -6,6 +6,10 @@ export function environmentToken({ OMNIBUS_TOKEN: given = '' }: NodeJS.ProcessEn
   // Files of secrets often end with a line break, and headers are copied with their scheme.
   const token = given.trim().replace(/^Bearer\s+/i, '');
   if (token === '') return undefined;
-  if (!/^[\x21-\x7E]+$/.test(token)) throw new CommandProblem('usage', 'OMNIBUS_TOKEN has characters that no API key or token has, such as blanks within it');
+  if (!/^[\x21-\x7E]+$/.test(token))
+    throw new CommandProblem(
+      'usage',
+      'OMNIBUS_TOKEN has characters that no API key or token has, such as blanks within it',
+    );
   return token;
 }

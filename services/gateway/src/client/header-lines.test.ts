@@ -17,5 +17,5 @@ it.each([
 it('headers are read by name, with colons in their values', () => {
   const lines = ['Authorization : Bearer x', 'x-url:http://a:1', 'empty:'];
   expect(headerProblem(lines)).toBeUndefined();
-  expect(headersOf(lines)).toEqual({ 'Authorization': 'Bearer x', 'x-url': 'http://a:1', 'empty': '' });
+  expect(headersOf(lines)).toEqual({ Authorization: 'Bearer x', 'x-url': 'http://a:1', empty: '' });
 });

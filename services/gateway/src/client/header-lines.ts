@@ -14,5 +14,7 @@ export function headerProblem(lines: readonly string[]): string | undefined {
 
 /** Headers by name. @param lines for which `headerProblem` finds nothing. */
 export function headersOf(lines: readonly string[]): Record<string, string> {
-  return Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]));
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()]),
+  );
 }

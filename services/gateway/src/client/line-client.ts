@@ -34,7 +34,9 @@ export class LineClient {
 
   constructor(options: LineClientOptions) {
     this.#options = options;
-    createInterface({ input: options.input, crlfDelay: Infinity }).on('line', (line) => this.#receive(line)).on('close', () => this.fail(new CommandProblem('unreachable', 'the connection has ended')));
+    createInterface({ input: options.input, crlfDelay: Infinity })
+      .on('line', (line) => this.#receive(line))
+      .on('close', () => this.fail(new CommandProblem('unreachable', 'the connection has ended')));
   }
 
   /** @throws {CommandProblem} for an error response of the gateway or the server. */
@@ -45,12 +47,24 @@ export class LineClient {
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject, onProgress });
-      signal?.addEventListener('abort', () => {
-        this.notify('notifications/cancelled', { requestId: id });
-        this.#waiting.delete(id);
-        reject(signal.reason as Error);
-      }, { once: true });
-      this.#write({ jsonrpc: '2.0', id, method, params: onProgress === undefined ? params : { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), progressToken: id } } });
+      signal?.addEventListener(
+        'abort',
+        () => {
+          this.notify('notifications/cancelled', { requestId: id });
+          this.#waiting.delete(id);
+          reject(signal.reason as Error);
+        },
+        { once: true },
+      );
+      this.#write({
+        jsonrpc: '2.0',
+        id,
+        method,
+        params:
+          onProgress === undefined
+            ? params
+            : { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), progressToken: id } },
+      });
     });
   }
 
@@ -83,7 +97,10 @@ export class LineClient {
     const key = typeof id === 'number' ? id : this.#lastId;
     const waiting = this.#waiting.get(key);
     this.#waiting.delete(key);
-    if (isObject(error)) waiting?.reject(problemOf(error as unknown as { readonly code: number; readonly message: string; readonly data?: unknown }));
+    if (isObject(error))
+      waiting?.reject(
+        problemOf(error as unknown as { readonly code: number; readonly message: string; readonly data?: unknown }),
+      );
     else waiting?.resolve(isObject(result) ? result : {});
   }
 

@@ -34,14 +34,20 @@ export class Questions {
     const { url } = params;
     if (typeof url === 'string') return this.#visit(message, url);
     const schema = isObject(params['requestedSchema']) ? params['requestedSchema'] : {};
-    const fields = Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).map(([name, field]) => [name, isObject(field) ? field : {}] as const);
+    const fields = Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).map(
+      ([name, field]) => [name, isObject(field) ? field : {}] as const,
+    );
     const required = new Set(Array.isArray(schema['required']) ? schema['required'] : []);
-    const given = new Map((this.#options.answer ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]));
+    const given = new Map(
+      (this.#options.answer ?? []).map((each) => [each.slice(0, each.indexOf('=')), each.slice(each.indexOf('=') + 1)]),
+    );
     const content: Record<string, unknown> = {};
-    for (const [name, field] of fields) if (given.has(name)) content[name] = readValue(given.get(name) as string, field, name);
+    for (const [name, field] of fields)
+      if (given.has(name)) content[name] = readValue(given.get(name) as string, field, name);
     const isWhole = given.size > 0 && fields.every(([name]) => !required.has(name) || Object.hasOwn(content, name));
     if (isWhole) return { action: 'accept', content };
-    if (!isInteractive(this.#options)) return this.#decline(message, `answer with ${fields.map(([name]) => `--answer ${name}=…`).join(' ')}`);
+    if (!isInteractive(this.#options))
+      return this.#decline(message, `answer with ${fields.map(([name]) => `--answer ${name}=…`).join(' ')}`);
     notice(`${paint('bold', 'A server asks:', process.stderr)} ${message}`);
     for (const [name, field] of fields) {
       if (!Object.hasOwn(content, name)) await askField(content, name, field, required.has(name));
@@ -51,27 +57,43 @@ export class Questions {
 
   async #visit(message: string, url: string): Promise<JsonObject> {
     const host = URL.canParse(url) ? new URL(url).host : 'no address';
-    if (!isInteractive(this.#options)) return this.#decline(message, `it wants this address opened: ${printable(url, 2_000)}`);
-    notice(`${paint('bold', 'A server asks:', process.stderr)} ${message}\n  ${printable(url, 2_000)}\n  at ${paint('bold', host, process.stderr)}`);
+    if (!isInteractive(this.#options))
+      return this.#decline(message, `it wants this address opened: ${printable(url, 2_000)}`);
+    notice(
+      `${paint('bold', 'A server asks:', process.stderr)} ${message}\n  ${printable(url, 2_000)}\n  at ${paint('bold', host, process.stderr)}`,
+    );
     return { action: (await confirm('Have you opened it, or will you?', false)) ? 'accept' : 'decline' };
   }
 
   #decline(message: string, advice: string): JsonObject {
     this.declined.push(message);
-    notice(`omnibus: a server asks its user something, and there is no terminal to ask on: ${message}\n    ${printable(advice, 2_000)}`);
+    notice(
+      `omnibus: a server asks its user something, and there is no terminal to ask on: ${message}\n    ${printable(advice, 2_000)}`,
+    );
     return { action: 'decline' };
   }
 }
 
 /** Asks for one field of a form and stores the answer in `content`; asks again until the answer fits, or an optional field is left empty. */
-export async function askField(content: Record<string, unknown>, name: string, field: JsonObject, isRequired: boolean): Promise<void> {
+export async function askField(
+  content: Record<string, unknown>,
+  name: string,
+  field: JsonObject,
+  isRequired: boolean,
+): Promise<void> {
   const { title, description, type, default: fallback } = field;
   const choices = choicesOf(field);
   if (typeof description === 'string') notice(`  ${printable(description, 500)}`);
   if (choices.length > 0) notice(`  one of: ${choices.map((each) => printable(each)).join(', ')}`);
   const shownName = printable(typeof title === 'string' ? title : name, 100);
   for (;;) {
-    const said = type === 'boolean' ? String(await confirm(`  ${shownName}?`, fallback === true)) : await ask(`  ${shownName}${isRequired ? '' : ' (may be empty)'}:`, fallback === undefined ? undefined : textOf(fallback));
+    const said =
+      type === 'boolean'
+        ? String(await confirm(`  ${shownName}?`, fallback === true))
+        : await ask(
+            `  ${shownName}${isRequired ? '' : ' (may be empty)'}:`,
+            fallback === undefined ? undefined : textOf(fallback),
+          );
     if (said === '' && !isRequired) return;
     try {
       content[name] = readValue(said, field, name);

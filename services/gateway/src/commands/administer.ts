@@ -40,14 +40,25 @@ export function reload(options: ActOptions): Promise<void> {
 /** Proves to the admin port that this machine has the sealing key, and prints the token it gets; stdout carries nothing else. */
 export function recover({ admin, config, json = false }: RecoverOptions): Promise<void> {
   return runCommand(json, async () => {
-    const settings = config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : await needSettings(config, {});
+    const settings =
+      config === undefined && findConfigFile(undefined) === undefined ? withoutFile() : await needSettings(config, {});
     const keys = findSealingKeys('session', { ...settings, env: process.env });
-    if (keys === undefined) throw new CommandProblem('config', 'there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change');
-    const { question } = JSON.parse((await askAdmin({ admin }, 'GET', '/recovery')).text) as { readonly question: string };
-    const { token, until } = JSON.parse((await askAdmin({ admin }, 'POST', '/recovery', { question, proof: recoveryProof(keys[0], question) })).text) as { readonly token: string; readonly until: string };
+    if (keys === undefined)
+      throw new CommandProblem(
+        'config',
+        'there is no sealing key here, neither in the environment nor as security.sealingKeyFile. Without one, add an administrator to auth.admin.roles in the configuration; a running gateway follows the change',
+      );
+    const { question } = JSON.parse((await askAdmin({ admin }, 'GET', '/recovery')).text) as {
+      readonly question: string;
+    };
+    const { token, until } = JSON.parse(
+      (await askAdmin({ admin }, 'POST', '/recovery', { question, proof: recoveryProof(keys[0], question) })).text,
+    ) as { readonly token: string; readonly until: string };
     if (json) answerJson({ token, until });
     else {
-      notice(`omnibus: until ${until} this process, and no other, accepts this token as an administrator's: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami`);
+      notice(
+        `omnibus: until ${until} this process, and no other, accepts this token as an administrator's: curl -H "Authorization: Bearer ..." ${baseOf(admin)}/whoami`,
+      );
       answer(`${token}\n`);
     }
     return 'done';
@@ -55,24 +66,47 @@ export function recover({ admin, config, json = false }: RecoverOptions): Promis
 }
 
 /** Makes one request to the admin port. @param refused how the command ends if the process answers that the act failed. @throws {CommandProblem} for any status but success, and when nobody answers. */
-export async function askAdmin(options: AskOptions, method: 'GET' | 'POST' | 'DELETE', path: string, body?: object, refused: Exit = 'other'): Promise<{ readonly text: string }> {
-  const response = await opened(options, path, { method, signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+export async function askAdmin(
+  options: AskOptions,
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  body?: object,
+  refused: Exit = 'other',
+): Promise<{ readonly text: string }> {
+  const response = await opened(options, path, {
+    method,
+    signal: AbortSignal.timeout(answerMs),
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
   if (response.ok) return { text };
   const isOurs = [400, 401, 403, 404, 409, 422, 503].includes(response.status);
-  throw new CommandProblem(exitOf[response.status] ?? (response.status === 422 ? refused : 'other'), `${options.admin}: ${isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`}`, { advice: response.status === 401 ? unknownAdvice : undefined });
+  throw new CommandProblem(
+    exitOf[response.status] ?? (response.status === 422 ? refused : 'other'),
+    `${options.admin}: ${isOurs ? text.trim() : `it answers HTTP ${response.status}: is this the admin address of an Omnibus process?`}`,
+    { advice: response.status === 401 ? unknownAdvice : undefined },
+  );
 }
 
 /** What a person at a terminal does whom an admin port does not know. */
-export const unknownAdvice = 'Set OMNIBUS_TOKEN to an API key or token, or sign in (omnibus login URL --scope mcp:admin) and give --signed-in URL.';
+export const unknownAdvice =
+  'Set OMNIBUS_TOKEN to an API key or token, or sign in (omnibus login URL --scope mcp:admin) and give --signed-in URL.';
 
-const exitOf: Readonly<Record<number, Exit>> = { 400: 'usage', 401: 'forbidden', 403: 'forbidden', 404: 'unknown', 503: 'unreachable' };
+const exitOf: Readonly<Record<number, Exit>> = {
+  400: 'usage',
+  401: 'forbidden',
+  403: 'forbidden',
+  404: 'unknown',
+  503: 'unreachable',
+};
 
 async function opened(options: AskOptions, path: string, request: AdminRequest): Promise<Response> {
   try {
     return await openAdmin(options, path, request);
   } catch (error) {
-    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
+    throw error instanceof CommandProblem
+      ? error
+      : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
   }
 }
 
@@ -84,14 +118,38 @@ interface AdminRequest {
 }
 
 /** Sends one request with the caller's token, and returns the response whatever its status. @throws {CommandProblem} when there is no token for `signedIn`. @throws {Error} when nobody answers. */
-export async function openAdmin({ admin, signedIn, tokens }: AskOptions, path: string, { headers, ...request }: AdminRequest): Promise<Response> {
-  const token = signedIn === undefined ? environmentToken() : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
-  if (signedIn !== undefined && token === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${signedIn}`, { advice: `omnibus login ${signedIn} --scope mcp:admin` });
+export async function openAdmin(
+  { admin, signedIn, tokens }: AskOptions,
+  path: string,
+  { headers, ...request }: AdminRequest,
+): Promise<Response> {
+  const token =
+    signedIn === undefined ? environmentToken() : (await freshToken(new KeptTokens(tokens), signedIn))?.accessToken;
+  if (signedIn !== undefined && token === undefined)
+    throw new CommandProblem('forbidden', `nobody is signed in to ${signedIn}`, {
+      advice: `omnibus login ${signedIn} --scope mcp:admin`,
+    });
   try {
-    return await fetch(`${baseOf(admin)}${path}`, { ...request, redirect: 'error', headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) } });
+    return await fetch(`${baseOf(admin)}${path}`, {
+      ...request,
+      redirect: 'error',
+      headers: { ...headers, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+    });
   } catch (error) {
-    const { code: cause, message } = (error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } }).cause ?? {};
-    throw new Error(cause === 'ECONNREFUSED' ? 'nothing listens at this address: is the gateway running, with this admin address?' : cause === 'UND_ERR_SOCKET' ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?' : cause === 'ERR_INVALID_URL' ? 'this is no address: expected HOST:PORT, such as 127.0.0.1:7301' : cause === 'ENOTFOUND' || cause === 'EAI_AGAIN' ? 'there is no host of this name: expected HOST:PORT, such as 127.0.0.1:7301' : `it cannot be reached: ${message ?? cause ?? (error as Error).message}`, { cause: error });
+    const { code: cause, message } =
+      (error as Error & { readonly cause?: { readonly code?: string; readonly message?: string } }).cause ?? {};
+    throw new Error(
+      cause === 'ECONNREFUSED'
+        ? 'nothing listens at this address: is the gateway running, with this admin address?'
+        : cause === 'UND_ERR_SOCKET'
+          ? 'the connection was closed: does the port speak TLS (https://HOST:PORT)?'
+          : cause === 'ERR_INVALID_URL'
+            ? 'this is no address: expected HOST:PORT, such as 127.0.0.1:7301'
+            : cause === 'ENOTFOUND' || cause === 'EAI_AGAIN'
+              ? 'there is no host of this name: expected HOST:PORT, such as 127.0.0.1:7301'
+              : `it cannot be reached: ${message ?? cause ?? (error as Error).message}`,
+      { cause: error },
+    );
   }
 }
 

@@ -1,5 +1,13 @@
 /** Requests of the command line to the API of a running gateway (`/api/v1`). */
-import { base, changeHeader, problem, type AnswerOf, type BodyOf, type OperationName, type ProblemReason } from '@omnibus/admin-api';
+import {
+  base,
+  changeHeader,
+  problem,
+  type AnswerOf,
+  type BodyOf,
+  type OperationName,
+  type ProblemReason,
+} from '@omnibus/admin-api';
 import { CommandProblem } from '../outcome.ts';
 import type { Exit } from '../exit-codes.ts';
 import { openAdmin, unknownAdvice, type AskOptions } from './administer.ts';
@@ -8,13 +16,28 @@ export interface ApiOptions extends AskOptions {
   readonly json?: boolean;
 }
 
-const exitOf: Partial<Readonly<Record<ProblemReason, Exit>>> = { unauthenticated: 'forbidden', forbidden: 'forbidden', mode: 'forbidden', host: 'forbidden', unknown: 'unknown', invalid: 'usage', busy: 'busy', starting: 'unreachable' };
+const exitOf: Partial<Readonly<Record<ProblemReason, Exit>>> = {
+  unauthenticated: 'forbidden',
+  forbidden: 'forbidden',
+  mode: 'forbidden',
+  host: 'forbidden',
+  unknown: 'unknown',
+  invalid: 'usage',
+  busy: 'busy',
+  starting: 'unreachable',
+};
 const answerMs = 15_000;
 
 /** @param _operation gives the types of body and answer. @param path what follows `/api/v1`. @throws {CommandProblem} */
-export async function askApi<Name extends OperationName>(options: ApiOptions, _operation: Name, path: string, method: 'GET' | 'POST' | 'DELETE' = 'GET', body?: BodyOf<Name>): Promise<AnswerOf<Name>> {
+export async function askApi<Name extends OperationName>(
+  options: ApiOptions,
+  _operation: Name,
+  path: string,
+  method: 'GET' | 'POST' | 'DELETE' = 'GET',
+  body?: BodyOf<Name>,
+): Promise<AnswerOf<Name>> {
   const response = await open(options, path, method, AbortSignal.timeout(answerMs), body as object | undefined);
-  return await response.json() as AnswerOf<Name>;
+  return (await response.json()) as AnswerOf<Name>;
 }
 
 /**
@@ -22,7 +45,11 @@ export async function askApi<Name extends OperationName>(options: ApiOptions, _o
  * @param heard receives the name and the parsed data of each event, and returns whether to go on.
  * @throws {CommandProblem} when the stream is refused, breaks, or is ended by the gateway.
  */
-export async function followApi(options: ApiOptions, path: string, heard: (event: string, data: unknown) => boolean): Promise<void> {
+export async function followApi(
+  options: ApiOptions,
+  path: string,
+  heard: (event: string, data: unknown) => boolean,
+): Promise<void> {
   const stop = new AbortController();
   const response = await open(options, path, 'GET', stop.signal);
   const decoder = new TextDecoder();
@@ -45,7 +72,9 @@ export async function followApi(options: ApiOptions, path: string, heard: (event
     }
   } catch (error) {
     if (stop.signal.aborted) return;
-    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: the stream broke: ${(error as Error).message}`);
+    throw error instanceof CommandProblem
+      ? error
+      : new CommandProblem('unreachable', `${options.admin}: the stream broke: ${(error as Error).message}`);
   }
   throw new CommandProblem('unreachable', `${options.admin}: the gateway has ended the stream`);
 }
@@ -58,18 +87,38 @@ export async function askEither<Answer>(api: () => Promise<Answer>, port: () => 
   try {
     return await api();
   } catch (error) {
-    const isWithout = error instanceof CommandProblem && (error.reason === 'mode' || (error.reason === undefined && error.exit === 'other') || error.message.includes(`there is no ${base}/`));
+    const isWithout =
+      error instanceof CommandProblem &&
+      (error.reason === 'mode' ||
+        (error.reason === undefined && error.exit === 'other') ||
+        error.message.includes(`there is no ${base}/`));
     if (!isWithout) throw error;
     return port();
   }
 }
 
-async function open(options: ApiOptions, path: string, method: string, signal: AbortSignal, body?: object): Promise<Response> {
+async function open(
+  options: ApiOptions,
+  path: string,
+  method: string,
+  signal: AbortSignal,
+  body?: object,
+): Promise<Response> {
   let response: Response;
   try {
-    response = await openAdmin(options, `${base}${path}`, { method, signal, headers: method === 'GET' ? {} : { [changeHeader]: '1', ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    response = await openAdmin(options, `${base}${path}`, {
+      method,
+      signal,
+      headers:
+        method === 'GET'
+          ? {}
+          : { [changeHeader]: '1', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
   } catch (error) {
-    throw error instanceof CommandProblem ? error : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
+    throw error instanceof CommandProblem
+      ? error
+      : new CommandProblem('unreachable', `${options.admin}: ${(error as Error).message}`);
   }
   if (response.ok) return response;
   throw problemOf(options, response.status, await response.json().catch(() => undefined));
@@ -77,9 +126,15 @@ async function open(options: ApiOptions, path: string, method: string, signal: A
 
 function problemOf({ admin }: ApiOptions, status: number, said: unknown): CommandProblem {
   const parsed = problem.safeParse(said);
-  if (!parsed.success) return new CommandProblem('other', `${admin}: it answers HTTP ${status}`, { advice: 'Is this the admin address of an Omnibus process of this version?' });
+  if (!parsed.success)
+    return new CommandProblem('other', `${admin}: it answers HTTP ${status}`, {
+      advice: 'Is this the admin address of an Omnibus process of this version?',
+    });
   const { reason, problem: words, advice } = parsed.data;
-  return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, { reason, advice: reason === 'unauthenticated' ? unknownAdvice : advice });
+  return new CommandProblem(exitOf[reason] ?? 'other', `${admin}: ${words}`, {
+    reason,
+    advice: reason === 'unauthenticated' ? unknownAdvice : advice,
+  });
 }
 
 /** The query string of an address with the parameters that are defined; empty where none is. */

@@ -22,8 +22,21 @@ export interface DecideOptions extends AskOptions, InputOptions {
 export function listApprovals({ all = false, json = false, ...who }: ApprovalsOptions): Promise<void> {
   return runCommand(json, async () => {
     const found = await read(who, all);
-    const rows = found.map((each) => [each.id, each.state, targetOf(each), whoOf(each), new Date(each.until).toISOString(), each.by ?? '']);
-    answerEither(json, found, rows.length === 0 ? 'no call waits\n' : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`);
+    const rows = found.map((each) => [
+      each.id,
+      each.state,
+      targetOf(each),
+      whoOf(each),
+      new Date(each.until).toISOString(),
+      each.by ?? '',
+    ]);
+    answerEither(
+      json,
+      found,
+      rows.length === 0
+        ? 'no call waits\n'
+        : `${alignColumns([['ID', 'STATE', 'WHAT', 'WHO', 'UNTIL', 'BY'], ...rows])}\n`,
+    );
     return 'done';
   });
 }
@@ -37,14 +50,21 @@ export function showApproval(id: string, { json = false, ...who }: ApprovalsOpti
 }
 
 /** Shows the call and decides it; the digest that is sent binds the decision to the call as shown. */
-export function decideApproval(id: string, approve: boolean, { yes = false, reason, json = false, input = true, ...who }: DecideOptions): Promise<void> {
+export function decideApproval(
+  id: string,
+  approve: boolean,
+  { yes = false, reason, json = false, input = true, ...who }: DecideOptions,
+): Promise<void> {
   return runCommand(json, async () => {
     const found = await one(who, id);
     if (!json) notice(`${describe(found)}\n`);
     if (!yes) await needConsent('Approve this call?', { input });
     const { digest } = found;
-    const state = approve ? 'approved' as const : 'refused' as const;
-    await askEither<unknown>(() => askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason }), () => askAdmin(who, 'POST', '/approvals', { id, digest, approve, reason }));
+    const state = approve ? ('approved' as const) : ('refused' as const);
+    await askEither<unknown>(
+      () => askApi(who, 'decide', `/approvals/${encodeURIComponent(id)}`, 'POST', { digest, approve, reason }),
+      () => askAdmin(who, 'POST', '/approvals', { id, digest, approve, reason }),
+    );
     if (json) answerJson({ id, state });
     else answer(`${id} is ${state}\n`);
     return 'done';
@@ -53,7 +73,10 @@ export function decideApproval(id: string, approve: boolean, { yes = false, reas
 
 /** @throws {CommandProblem} unless somebody says yes. */
 export async function needConsent(question: string, options: InputOptions): Promise<void> {
-  if (!isInteractive(options)) throw new CommandProblem('unanswered', 'nothing was approved, since there is no terminal to ask on', { advice: 'With --yes what is shown is approved without asking.' });
+  if (!isInteractive(options))
+    throw new CommandProblem('unanswered', 'nothing was approved, since there is no terminal to ask on', {
+      advice: 'With --yes what is shown is approved without asking.',
+    });
   if (!(await confirm(question, false))) throw new CommandProblem('interrupted', 'nothing was approved');
 }
 
@@ -62,16 +85,23 @@ type Shown = Omit<Approval, 'mayDecide'>;
 
 /** Calls, the oldest first. @param isAll those that do not wait any more too. */
 function read(who: AskOptions, isAll: boolean): Promise<readonly Shown[]> {
-  return askEither<readonly Shown[]>(async () => {
-    const found: Shown[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await askApi(who, 'approvals', `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`);
-      found.push(...page.approvals);
-      cursor = page.next;
-    } while (cursor !== undefined);
-    return found.toSorted((first, second) => first.at - second.at);
-  }, async () => (await readPort(who)).filter(({ state }) => isAll || state === 'waiting'));
+  return askEither<readonly Shown[]>(
+    async () => {
+      const found: Shown[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await askApi(
+          who,
+          'approvals',
+          `/approvals${queryOf({ state: isAll ? undefined : 'waiting', cursor })}`,
+        );
+        found.push(...page.approvals);
+        cursor = page.next;
+      } while (cursor !== undefined);
+      return found.toSorted((first, second) => first.at - second.at);
+    },
+    async () => (await readPort(who)).filter(({ state }) => isAll || state === 'waiting'),
+  );
 }
 
 async function readPort(who: AskOptions): Promise<readonly Shown[]> {
@@ -80,25 +110,59 @@ async function readPort(who: AskOptions): Promise<readonly Shown[]> {
 
 /** @throws {CommandProblem} */
 async function one(who: AskOptions, id: string): Promise<Shown> {
-  const found = await askEither<Shown | undefined>(async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval, async () => (await readPort(who)).find((each) => each.id === id));
-  if (found === undefined) throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, { advice: '"omnibus approvals list" shows those that do.' });
+  const found = await askEither<Shown | undefined>(
+    async () => (await askApi(who, 'approval', `/approvals/${encodeURIComponent(id)}`)).approval,
+    async () => (await readPort(who)).find((each) => each.id === id),
+  );
+  if (found === undefined)
+    throw new CommandProblem('unknown', `no call ${JSON.stringify(id)} waits that you may see`, {
+      advice: '"omnibus approvals list" shows those that do.',
+    });
   return found;
 }
 
 /** What waits, written as in rules. */
 const targetOf = ({ kind, server, tool }: Shown): string => `${kind === undefined ? '' : `${kind}:`}${server}/${tool}`;
 
-const whoOf = ({ who: [first, ...actors], principal }: Shown): string => `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
+const whoOf = ({ who: [first, ...actors], principal }: Shown): string =>
+  `${first ?? principal}${actors.length === 0 ? '' : ` by ${actors.join(', ')}`}`;
 
 /** The record as lines for a terminal; each value is one line without control characters, since callers chose some of them. */
 function describe(record: Shown): string {
-  const { id, state, server, kind = 'tool', tool, rule, because, until, digest, hidden, arguments: args, tenant, client, approvers, by, reason } = record;
+  const {
+    id,
+    state,
+    server,
+    kind = 'tool',
+    tool,
+    rule,
+    because,
+    until,
+    digest,
+    hidden,
+    arguments: args,
+    tenant,
+    client,
+    approvers,
+    by,
+    reason,
+  } = record;
   const lines: readonly (readonly [string, string | undefined])[] = [
-    ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`], [kind, `${server}/${tool}`], ['who', whoOf(record)], ['tenant', tenant], ['client', client],
-    ['rule', `${rule}${because === undefined ? '' : `: ${because}`}`], ['approvers', approvers?.join(', ')], ['until', new Date(until).toISOString()], ['sha256', digest],
+    ['call', `${id} (${state}${by === undefined ? '' : ` by ${by}`}${reason === undefined ? '' : `: ${reason}`})`],
+    [kind, `${server}/${tool}`],
+    ['who', whoOf(record)],
+    ['tenant', tenant],
+    ['client', client],
+    ['rule', `${rule}${because === undefined ? '' : `: ${because}`}`],
+    ['approvers', approvers?.join(', ')],
+    ['until', new Date(until).toISOString()],
+    ['sha256', digest],
     ['arguments', `${args}${hidden === undefined ? '' : ` (${hidden} more characters are not shown)`}`],
   ];
-  return lines.filter(([, value]) => value !== undefined).map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', maxLine)}`).join('\n');
+  return lines
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name.padEnd(10)} ${printable(value ?? '', maxLine)}`)
+    .join('\n');
 }
 
 /** Characters of a line; the gateway has cut longer arguments already. */

@@ -19,7 +19,8 @@ export interface CallsOptions extends FollowOptions {
 export function listCalls(options: CallsOptions): Promise<void> {
   return runCommand(options.json, async () => {
     const { server, tool, client, outcome, minMs } = options;
-    if (minMs !== undefined && !/^\d+(\.\d+)?$/.test(minMs)) throw new CommandProblem('usage', `--min-ms: expected a number of milliseconds, not ${JSON.stringify(minMs)}`);
+    if (minMs !== undefined && !/^\d+(\.\d+)?$/.test(minMs))
+      throw new CommandProblem('usage', `--min-ms: expected a number of milliseconds, not ${JSON.stringify(minMs)}`);
     const filter = { server, tool, client, outcome, minMs };
     if (options.follow === true) {
       await followCalls(options, filter);
@@ -56,7 +57,8 @@ export function showCall(tag: string, options: ApiOptions): Promise<void> {
 export async function tagOf(beginning: string, options: ApiOptions): Promise<string> {
   const { calls } = await askApi(options, 'calls', '/calls');
   const found = calls.filter(({ tag }) => tag.startsWith(beginning));
-  if (found.length > 1) throw new CommandProblem('usage', `several calls begin with ${beginning}`, { advice: 'Give more of the tag.' });
+  if (found.length > 1)
+    throw new CommandProblem('usage', `several calls begin with ${beginning}`, { advice: 'Give more of the tag.' });
   return found[0]?.tag ?? beginning;
 }
 
@@ -72,11 +74,16 @@ function waterfall(events: readonly TapEvent[]): string[] {
     const after = at - first.at;
     const place = Math.min(barLength - 1, Math.max(0, Math.round((after / lasts) * (barLength - 1))));
     const bar = `${' '.repeat(place)}▪${' '.repeat(barLength - 1 - place)}`;
-    const said = Object.entries(more).filter(([key]) => ['server', 'tool', 'reason', 'outcome', 'running', 'waiting', 'asks', 'ms', 'payload'].includes(key)).map(([key, value]) => `${key} ${typeof value === 'string' ? printable(value, 200) : JSON.stringify(value)}`);
+    const said = Object.entries(more)
+      .filter(([key]) =>
+        ['server', 'tool', 'reason', 'outcome', 'running', 'waiting', 'asks', 'ms', 'payload'].includes(key),
+      )
+      .map(([key, value]) => `${key} ${typeof value === 'string' ? printable(value, 200) : JSON.stringify(value)}`);
     return `  ${`${after < 0 ? '~' : ''}${after.toFixed(1)}`.padStart(9)} ms  |${bar}|  ${from.padEnd(7)} ${what.padEnd(15)} ${printable(name).slice(0, 16)}  ${said.join(', ')}`;
   });
 }
 
 export function sayMissing(missing: Missing): void {
-  if (missing.length > 0) notice(`not answering: ${missing.map(({ process: name, role }) => `${name} (${role})`).join(', ')}`);
+  if (missing.length > 0)
+    notice(`not answering: ${missing.map(({ process: name, role }) => `${name} (${role})`).join(', ')}`);
 }

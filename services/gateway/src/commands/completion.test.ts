@@ -5,23 +5,39 @@ import { commandTable } from '../command-table.ts';
 import { scriptFor } from './completion.ts';
 
 const table = commandTable(createProgram());
-const lineOf = (words: readonly string[]): string => `COMP_WORDS=(${['omnibus', ...words].map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; COMPREPLY=(); _omnibus; printf '%s ' "\${COMPREPLY[@]}"; printf '\\n'`;
+const lineOf = (words: readonly string[]): string =>
+  `COMP_WORDS=(${['omnibus', ...words].map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length}; COMPREPLY=(); _omnibus; printf '%s ' "\${COMPREPLY[@]}"; printf '\\n'`;
 
 function completed(all: readonly (readonly string[])[]): string[][] {
-  const output = execFileSync('bash', ['-c', `${scriptFor('bash', table)}\n${all.map(lineOf).join('\n')}`], { encoding: 'utf8', cwd: '/' });
-  return output.split('\n').slice(0, all.length).map((line) => line.split(' ').filter((word) => word !== ''));
+  const output = execFileSync('bash', ['-c', `${scriptFor('bash', table)}\n${all.map(lineOf).join('\n')}`], {
+    encoding: 'utf8',
+    cwd: '/',
+  });
+  return output
+    .split('\n')
+    .slice(0, all.length)
+    .map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
 it('bash completes every option of every command, and the values of those that have some', () => {
-  const options = table.flatMap((row) => row.options.flatMap(({ long, choices }) => (long === undefined ? [] : [{ row, long, choices }])));
+  const options = table.flatMap((row) =>
+    row.options.flatMap(({ long, choices }) => (long === undefined ? [] : [{ row, long, choices }])),
+  );
   const flags = completed(options.map(({ row, long }) => [...row.words, long.slice(0, -1)]));
   for (const [index, { row, long }] of options.entries()) expect(flags[index], row.words.join(' ')).toContain(long);
   const closed = options.filter(({ choices }) => choices.length > 0);
-  expect(completed(closed.map(({ row, long }) => [...row.words, long, '']))).toEqual(closed.map(({ choices }) => choices));
+  expect(completed(closed.map(({ row, long }) => [...row.words, long, '']))).toEqual(
+    closed.map(({ choices }) => choices),
+  );
 });
 
 it('bash completes the options of the command that is meant where none is named', () => {
-  expect(completed([['calls', '--fol'], ['calls', '--outcome', 'tim'], ['--lis'], ['--role', 'b']])).toEqual([['--follow'], ['timeout'], ['--listen'], ['backend']]);
+  expect(completed([['calls', '--fol'], ['calls', '--outcome', 'tim'], ['--lis'], ['--role', 'b']])).toEqual([
+    ['--follow'],
+    ['timeout'],
+    ['--listen'],
+    ['backend'],
+  ]);
 });
 
 it.each(['zsh', 'fish'] as const)('%s knows every option, and the values of those that have some', (shell) => {

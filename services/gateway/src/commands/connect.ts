@@ -34,9 +34,25 @@ export function connect(id: string, options: ConnectOptions): Promise<void> {
     const problem = headerProblem(options.header ?? []);
     if (problem !== undefined) throw new CommandProblem('usage', problem);
     const headers = headersOf(options.header ?? []);
-    const entry = client.entry?.({ url, headers, command: process.execPath, args: [program(), 'stdio', '--connect', url, ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`])] });
-    if (entry === undefined) throw new CommandProblem('unknown', `omnibus does not write the file of ${client.name}`, { advice: `Its servers can be copied, however: omnibus import ${client.id}` });
-    return change(client, options, (text, file, path) => setEntry(text, formatOf(file, text), path, options.name, entry));
+    const entry = client.entry?.({
+      url,
+      headers,
+      command: process.execPath,
+      args: [
+        program(),
+        'stdio',
+        '--connect',
+        url,
+        ...Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
+      ],
+    });
+    if (entry === undefined)
+      throw new CommandProblem('unknown', `omnibus does not write the file of ${client.name}`, {
+        advice: `Its servers can be copied, however: omnibus import ${client.id}`,
+      });
+    return change(client, options, (text, file, path) =>
+      setEntry(text, formatOf(file, text), path, options.name, entry),
+    );
   });
 }
 
@@ -45,8 +61,17 @@ export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Pr
     const client = find(id);
     return change(client, options, (text, file, path) => {
       const entries = entriesAt(text, formatOf(file, text), path);
-      const entry = Array.isArray(entries) ? entries.find((each) => isObject(each) && each['name'] === options.name) : isObject(entries) ? entries[options.name] : undefined;
-      if (entry !== undefined && !isOurs(entry)) throw new CommandProblem('other', `${options.name} in ${file} is not an entry that "omnibus connect" has written`, { advice: 'Remove it by hand, or name the right entry with --name.' });
+      const entry = Array.isArray(entries)
+        ? entries.find((each) => isObject(each) && each['name'] === options.name)
+        : isObject(entries)
+          ? entries[options.name]
+          : undefined;
+      if (entry !== undefined && !isOurs(entry))
+        throw new CommandProblem(
+          'other',
+          `${options.name} in ${file} is not an entry that "omnibus connect" has written`,
+          { advice: 'Remove it by hand, or name the right entry with --name.' },
+        );
       return removeEntry(text, formatOf(file, text), path, options.name);
     });
   });
@@ -55,9 +80,16 @@ export function disconnect(id: string, options: Omit<ConnectOptions, 'url'>): Pr
 /** Prints the MCP clients that are known, with the file of each. */
 export function listClients({ json = false }: { readonly json?: boolean }): Promise<void> {
   return runCommand(json, () => {
-    const rows = clients.map((client) => ({ id: client.id, name: client.name, files: filesOf(client, {}), found: filesOf(client, {}).filter((file) => existsSync(file)) }));
+    const rows = clients.map((client) => ({
+      id: client.id,
+      name: client.name,
+      files: filesOf(client, {}),
+      found: filesOf(client, {}).filter((file) => existsSync(file)),
+    }));
     if (json) answerJson(rows);
-    else for (const { id, name, files, found } of rows) answer(`${id}\t${name}\t${found[0] ?? `${files[0] ?? ''} (not there)`}\n`);
+    else
+      for (const { id, name, files, found } of rows)
+        answer(`${id}\t${name}\t${found[0] ?? `${files[0] ?? ''} (not there)`}\n`);
     return Promise.resolve('done');
   });
 }
@@ -65,17 +97,26 @@ export function listClients({ json = false }: { readonly json?: boolean }): Prom
 function find(id: string): Client {
   const client = clientById(id);
   if (client !== undefined) return client;
-  throw new CommandProblem('unknown', `there is no client ${JSON.stringify(id)}`, { advice: `There are ${clients.map((each) => each.id).join(', ')}.` });
+  throw new CommandProblem('unknown', `there is no client ${JSON.stringify(id)}`, {
+    advice: `There are ${clients.map((each) => each.id).join(', ')}.`,
+  });
 }
 
 /** Paths where the client looks for the user's file, or with `project` for that of the project in this folder. */
-export function filesOf(client: Client, { project = false, file }: { readonly project?: boolean | undefined; readonly file?: string | undefined }): readonly string[] {
+export function filesOf(
+  client: Client,
+  { project = false, file }: { readonly project?: boolean | undefined; readonly file?: string | undefined },
+): readonly string[] {
   if (file !== undefined) return [resolve(file)];
   if (project) return client.projectFile === undefined ? [] : [resolve(client.projectFile)];
   return client.userFiles({ platform: process.platform, home: homedir(), env: process.env });
 }
 
-async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make: (text: string, file: string, path: readonly string[]) => string): Promise<Exit> {
+async function change(
+  client: Client,
+  options: Omit<ConnectOptions, 'url'>,
+  make: (text: string, file: string, path: readonly string[]) => string,
+): Promise<Exit> {
   const files = filesOf(client, options);
   const file = files.find((each) => existsSync(each)) ?? files[0];
   if (file === undefined) throw new CommandProblem('usage', `${client.name} has no file for single projects`);
@@ -88,21 +129,37 @@ async function change(client: Client, options: Omit<ConnectOptions, 'url'>, make
   }
   const report = (isChanged: boolean, copy?: string): Exit => {
     if (options.json === true) answerJson({ client: client.id, file, isChanged, copy });
-    else answer(isChanged ? `${file} is changed${copy === undefined ? '' : `; the previous text is in ${copy}`}\n${client.hint === '' ? '' : `${client.hint}\n`}` : `${file} has that already, and was not changed\n`);
+    else
+      answer(
+        isChanged
+          ? `${file} is changed${copy === undefined ? '' : `; the previous text is in ${copy}`}\n${client.hint === '' ? '' : `${client.hint}\n`}`
+          : `${file} has that already, and was not changed\n`,
+      );
     return 'done';
   };
   if (lines.length === 0) return report(false);
   if (options.yes !== true) {
     notice([file, ...lines.map((line) => `  ${line}`)].join('\n'));
-    if (!isInteractive(options)) throw new CommandProblem('unanswered', `${file} belongs to ${client.name}, and there is no terminal to ask on whether it may be changed`, { advice: 'Allow the change with --yes, or look at it with --print.' });
+    if (!isInteractive(options))
+      throw new CommandProblem(
+        'unanswered',
+        `${file} belongs to ${client.name}, and there is no terminal to ask on whether it may be changed`,
+        { advice: 'Allow the change with --yes, or look at it with --print.' },
+      );
     if (!(await confirm('Change it?', true))) throw new CommandProblem('interrupted', `${file} was not changed`);
   }
-  return report(true, attempt(file, () => replaceFile(file, before, after, 0o600)));
+  return report(
+    true,
+    attempt(file, () => replaceFile(file, before, after, 0o600)),
+  );
 }
 
 /** The keys under which the file has its servers: those it uses already, else the client's newest. */
 function pathIn(client: Client, file: string, text: string): readonly string[] {
-  return client.keys.find((path) => entriesAt(text, formatOf(file, text), path) !== undefined) ?? (client.keys[0] as readonly string[]);
+  return (
+    client.keys.find((path) => entriesAt(text, formatOf(file, text), path) !== undefined) ??
+    (client.keys[0] as readonly string[])
+  );
 }
 
 function attempt<Result>(file: string, work: () => Result): Result {
@@ -110,7 +167,10 @@ function attempt<Result>(file: string, work: () => Result): Result {
     return work();
   } catch (error) {
     if (error instanceof CommandProblem) throw error;
-    throw new CommandProblem('config', `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`);
+    throw new CommandProblem(
+      'config',
+      `${(error as Error).message.includes(file) ? '' : `${file}: `}${(error as Error).message}`,
+    );
   }
 }
 
@@ -124,7 +184,12 @@ function isOurs(entry: unknown): boolean {
 }
 
 function addressOf({ url, endpoint }: ConnectOptions): string {
-  if (!URL.canParse(url) || !/^https?:/.test(url)) throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
-  if (endpoint !== undefined && !isToken(endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`);
+  if (!URL.canParse(url) || !/^https?:/.test(url))
+    throw new CommandProblem('usage', `--url: expected http://HOST:PORT/mcp, not ${JSON.stringify(url)}`);
+  if (endpoint !== undefined && !isToken(endpoint))
+    throw new CommandProblem(
+      'usage',
+      `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`,
+    );
   return endpoint === undefined ? url : `${url.replace(/\/$/, '')}/${endpoint}`;
 }

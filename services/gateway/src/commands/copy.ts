@@ -19,9 +19,19 @@ export function copyProgram(folder: string): Promise<void> {
 /** @throws {CommandProblem} */
 function copyInto(folder: string): void {
   // The libraries that are loaded now are all that Node needs: it loads none later.
-  const libraries = [...new Set(readFileSync('/proc/self/maps', 'utf8').split('\n').flatMap((line) => /\s(\/\S+\.so(?:\.[\w.-]+)?)$/.exec(line)?.slice(1) ?? []))];
+  const libraries = [
+    ...new Set(
+      readFileSync('/proc/self/maps', 'utf8')
+        .split('\n')
+        .flatMap((line) => /\s(\/\S+\.so(?:\.[\w.-]+)?)$/.exec(line)?.slice(1) ?? []),
+    ),
+  ];
   const loader = libraries.find((file) => loaderName.test(basename(file)));
-  if (loader === undefined) throw new CommandProblem('other', 'the Node of this process is linked in a way that cannot be copied: no loader was found among what it has loaded');
+  if (loader === undefined)
+    throw new CommandProblem(
+      'other',
+      'the Node of this process is linked in a way that cannot be copied: no loader was found among what it has loaded',
+    );
   const lib = join(folder, 'lib');
   mkdirSync(lib, { recursive: true });
   for (const file of libraries) copyFileSync(realpathSync(file), join(lib, basename(file)));

@@ -25,7 +25,10 @@ const maxShown = 10;
 const drawMs = 1_000;
 
 /** @param filter what the watch selects. Resolves never; ends when the stream does. @throws {CommandProblem} */
-export async function followCalls(options: FollowOptions, filter: Readonly<Record<string, string | undefined>>): Promise<void> {
+export async function followCalls(
+  options: FollowOptions,
+  filter: Readonly<Record<string, string | undefined>>,
+): Promise<void> {
   const calls = new FollowedCalls(options);
   if (options.json !== true && process.stderr.isTTY) notice('watching; Ctrl-C ends it');
   const drawing = setInterval(() => calls.draw(), drawMs).unref();
@@ -102,7 +105,8 @@ class FollowedCalls {
     this.clear();
     const running = [...this.#open].filter(([tag]) => !this.#ended.has(tag)).map(([, events]) => callOf(events));
     const shown = running.slice(0, maxShown).map((call) => paint('dim', fitLine(placeOf(call))));
-    const lines = running.length > maxShown ? [...shown, paint('dim', `  and ${running.length - maxShown} more`)] : shown;
+    const lines =
+      running.length > maxShown ? [...shown, paint('dim', `  and ${running.length - maxShown} more`)] : shown;
     for (const line of lines) answer(`${line}\n`);
     this.#lines = lines.length;
   }
@@ -114,4 +118,5 @@ class FollowedCalls {
   }
 }
 
-const isBeginning = ({ what }: TapEvent): boolean => ['arrived', 'approval-asked', 'routed', 'standing', 'settled'].includes(what);
+const isBeginning = ({ what }: TapEvent): boolean =>
+  ['arrived', 'approval-asked', 'routed', 'standing', 'settled'].includes(what);

@@ -37,12 +37,18 @@ export function importServers(sources: readonly string[], options: FileOptions):
   return runCommand(options.json, async () => {
     const file = findConfigFile(options.config) ?? newFile;
     const files = sources.length === 0 ? everywhere() : sources.flatMap((source) => filesFor(source));
-    if (files.length === 0) throw new CommandProblem('unknown', 'no file of an MCP client was found', { advice: 'Name one: omnibus import FILE. "omnibus clients" lists where files are looked for.' });
+    if (files.length === 0)
+      throw new CommandProblem('unknown', 'no file of an MCP client was found', {
+        advice: 'Name one: omnibus import FILE. "omnibus clients" lists where files are looked for.',
+      });
     const before = attempt(file, () => readText(file));
     const report: Report = { taken: [], same: [], remarks: [], secrets: [] };
     let text = before;
     for (const source of files) {
-      if (resolve(source) === resolve(file)) throw new CommandProblem('usage', `${source} is the configuration itself`, { advice: 'Name another file to write the servers to: --config omnibus.yaml.' });
+      if (resolve(source) === resolve(file))
+        throw new CommandProblem('usage', `${source} is the configuration itself`, {
+          advice: 'Name another file to write the servers to: --config omnibus.yaml.',
+        });
       text = take(source, file, text, report);
     }
     const starts = report.taken.length === 0 ? [] : startsOf(checkText(file, text));
@@ -55,23 +61,49 @@ export function importServers(sources: readonly string[], options: FileOptions):
     const writeSecrets = (): void => {
       for (const secret of report.secrets) writeSecret(secret.file, secret.text);
     };
-    const last = (): void => agreeToAdded(file, starts, added.map(({ server }) => server));
-    return write({ file, before, after: text, about: { taken: report.taken, same: report.same, remarks: report.remarks, starts: added }, first: writeSecrets, last }, options);
+    const last = (): void =>
+      agreeToAdded(
+        file,
+        starts,
+        added.map(({ server }) => server),
+      );
+    return write(
+      {
+        file,
+        before,
+        after: text,
+        about: { taken: report.taken, same: report.same, remarks: report.remarks, starts: added },
+        first: writeSecrets,
+        last,
+      },
+      options,
+    );
   });
 }
 
 function everywhere(): string[] {
-  return clients.flatMap((client) => [filesOf(client, {}).find((file) => existsSync(file)), filesOf(client, { project: true }).find((file) => existsSync(file))]).filter((file) => file !== undefined);
+  return clients
+    .flatMap((client) => [
+      filesOf(client, {}).find((file) => existsSync(file)),
+      filesOf(client, { project: true }).find((file) => existsSync(file)),
+    ])
+    .filter((file) => file !== undefined);
 }
 
 function filesFor(source: string): string[] {
   const client = clientById(source);
   if (client === undefined || existsSync(source)) {
-    if (!existsSync(source)) throw new CommandProblem('unknown', `${source} is neither a file nor the name of a client`, { advice: `Clients are ${clients.map(({ id }) => id).join(', ')}.` });
+    if (!existsSync(source))
+      throw new CommandProblem('unknown', `${source} is neither a file nor the name of a client`, {
+        advice: `Clients are ${clients.map(({ id }) => id).join(', ')}.`,
+      });
     return [source];
   }
   const found = [...filesOf(client, {}), ...filesOf(client, { project: true })].filter((file) => existsSync(file));
-  if (found.length === 0) throw new CommandProblem('unknown', `${client.name} has no file here`, { advice: `Omnibus looks for it at ${filesOf(client, {}).join(', ')}.` });
+  if (found.length === 0)
+    throw new CommandProblem('unknown', `${client.name} has no file here`, {
+      advice: `Omnibus looks for it at ${filesOf(client, {}).join(', ')}.`,
+    });
   return found;
 }
 
@@ -106,23 +138,33 @@ function freeName(given: string, taken: JsonObject): string {
 /** Replaces `npx mcp-remote URL`, a program that connects to an address, by the address itself, since the gateway can connect to it. */
 function withoutBridge(entry: JsonObject): JsonObject {
   const { command, args, ...rest } = entry;
-  if (typeof command !== 'string' || !Array.isArray(args) || !/(^|[/\\])(npx|bunx|pnpx|mcp-remote)(\.cmd)?$/.test(command)) return entry;
+  if (
+    typeof command !== 'string' ||
+    !Array.isArray(args) ||
+    !/(^|[/\\])(npx|bunx|pnpx|mcp-remote)(\.cmd)?$/.test(command)
+  )
+    return entry;
   const words = args.map(String);
   const at = words.findIndex((word) => /^mcp-remote(@.*)?$/.test(word));
   if (at === -1 && !command.includes('mcp-remote')) return entry;
   const url = words.slice(at + 1).find((word) => /^https?:\/\//.test(word));
   if (url === undefined) return entry;
-  const headers = Object.fromEntries(words.flatMap((word, index) => {
-    const line = word === '--header' ? words[index + 1] : undefined;
-    return line === undefined || !line.includes(':') ? [] : [[line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()] as const];
-  }));
+  const headers = Object.fromEntries(
+    words.flatMap((word, index) => {
+      const line = word === '--header' ? words[index + 1] : undefined;
+      return line === undefined || !line.includes(':')
+        ? []
+        : [[line.slice(0, line.indexOf(':')).trim(), line.slice(line.indexOf(':') + 1).trim()] as const];
+    }),
+  );
   return { ...rest, type: undefined, url, ...(Object.keys(headers).length === 0 ? {} : { headers }) };
 }
 
 /** Whether two entries name the same server, whatever their other options are. */
 function isSame(one: unknown, other: JsonObject): boolean {
   if (!isObject(one)) return false;
-  if (typeof one['url'] === 'string' || typeof other['url'] === 'string') return String(one['url']).replace(/\/$/, '') === String(other['url']).replace(/\/$/, '');
+  if (typeof one['url'] === 'string' || typeof other['url'] === 'string')
+    return String(one['url']).replace(/\/$/, '') === String(other['url']).replace(/\/$/, '');
   return one['command'] === other['command'] && isDeepStrictEqual(one['args'] ?? [], other['args'] ?? []);
 }
 
@@ -132,14 +174,24 @@ function hideSecrets(entry: JsonObject, server: string, file: string, report: Re
   const hidden = (option: 'env' | 'headers'): object => {
     const given = entry[option];
     if (!isObject(given)) return {};
-    return { [option]: Object.fromEntries(Object.entries(given).map(([name, value]) => {
-      if (typeof value !== 'string' || value === '' || !secretName.test(name) || value.includes('${')) return [name, value];
-      const path = join(folder, `${server}-${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}${Object.keys(given).filter((each) => each.toLowerCase() === name.toLowerCase()).length > 1 ? `-${createHash('sha256').update(name).digest('hex').slice(0, 4)}` : ''}`);
-      report.secrets.push({ file: path, text: value });
-      return [name, `\${file:${path.slice(dirname(file) === '.' ? 0 : dirname(file).length + 1)}}`];
-    })) };
+    return {
+      [option]: Object.fromEntries(
+        Object.entries(given).map(([name, value]) => {
+          if (typeof value !== 'string' || value === '' || !secretName.test(name) || value.includes('${'))
+            return [name, value];
+          const path = join(
+            folder,
+            `${server}-${name.replaceAll(/[^A-Za-z0-9_-]/g, '_')}${Object.keys(given).filter((each) => each.toLowerCase() === name.toLowerCase()).length > 1 ? `-${createHash('sha256').update(name).digest('hex').slice(0, 4)}` : ''}`,
+          );
+          report.secrets.push({ file: path, text: value });
+          return [name, `\${file:${path.slice(dirname(file) === '.' ? 0 : dirname(file).length + 1)}}`];
+        }),
+      ),
+    };
   };
-  return Object.fromEntries(Object.entries({ ...entry, ...hidden('env'), ...hidden('headers') }).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(
+    Object.entries({ ...entry, ...hidden('env'), ...hidden('headers') }).filter(([, value]) => value !== undefined),
+  );
 }
 
 function writeSecret(file: string, text: string): void {
@@ -151,5 +203,8 @@ function say({ taken, same, remarks, secrets }: Report): void {
   for (const { server, client, from } of taken) notice(`${server}  from ${client}, ${from}`);
   for (const { server, from } of same) notice(`${server}  is in the configuration already; ${from} has it too`);
   for (const { from, line, path, text } of remarks) notice(`  ${from}:${line}: ${path}: ${text}`);
-  if (secrets.length > 0) notice(`  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, readable by you only`);
+  if (secrets.length > 0)
+    notice(
+      `  ${secrets.length === 1 ? 'a secret goes' : `${secrets.length} secrets go`} into ${dirname(secrets[0]?.file ?? '')}, readable by you only`,
+    );
 }

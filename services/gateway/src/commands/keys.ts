@@ -26,10 +26,30 @@ export interface CreateOptions extends KeysOptions {
 }
 
 /** Prints the new key on stdout, which carries nothing else, and a message about it on stderr. */
-export function createKey({ subject, tenant, group = [], endpoint, tool, expires, note, ...where }: CreateOptions): Promise<void> {
+export function createKey({
+  subject,
+  tenant,
+  group = [],
+  endpoint,
+  tool,
+  expires,
+  note,
+  ...where
+}: CreateOptions): Promise<void> {
   return inFile(where, async (file): Promise<Exit> => {
-    const { id, key } = await addKey(file, { subject, tenant, groups: group, endpoints: endpoint, tools: tool, expires, note });
-    if (where.json !== true) notice(`omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`);
+    const { id, key } = await addKey(file, {
+      subject,
+      tenant,
+      groups: group,
+      endpoints: endpoint,
+      tools: tool,
+      expires,
+      note,
+    });
+    if (where.json !== true)
+      notice(
+        `omnibus: key ${id} of ${printable(subject)} was added to ${file}, as a digest. The key itself is shown only now:`,
+      );
     answerEither(where.json, { id, key, subject, file }, `${key}\n`);
     return 'done';
   });
@@ -43,10 +63,19 @@ export function listKeys(where: KeysOptions): Promise<void> {
       return 'done';
     }
     const rows = keys.map((key) => [
-      key.id, printable(key.subject), stateOf(key), key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all', key.tools?.map((pattern) => printable(pattern)).join(', ') ?? 'all',
-      key.groups.map((group) => printable(group)).join(', ') || '-', printable(key.tenant ?? '-'), key.created ?? '-', printable(key.note ?? ''),
+      key.id,
+      printable(key.subject),
+      stateOf(key),
+      key.endpoints?.map((name) => (name === '' ? '/mcp' : name)).join(', ') ?? 'all',
+      key.tools?.map((pattern) => printable(pattern)).join(', ') ?? 'all',
+      key.groups.map((group) => printable(group)).join(', ') || '-',
+      printable(key.tenant ?? '-'),
+      key.created ?? '-',
+      printable(key.note ?? ''),
     ]);
-    answer(`${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`);
+    answer(
+      `${alignColumns([['ID', 'SUBJECT', 'STATE', 'ENDPOINTS', 'TOOLS', 'GROUPS', 'TENANT', 'CREATED', 'NOTE'], ...rows])}\n`,
+    );
     return 'done';
   });
 }
@@ -57,10 +86,15 @@ export function revokeKey(given: string, where: KeysOptions): Promise<void> {
     // Where there is no file, none is made.
     readKeys(file);
     const id = await revokeKeyIn(file, given).catch((error: unknown) => {
-      throw error instanceof UnknownKey ? new CommandProblem('unknown', error.message, { advice: '"omnibus keys list" shows their ids.' }) : error;
+      throw error instanceof UnknownKey
+        ? new CommandProblem('unknown', error.message, { advice: '"omnibus keys list" shows their ids.' })
+        : error;
     });
     if (where.json === true) answerJson({ id, file, isRevoked: true });
-    else notice(`omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`);
+    else
+      notice(
+        `omnibus: key ${id} is revoked in ${file}; a running gateway refuses it from now on, and ends the streams that were opened with it`,
+      );
     return 'done';
   });
 }
@@ -81,8 +115,12 @@ async function findFile({ file, config }: KeysOptions): Promise<string> {
   if (file !== undefined) return resolve(file);
   const settings = await needSettings(config, {});
   const { auth } = settings.config;
-  if (auth !== undefined && auth !== 'none' && auth.keys !== undefined) return resolve(settings.baseFolder, auth.keys.file);
-  throw new CommandProblem('config', `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`);
+  if (auth !== undefined && auth !== 'none' && auth.keys !== undefined)
+    return resolve(settings.baseFolder, auth.keys.file);
+  throw new CommandProblem(
+    'config',
+    `${settings.file} does not name a file of keys: add "auth: { keys: { file: keys.yaml } }", or give --file`,
+  );
 }
 
 function stateOf({ revoked, expires }: KeyRecord): string {

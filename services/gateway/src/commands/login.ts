@@ -21,11 +21,23 @@ export interface LoginOptions extends TokenOptions {
   readonly browser?: boolean;
 }
 
-export function login(typed: string, { tokens: path, json = false, clientId, clientSecret, scope, device, browser = true }: LoginOptions): Promise<void> {
+export function login(
+  typed: string,
+  { tokens: path, json = false, clientId, clientSecret, scope, device, browser = true }: LoginOptions,
+): Promise<void> {
   return runCommand(json, async () => {
     const url = gatewayAddress(typed);
     const tokens = new KeptTokens(path);
-    const kept = await signIn({ url, clientId, clientSecret, scopes: scope, usesDevice: device ?? (browser ? 'auto' : false), opensBrowser: browser, prepare: () => tokens.prepare(url), say: (text) => notice(`omnibus: ${text}`) });
+    const kept = await signIn({
+      url,
+      clientId,
+      clientSecret,
+      scopes: scope,
+      usesDevice: device ?? (browser ? 'auto' : false),
+      opensBrowser: browser,
+      prepare: () => tokens.prepare(url),
+      say: (text) => notice(`omnibus: ${text}`),
+    });
     if (kept === undefined) {
       if (json) answerJson({ gateway: url, isSignedIn: false });
       else notice(`omnibus: ${url} needs no sign-in`);
@@ -47,17 +59,26 @@ export function logout(typed: string, { tokens: path, json = false }: TokenOptio
       before = kept;
       return Promise.resolve(undefined);
     });
-    const isRevoked = before !== undefined && await revoke(before);
+    const isRevoked = before !== undefined && (await revoke(before));
     if (json) answerJson({ gateway: url, isSignedIn: false, isRevoked, file: tokens.path });
     else if (before === undefined) notice(`omnibus: ${tokens.path} has no tokens for ${url}`);
-    else notice(`omnibus: the tokens for ${url} were removed from ${tokens.path}, ${isRevoked ? 'and revoked' : 'and could not be revoked: whoever has a copy can use them until they expire'}`);
+    else
+      notice(
+        `omnibus: the tokens for ${url} were removed from ${tokens.path}, ${isRevoked ? 'and revoked' : 'and could not be revoked: whoever has a copy can use them until they expire'}`,
+      );
     return 'done';
   });
 }
 
 /** Prints a valid access token on stdout, which carries nothing else. */
 export function printToken(typed: string, options: TokenOptions): Promise<void> {
-  return withToken(typed, options, (kept, url) => answerEither(options.json, { gateway: url, token: kept.accessToken, tokenUntil: untilOf(kept) }, `${kept.accessToken}\n`));
+  return withToken(typed, options, (kept, url) =>
+    answerEither(
+      options.json,
+      { gateway: url, token: kept.accessToken, tokenUntil: untilOf(kept) },
+      `${kept.accessToken}\n`,
+    ),
+  );
 }
 
 export function whoAmI(typed: string, options: TokenOptions): Promise<void> {
@@ -66,20 +87,50 @@ export function whoAmI(typed: string, options: TokenOptions): Promise<void> {
     const [sub, scope = kept.scope] = [textOf(claims['sub']), textOf(claims['scope'])];
     const { groups = [] } = claims;
     const until = untilOf(kept);
-    const list = [groups].flat().map((group) => printable(String(group))).join(', ');
-    answerEither(options.json, { gateway: url, issuer: kept.issuer, subject: sub, groups, scope, client: kept.clientId, tokenUntil: until, isRefreshed: kept.refreshToken !== undefined }, `${alignColumns([
-      ['gateway', url], ['issuer', kept.issuer], ['subject', sub === undefined ? 'the token does not name one' : printable(sub)], ['groups', list === '' ? '-' : list], ['scope', printable(scope ?? '-')],
-      ['token', until === undefined ? 'does not expire' : `until ${until}${kept.refreshToken === undefined ? '' : ', refreshed automatically'}`],
-    ])}\n`);
+    const list = [groups]
+      .flat()
+      .map((group) => printable(String(group)))
+      .join(', ');
+    answerEither(
+      options.json,
+      {
+        gateway: url,
+        issuer: kept.issuer,
+        subject: sub,
+        groups,
+        scope,
+        client: kept.clientId,
+        tokenUntil: until,
+        isRefreshed: kept.refreshToken !== undefined,
+      },
+      `${alignColumns([
+        ['gateway', url],
+        ['issuer', kept.issuer],
+        ['subject', sub === undefined ? 'the token does not name one' : printable(sub)],
+        ['groups', list === '' ? '-' : list],
+        ['scope', printable(scope ?? '-')],
+        [
+          'token',
+          until === undefined
+            ? 'does not expire'
+            : `until ${until}${kept.refreshToken === undefined ? '' : ', refreshed automatically'}`,
+        ],
+      ])}\n`,
+    );
   });
 }
 
-function withToken(typed: string, { tokens: path, json }: TokenOptions, use: (kept: Kept, url: string) => void): Promise<void> {
+function withToken(
+  typed: string,
+  { tokens: path, json }: TokenOptions,
+  use: (kept: Kept, url: string) => void,
+): Promise<void> {
   return runCommand(json, async () => {
     const url = gatewayAddress(typed);
     const tokens = new KeptTokens(path);
     const kept = await freshToken(tokens, url);
-    if (kept === undefined) throw new CommandProblem('forbidden', `nobody is signed in to ${url}`, { advice: `omnibus login ${url}` });
+    if (kept === undefined)
+      throw new CommandProblem('forbidden', `nobody is signed in to ${url}`, { advice: `omnibus login ${url}` });
     use(await acceptedToken(tokens, url, kept), url);
     return 'done';
   });
@@ -95,11 +146,12 @@ async function acceptedToken(tokens: KeptTokens, url: string, kept: Kept): Promi
   }
   if (isAccepted) return kept;
   const other = await otherToken(tokens, url, kept);
-  if (other === undefined || !await isTaken(url, other)) throw endedSignIn(url);
+  if (other === undefined || !(await isTaken(url, other))) throw endedSignIn(url);
   return other;
 }
 
-const untilOf = ({ expiresAt }: Kept): string | undefined => (expiresAt === undefined ? undefined : new Date(expiresAt).toISOString());
+const untilOf = ({ expiresAt }: Kept): string | undefined =>
+  expiresAt === undefined ? undefined : new Date(expiresAt).toISOString();
 
 /** The claims of the access token, unverified: they are only shown. @returns an empty object where the token is not a JWT. */
 function claimsOf({ accessToken }: Kept): Readonly<Record<string, unknown>> {

@@ -41,7 +41,12 @@ async function followLogs(server: string, options: LogsOptions): Promise<void> {
       return true;
     });
   } catch (error) {
-    if (error instanceof CommandProblem && error.message.includes('there is no topic')) throw new CommandProblem('other', `${options.admin}: the gateway is older than this command, and tells nobody of new lines`, { advice: 'Leave out --follow, or update the gateway.' });
+    if (error instanceof CommandProblem && error.message.includes('there is no topic'))
+      throw new CommandProblem(
+        'other',
+        `${options.admin}: the gateway is older than this command, and tells nobody of new lines`,
+        { advice: 'Leave out --follow, or update the gateway.' },
+      );
     throw error;
   }
 }

@@ -17,9 +17,14 @@ export interface UsageOptions extends ActOptions {
 
 export function block(kind: string, name: string, { for: lasts, because, ...options }: BlockOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    if (!(blockKinds as readonly string[]).includes(kind)) throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
+    if (!(blockKinds as readonly string[]).includes(kind))
+      throw new CommandProblem('usage', `expected one of ${blockKinds.join(', ')}, not ${JSON.stringify(kind)}`);
     const forMs = lasts === undefined ? undefined : parseDuration(lasts);
-    if (lasts !== undefined && (forMs === undefined || forMs <= 0)) throw new CommandProblem('usage', `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`);
+    if (lasts !== undefined && (forMs === undefined || forMs <= 0))
+      throw new CommandProblem(
+        'usage',
+        `--for: expected a time such as "30m", "1h" or "168h", not ${JSON.stringify(lasts)}`,
+      );
     const { text } = await askAdmin(options, 'POST', '/blocks', { kind, name, forMs, because }, 'usage');
     answerEither(options.json, { kind, name, isBlocked: true }, text);
     return 'done';
@@ -28,7 +33,13 @@ export function block(kind: string, name: string, { for: lasts, because, ...opti
 
 export function unblock(kind: string, name: string, options: ActOptions): Promise<void> {
   return runCommand(options.json, async () => {
-    const { text } = await askAdmin(options, 'DELETE', `/blocks/${encodeURIComponent(`${kind}:${name}`)}`, undefined, 'usage');
+    const { text } = await askAdmin(
+      options,
+      'DELETE',
+      `/blocks/${encodeURIComponent(`${kind}:${name}`)}`,
+      undefined,
+      'usage',
+    );
     answerEither(options.json, { kind, name, isBlocked: false }, text);
     return 'done';
   });
@@ -37,8 +48,21 @@ export function unblock(kind: string, name: string, options: ActOptions): Promis
 export function showBlocks({ json = false, ...options }: ActOptions): Promise<void> {
   return runCommand(json, async () => {
     const blocks = JSON.parse((await askAdmin(options, 'GET', '/blocks')).text) as readonly BlockRecord[];
-    const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [isPause === true ? 'server (paused)' : kind, printable(name), dateOf(at), until === undefined ? '-' : dateOf(until), printable(by), printable(because ?? '')]);
-    answerEither(json, blocks, blocks.length === 0 ? 'nothing is blocked\n' : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`);
+    const rows = blocks.map(({ kind, name, by, at, until, because, isPause }) => [
+      isPause === true ? 'server (paused)' : kind,
+      printable(name),
+      dateOf(at),
+      until === undefined ? '-' : dateOf(until),
+      printable(by),
+      printable(because ?? ''),
+    ]);
+    answerEither(
+      json,
+      blocks,
+      blocks.length === 0
+        ? 'nothing is blocked\n'
+        : `${alignColumns([['KIND', 'NAME', 'SINCE', 'UNTIL', 'BY', 'BECAUSE'], ...rows])}\n`,
+    );
     return 'done';
   });
 }
@@ -48,8 +72,19 @@ export function showUsage({ json = false, days, by, ...options }: UsageOptions):
     const { text } = await askAdmin(options, 'GET', `/usage?days=${encodeURIComponent(days)}`);
     const used = JSON.parse(text) as readonly UsageRow[];
     const sums = summed(used, by);
-    const rows = sums.map(({ name, calls, failed, bytes }) => [printable(name), String(calls), String(failed), String(bytes)]);
-    answerEither(json, { by, sums, rows: used }, rows.length === 0 ? 'no known caller has used anything\n' : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`);
+    const rows = sums.map(({ name, calls, failed, bytes }) => [
+      printable(name),
+      String(calls),
+      String(failed),
+      String(bytes),
+    ]);
+    answerEither(
+      json,
+      { by, sums, rows: used },
+      rows.length === 0
+        ? 'no known caller has used anything\n'
+        : `${alignColumns([[by.toUpperCase(), 'CALLS', 'FAILED', 'BYTES'], ...rows])}\n`,
+    );
     return 'done';
   });
 }

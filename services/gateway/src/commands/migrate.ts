@@ -11,7 +11,13 @@ interface MigrateOptions {
 export function migrate(file: string, { write = false, json = false }: MigrateOptions): Promise<void> {
   return runCommand(json, () => {
     const { text, outdated } = migrateFile(file, write);
-    if (json) answerJson({ file, outdated: outdated.map(({ line, path, instead }) => ({ line, path: path.join('.'), instead })), text, isWritten: write && outdated.length > 0 });
+    if (json)
+      answerJson({
+        file,
+        outdated: outdated.map(({ line, path, instead }) => ({ line, path: path.join('.'), instead })),
+        text,
+        isWritten: write && outdated.length > 0,
+      });
     else if (outdated.length === 0) notice(`${file} has no outdated options`);
     else {
       for (const { line, path, instead } of outdated) notice(`${file}:${line}: ${path.join('.')} -> ${instead}`);
@@ -32,6 +38,9 @@ function migrateFile(file: string, write: boolean): ReturnType<typeof migrateCon
     renameSync(written, target);
     return migrated;
   } catch (error) {
-    throw new CommandProblem('config', (error as NodeJS.ErrnoException).code === 'ENOENT' ? `${file}: there is no such file` : String(error));
+    throw new CommandProblem(
+      'config',
+      (error as NodeJS.ErrnoException).code === 'ENOENT' ? `${file}: there is no such file` : String(error),
+    );
   }
 }

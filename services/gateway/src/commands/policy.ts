@@ -49,17 +49,28 @@ const cases = z.strictObject({ config: z.string().optional(), cases: z.array(tes
 export function testPolicy(file: string, { config: given, json = false }: PolicyOptions): Promise<void> {
   return runCommand(json, async () => {
     const read = casesOf(file);
-    const loaded = await policyOf(given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)));
+    const loaded = await policyOf(
+      given ?? (read.config === undefined ? undefined : resolve(dirname(file), read.config)),
+    );
     const problems = read.cases.flatMap(({ as, call, at, from }, index) => {
       const asked = personProblem(as);
-      return [...(asked === undefined ? [] : [`as: ${asked}`]), targetProblem(call, loaded.config), momentProblem(at, from)].filter((each) => each !== undefined).map((problem) => `${file}: cases.${index}: ${problem}`);
+      return [
+        ...(asked === undefined ? [] : [`as: ${asked}`]),
+        targetProblem(call, loaded.config),
+        momentProblem(at, from),
+      ]
+        .filter((each) => each !== undefined)
+        .map((problem) => `${file}: cases.${index}: ${problem}`);
     });
     if (problems.length > 0) throw new CommandProblem('config', problems.join('\n'));
     const decided = read.cases.map((each) => decideCase(loaded, each));
     const failed = decided.filter(({ isAsExpected }) => !isAsExpected).length;
     if (json) answerJson({ cases: decided, failed });
     else {
-      for (const [index, { as, call, outcome, rule, redacted, isAsExpected, expected }] of decided.entries()) answer(`${isAsExpected ? 'ok    ' : 'FAILED'} ${index + 1} ${as} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${isAsExpected ? '' : `; expected ${expected}`}\n`);
+      for (const [index, { as, call, outcome, rule, redacted, isAsExpected, expected }] of decided.entries())
+        answer(
+          `${isAsExpected ? 'ok    ' : 'FAILED'} ${index + 1} ${as} ${call}: ${outcome}${rule === undefined ? '' : ` by ${rule}`}${redacted === undefined ? '' : `, redacted by ${redacted}`}${isAsExpected ? '' : `; expected ${expected}`}\n`,
+        );
       answer(`${decided.length - failed} of ${decided.length} cases are as expected\n`);
     }
     return failed > 0 ? 'other' : 'done';
@@ -71,17 +82,59 @@ function casesOf(file: string): z.output<typeof cases> {
   try {
     return cases.parse(parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw new CommandProblem('config', error instanceof z.ZodError ? error.issues.map(({ path, message }) => `${file}: ${path.join('.')}: ${message}`).join('\n') : `${file}: ${(error as Error).message}`);
+    throw new CommandProblem(
+      'config',
+      error instanceof z.ZodError
+        ? error.issues.map(({ path, message }) => `${file}: ${path.join('.')}: ${message}`).join('\n')
+        : `${file}: ${(error as Error).message}`,
+    );
   }
 }
 
-function decideCase(loaded: LoadedPolicy, { as, call, args, at, from, hints, expect: wanted, rule: wantedRule, redacted: wantedRedaction, guardrails: wantedGuardrails, says, becomes: wantedText }: z.output<typeof testCase>) {
-  const { outcome, rule, redacted, guardrails } = decide(loaded, as, call, { args: args as JsonObject | undefined, at: at === undefined ? undefined : new Date(at), from, hints });
+function decideCase(
+  loaded: LoadedPolicy,
+  {
+    as,
+    call,
+    args,
+    at,
+    from,
+    hints,
+    expect: wanted,
+    rule: wantedRule,
+    redacted: wantedRedaction,
+    guardrails: wantedGuardrails,
+    says,
+    becomes: wantedText,
+  }: z.output<typeof testCase>,
+) {
+  const { outcome, rule, redacted, guardrails } = decide(loaded, as, call, {
+    args: args as JsonObject | undefined,
+    at: at === undefined ? undefined : new Date(at),
+    from,
+    hints,
+  });
   const becomes = says === undefined ? undefined : said(says, guardrails);
-  const isGuarded = (wantedGuardrails === undefined || wantedGuardrails.join() === guardrails.map(({ id }) => id).join()) && (wantedText === undefined || wantedText === becomes);
-  const isAsExpected = isGuarded && (outcome === wanted || (wanted === 'deny' && outcome === 'hidden')) && (wantedRule === undefined || wantedRule === rule) && (wantedRedaction === undefined || wantedRedaction === redacted);
+  const isGuarded =
+    (wantedGuardrails === undefined || wantedGuardrails.join() === guardrails.map(({ id }) => id).join()) &&
+    (wantedText === undefined || wantedText === becomes);
+  const isAsExpected =
+    isGuarded &&
+    (outcome === wanted || (wanted === 'deny' && outcome === 'hidden')) &&
+    (wantedRule === undefined || wantedRule === rule) &&
+    (wantedRedaction === undefined || wantedRedaction === redacted);
   const expected = `${wanted}${wantedRule === undefined ? '' : ` by ${wantedRule}`}${wantedRedaction === undefined ? '' : `, redacted by ${wantedRedaction}`}${wantedGuardrails === undefined ? '' : `, looked at by ${wantedGuardrails.join(', ') || 'no guardrail'}`}${wantedText === undefined ? '' : `, becoming ${JSON.stringify(wantedText)}`}`;
-  return { as: whoText(as), call, outcome, rule, redacted, guardrails: guardrails.map(({ id }) => id), becomes, expected, isAsExpected };
+  return {
+    as: whoText(as),
+    call,
+    outcome,
+    rule,
+    redacted,
+    guardrails: guardrails.map(({ id }) => id),
+    becomes,
+    expected,
+    isAsExpected,
+  };
 }
 
 /** What built-in guardrails make of a text of a result; nobody else is asked. */
@@ -103,12 +156,22 @@ export function explainPolicy(who: string, what: string, { json, ...options }: E
     const loaded = await policyOf(config);
     const as = personIn(who);
     const problem = targetProblem(what, loaded.config) ?? momentProblem(at, from);
-    if (problem !== undefined) throw new CommandProblem(problem.startsWith('there is no') ? 'unknown' : 'usage', problem);
-    const around = { args: args === undefined ? undefined : argumentsOf(args), at: at === undefined ? undefined : new Date(at), from, hints: hintsOf(hint) };
+    if (problem !== undefined)
+      throw new CommandProblem(problem.startsWith('there is no') ? 'unknown' : 'usage', problem);
+    const around = {
+      args: args === undefined ? undefined : argumentsOf(args),
+      at: at === undefined ? undefined : new Date(at),
+      from,
+      hints: hintsOf(hint),
+    };
     const { outcome, rule, because, redacted, rules: all, guardrails } = explain(loaded, as, what, around);
     const rules = all.map(({ effect, id, why }) => ({ effect, id, why }));
     const words = `${who} ${what}: ${outcome}${rule === undefined ? ' by default' : ` by ${rule}`}${because === undefined ? '' : ` (${because})`}${redacted === undefined ? '' : `, redacted by ${redacted}`}\n`;
-    answerEither(json, { who, what, outcome, rule, because, redacted, rules, guardrails }, `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`);
+    answerEither(
+      json,
+      { who, what, outcome, rule, because, redacted, rules, guardrails },
+      `${words}${rules.map((each) => `  ${each.effect.padEnd(5)} ${each.id}: ${each.why}\n`).join('')}${guardrails.map((each) => `  guard ${each.id}: looks at ${each.on.join(', ')} (${each.action}${each.isRecorded ? ', only recorded' : ''})\n`).join('')}`,
+    );
     return 'done';
   });
 }
@@ -121,7 +184,10 @@ function personIn(text: string): Person {
     if (problem === undefined) return given;
     throw new Error(problem);
   } catch (error) {
-    throw new CommandProblem('usage', `${JSON.stringify(text)} is no caller: ${error instanceof z.ZodError ? error.issues.map(({ message }) => message).join('; ') : (error as Error).message}`);
+    throw new CommandProblem(
+      'usage',
+      `${JSON.stringify(text)} is no caller: ${error instanceof z.ZodError ? error.issues.map(({ message }) => message).join('; ') : (error as Error).message}`,
+    );
   }
 }
 
@@ -136,12 +202,28 @@ function argumentsOf(text: string): JsonObject | undefined {
   }
 }
 
-export function diffPolicies(before: string, after: string, { names, json }: { readonly names?: string; readonly json?: boolean }): Promise<void> {
+export function diffPolicies(
+  before: string,
+  after: string,
+  { names, json }: { readonly names?: string; readonly json?: boolean },
+): Promise<void> {
   return runCommand(json, async () => {
     const [old, now] = [await policyOf(before, true), await policyOf(after, true)];
-    const known = names === undefined ? [] : readFileSync(names, 'utf8').split('\n').map((line) => line.trim()).filter((line) => line !== '');
+    const known =
+      names === undefined
+        ? []
+        : readFileSync(names, 'utf8')
+            .split('\n')
+            .map((line) => line.trim())
+            .filter((line) => line !== '');
     const differences = [...differencesOf(old, now, known)].map(([who, changes]) => ({ who, changes }));
-    const lines = differences.flatMap(({ who, changes }) => [who, ...changes.map(({ what, was, is, rule, gains }) => `  ${gains === undefined ? '~' : gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}`)]);
+    const lines = differences.flatMap(({ who, changes }) => [
+      who,
+      ...changes.map(
+        ({ what, was, is, rule, gains }) =>
+          `  ${gains === undefined ? '~' : gains ? '+' : '-'} ${what}: ${was} -> ${is}${rule === undefined ? '' : ` (${rule})`}`,
+      ),
+    ]);
     answerEither(json, differences, lines.length === 0 ? 'nobody gains or loses anything\n' : `${lines.join('\n')}\n`);
     return 'done';
   });

@@ -13,9 +13,17 @@ export interface ReplayOptions extends ApiOptions, Omit<CallOptions, 'json' | 't
 export async function replayCall(tag: string, options: ReplayOptions): Promise<void> {
   let found: (Replay & { readonly args: string }) | undefined;
   await runCommand(options.json, async () => {
-    const replay = await askApi(options, 'replay', `/calls/${encodeURIComponent(await tagOf(tag, options))}/replay${queryOf({ server: options.server })}`);
+    const replay = await askApi(
+      options,
+      'replay',
+      `/calls/${encodeURIComponent(await tagOf(tag, options))}/replay${queryOf({ server: options.server })}`,
+    );
     const args = options.args ?? replay.arguments;
-    if (args === undefined) throw new CommandProblem('usage', 'the arguments of this call are not known', { advice: 'Give them with --args; the gateway keeps values only of calls that are watched with them (console.payloads).' });
+    if (args === undefined)
+      throw new CommandProblem('usage', 'the arguments of this call are not known', {
+        advice:
+          'Give them with --args; the gateway keeps values only of calls that are watched with them (console.payloads).',
+      });
     found = { ...replay, args };
     return 'done';
   });

@@ -1,5 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatProblem, restartOptions, watchConfigFile, type Config, type ConfigProblem, type LoadedConfig, type SecretReader } from '@omnibus/config';
+import {
+  formatProblem,
+  restartOptions,
+  watchConfigFile,
+  type Config,
+  type ConfigProblem,
+  type LoadedConfig,
+  type SecretReader,
+} from '@omnibus/config';
 import { growYoungGenerationFaster, stopOnSignal, surviveFaults } from '@omnibus/lifecycle';
 import { createLogger } from '@omnibus/telemetry';
 import { accessProblems, accessWarnings } from '../access.ts';
@@ -69,7 +77,16 @@ export async function serve(options: ServeOptions): Promise<void> {
   // Only a process with backends starts programs.
   const startsPrograms = options.role === 'all' || options.role === 'backend';
   const starts = startsPrograms ? startsOf(settings) : [];
-  const refused = startsPrograms ? await consentProblem({ file, starts, isOfClient: settings.client !== undefined, yes: options.yes, digest: options.consent, input: options.input }) : undefined;
+  const refused = startsPrograms
+    ? await consentProblem({
+        file,
+        starts,
+        isOfClient: settings.client !== undefined,
+        yes: options.yes,
+        digest: options.consent,
+        input: options.input,
+      })
+    : undefined;
   if (refused !== undefined) {
     fail([refused]);
     return;
@@ -85,7 +102,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const log = createLogger(config.log);
   followed.warnWith((problem) => log.warn({ problem }, 'the secret store'));
   const problem = hideEnvironment();
-  if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
+  if (problem !== undefined)
+    log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
   const history = new ConfigHistory(file, settings, overridesIn(options));
   let gateway: Gateway | undefined;
   let watcher: Followed | undefined;
@@ -102,22 +120,51 @@ export async function serve(options: ServeOptions): Promise<void> {
     },
   });
   try {
-    gateway = await startGateway({ config, baseFolder, role: options.role, isServing: true, log, sealingKeys, history, showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)), reload: async () => (watcher === undefined ? { problems: ['the process is starting'], later: [] } : watcher.reload()) });
+    gateway = await startGateway({
+      config,
+      baseFolder,
+      role: options.role,
+      isServing: true,
+      log,
+      sealingKeys,
+      history,
+      showPage: showingPages(opensPages(options.browser), (text) => void process.stderr.write(`omnibus: ${text}\n`)),
+      reload: async () =>
+        watcher === undefined ? { problems: ['the process is starting'], later: [] } : watcher.reload(),
+    });
   } catch (error) {
     process.stderr.write(`omnibus: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exit(1);
   }
   const { faults } = gateway;
   surviveFaults((kind, error) => faults.bug(kind, 'an error was caught nowhere else', error));
-  watcher = await followConfig({ file, secrets: followed, started: config, starts, overrides: options, gateway, log, history });
+  watcher = await followConfig({
+    file,
+    secrets: followed,
+    started: config,
+    starts,
+    overrides: options,
+    gateway,
+    log,
+    history,
+  });
   const running = watcher;
   followed.follow(() => running.reload());
   if (gateway.endpoint === undefined) log.info({ part: options.role, admin: gateway.adminAddress }, 'serving');
   else log.info({ endpoint: gateway.endpoint, admin: gateway.adminAddress }, 'listening');
   sayFindings(settings, log);
   const unseen = changedSince(file, starts);
-  if (unseen.length > 0) log.warn({ servers: unseen.map(({ server }) => server) }, 'these servers start something else than what somebody agreed to last; "omnibus check" shows it');
-  const warnings = [isReached ? exposureWarning(config) : undefined, sharingWarning(config), ...accessWarnings(config), ...identityWarnings(config).map(({ path, message }) => `${path.join('.')}: ${message}`)].filter((warning) => warning !== undefined);
+  if (unseen.length > 0)
+    log.warn(
+      { servers: unseen.map(({ server }) => server) },
+      'these servers start something else than what somebody agreed to last; "omnibus check" shows it',
+    );
+  const warnings = [
+    isReached ? exposureWarning(config) : undefined,
+    sharingWarning(config),
+    ...accessWarnings(config),
+    ...identityWarnings(config).map(({ path, message }) => `${path.join('.')}: ${message}`),
+  ].filter((warning) => warning !== undefined);
   for (const warning of warnings) log.warn(warning);
   const settled = gateway.settled().then(() => log.info({ part: options.role }, 'ready'));
   if (gateway.endpoint !== undefined && options.role === 'all') await showBanner(gateway, config, settled, warnings);
@@ -125,31 +172,53 @@ export async function serve(options: ServeOptions): Promise<void> {
 }
 
 /** Prints the banner once all servers are settled, or after `bannerMs`; servers that were still connecting get a line of their own later. */
-async function showBanner(gateway: Gateway, config: Config, settled: Promise<void>, warnings: readonly string[]): Promise<void> {
+async function showBanner(
+  gateway: Gateway,
+  config: Config,
+  settled: Promise<void>,
+  warnings: readonly string[],
+): Promise<void> {
   await Promise.race([settled, delay(bannerMs, undefined, { ref: false })]);
   const records = gateway.records();
   const late = new Set(records.filter(isConnecting).map(({ server }) => server));
-  process.stdout.write(`${banner({ endpoint: gateway.endpoint ?? '', config, consoleUrl: gateway.consoleUrl, records, warnings })}\n`);
+  process.stdout.write(
+    `${banner({ endpoint: gateway.endpoint ?? '', config, consoleUrl: gateway.consoleUrl, records, warnings })}\n`,
+  );
   if (late.size === 0) return;
   await settled;
   process.stdout.write(`${laterLines(gateway.records(), late)}\n`);
 }
 
 async function problemsOfVault(config: Config): Promise<readonly string[]> {
-  return config.vault === undefined || config.vault.keys.length === 0 ? [] : (await import('../vault.ts')).vaultProblems(config);
+  return config.vault === undefined || config.vault.keys.length === 0
+    ? []
+    : (await import('../vault.ts')).vaultProblems(config);
 }
 
 /** Logs findings in the configuration that do not prevent the start. */
-function sayFindings({ faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] }, log: ReturnType<typeof createLogger>): void {
-  for (const fault of faults) log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
-  for (const note of notes) log.info({ note: formatProblem(note) }, 'an option of the configuration may not do what was meant');
+function sayFindings(
+  { faults, notes }: { readonly faults: readonly ConfigProblem[]; readonly notes: readonly ConfigProblem[] },
+  log: ReturnType<typeof createLogger>,
+): void {
+  for (const fault of faults)
+    log.warn({ problem: formatProblem(fault) }, 'a server of the configuration cannot be connected to');
+  for (const note of notes)
+    log.info({ note: formatProblem(note) }, 'an option of the configuration may not do what was meant');
 }
 
 /** Logs which servers start something else now than before, by a change of the file. @returns what they start now. */
-function sayStarts(before: readonly Start[], now: readonly Start[], log: ReturnType<typeof createLogger>): readonly Start[] {
+function sayStarts(
+  before: readonly Start[],
+  now: readonly Start[],
+  log: ReturnType<typeof createLogger>,
+): readonly Start[] {
   const known = new Set(before.map(({ server, digest }) => `${server} ${digest}`));
   const changed = now.filter(({ server, digest }) => !known.has(`${server} ${digest}`));
-  if (changed.length > 0) log.warn({ servers: changed.map(({ server }) => server), risks: changed.flatMap(({ risks }) => risks) }, 'the changed configuration has servers start other programs');
+  if (changed.length > 0)
+    log.warn(
+      { servers: changed.map(({ server }) => server), risks: changed.flatMap(({ risks }) => risks) },
+      'the changed configuration has servers start other programs',
+    );
   return now;
 }
 
@@ -158,7 +227,10 @@ function showFirstKey({ auth }: Config): void {
   const file = keysFileOf(process.env);
   if (file === undefined || auth === undefined || auth === 'none' || auth.keys?.file !== file) return;
   const key = makeFirstKey(file);
-  if (key !== undefined) process.stdout.write(`omnibus: the first API key was made, and is shown only now; clients send it as "Authorization: Bearer ...":\n${key}\n`);
+  if (key !== undefined)
+    process.stdout.write(
+      `omnibus: the first API key was made, and is shown only now; clients send it as "Authorization: Bearer ...":\n${key}\n`,
+    );
 }
 
 interface Followed {
@@ -180,7 +252,16 @@ interface FollowOptions {
 }
 
 /** Applies changes of the configuration file, and of the servers found in Kubernetes, to the gateway. */
-async function followConfig({ file, secrets, started, starts: startsAtFirst, overrides, gateway, log, history }: FollowOptions): Promise<Followed> {
+async function followConfig({
+  file,
+  secrets,
+  started,
+  starts: startsAtFirst,
+  overrides,
+  gateway,
+  log,
+  history,
+}: FollowOptions): Promise<Followed> {
   let current = started;
   let starts = startsAtFirst;
   let discovered: Discovered = { mcpServers: {}, profiles: {} };
@@ -199,22 +280,37 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
   };
   const apply = async (): Promise<void> => {
     // Servers of the configuration come before discovered ones, and keep that order in lists.
-    await gateway.apply({ ...current, mcpServers: { ...current.mcpServers, ...discovered.mcpServers }, profiles: { ...current.profiles, ...discovered.profiles } });
+    await gateway.apply({
+      ...current,
+      mcpServers: { ...current.mcpServers, ...discovered.mcpServers },
+      profiles: { ...current.profiles, ...discovered.profiles },
+    });
     log.info('the changed configuration is applied');
-    gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'ok', more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) } });
+    gateway.audit?.record({
+      name: 'config.reloaded',
+      weight: 'always',
+      outcome: 'ok',
+      more: { servers: Object.keys({ ...current.mcpServers, ...discovered.mcpServers }) },
+    });
   };
   const refuse = (problems: readonly string[], loaded?: LoadedConfig): void => {
     log.error({ problems }, 'the changed configuration is not applied');
     history.rejected(problems, loaded === undefined ? undefined : { before: current, loaded });
-    gateway.audit?.record({ name: 'config.reloaded', weight: 'always', outcome: 'fault', more: { problems: problems.length } });
+    gateway.audit?.record({
+      name: 'config.reloaded',
+      weight: 'always',
+      outcome: 'fault',
+      more: { problems: problems.length },
+    });
   };
-  const refuseInTurn = (problems: readonly string[]): void => next(() => {
-    refused = problems;
-    refuse(problems);
-    return Promise.resolve();
-  });
+  const refuseInTurn = (problems: readonly string[]): void =>
+    next(() => {
+      refused = problems;
+      refuse(problems);
+      return Promise.resolve();
+    });
   const take = async (config: Config, loaded: LoadedConfig): Promise<void> => {
-    refused = [...await accessProblems(config, loaded.problemAt), ...await problemsOfVault(config)];
+    refused = [...(await accessProblems(config, loaded.problemAt)), ...(await problemsOfVault(config))];
     if (refused.length > 0) {
       refuse(refused, { ...loaded, config });
       return;
@@ -235,37 +331,51 @@ async function followConfig({ file, secrets, started, starts: startsAtFirst, ove
     history.applied(before, { ...loaded, config }, later);
   };
   const { kubernetes } = started.discovery;
-  const discovery = kubernetes.enabled && overrides.role !== 'edge' ? await startDiscovery({
-    settings: kubernetes,
-    isTaken: (name) => Object.hasOwn(current.mcpServers, name) || Object.hasOwn(current.profiles, name),
-    changed: (found) => {
-      discovered = found;
-      history.discovered([...Object.keys(found.mcpServers), ...Object.keys(found.profiles)]);
-      log.info({ servers: Object.keys(found.mcpServers), ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }) }, 'servers were discovered');
-      next(apply);
-    },
-    servers: gateway.servers,
-    wheel: gateway.wheel,
-    log,
-  }) : undefined;
-  const watcher = await watchConfigFile(file, {
-    rejected: (problems) => refuse(problems.map(formatProblem)),
-    unfollowed: (problem) => log.error({ problem }, 'changes of the configuration are not noticed; "omnibus reload" applies them'),
-    changed: (read, loaded) => {
-      sayFindings(loaded, log);
-      if (overrides.role === 'all' || overrides.role === 'backend') {
-        const now = startsOf({ config: read, given: loaded.given });
-        if (overrides.consent !== undefined && digestOfAll(now) !== overrides.consent) {
-          refuseInTurn(['it would start something else than --consent allows; "omnibus check" shows what']);
-          return;
+  const discovery =
+    kubernetes.enabled && overrides.role !== 'edge'
+      ? await startDiscovery({
+          settings: kubernetes,
+          isTaken: (name) => Object.hasOwn(current.mcpServers, name) || Object.hasOwn(current.profiles, name),
+          changed: (found) => {
+            discovered = found;
+            history.discovered([...Object.keys(found.mcpServers), ...Object.keys(found.profiles)]);
+            log.info(
+              {
+                servers: Object.keys(found.mcpServers),
+                ...(Object.keys(found.profiles).length === 0 ? {} : { profiles: Object.keys(found.profiles) }),
+              },
+              'servers were discovered',
+            );
+            next(apply);
+          },
+          servers: gateway.servers,
+          wheel: gateway.wheel,
+          log,
+        })
+      : undefined;
+  const watcher = await watchConfigFile(
+    file,
+    {
+      rejected: (problems) => refuse(problems.map(formatProblem)),
+      unfollowed: (problem) =>
+        log.error({ problem }, 'changes of the configuration are not noticed; "omnibus reload" applies them'),
+      changed: (read, loaded) => {
+        sayFindings(loaded, log);
+        if (overrides.role === 'all' || overrides.role === 'backend') {
+          const now = startsOf({ config: read, given: loaded.given });
+          if (overrides.consent !== undefined && digestOfAll(now) !== overrides.consent) {
+            refuseInTurn(['it would start something else than --consent allows; "omnibus check" shows what']);
+            return;
+          }
+          starts = sayStarts(starts, now, log);
         }
-        starts = sayStarts(starts, now, log);
-      }
-      const applied = applyOverrides(read, overrides);
-      if ('problems' in applied) refuseInTurn(applied.problems);
-      else next(() => take(applied.config, loaded));
+        const applied = applyOverrides(read, overrides);
+        if ('problems' in applied) refuseInTurn(applied.problems);
+        else next(() => take(applied.config, loaded));
+      },
     },
-  }, { ...readingOf(overrides.role), secrets });
+    { ...readingOf(overrides.role), secrets },
+  );
   return {
     async reload() {
       const problems = (await watcher.reload()).map(formatProblem);

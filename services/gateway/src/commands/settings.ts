@@ -1,7 +1,15 @@
 /** The configuration that a command runs with. An option of the command line wins over the environment, that over the file, and that over the default. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { formatProblem, loadConfig, readConfigFile, type SecretReader, type Config, type ConfigProblem, type ProblemAt } from '@omnibus/config';
+import {
+  formatProblem,
+  loadConfig,
+  readConfigFile,
+  type SecretReader,
+  type Config,
+  type ConfigProblem,
+  type ProblemAt,
+} from '@omnibus/config';
 import type { Role } from '../compose.ts';
 import { CommandProblem } from '../outcome.ts';
 
@@ -40,15 +48,23 @@ interface SettingsOptions {
   readonly secrets?: SecretReader;
 }
 
-export type SettingsResult = Settings | { readonly problems: readonly string[]; readonly found?: readonly ConfigProblem[] };
+export type SettingsResult =
+  | Settings
+  | { readonly problems: readonly string[]; readonly found?: readonly ConfigProblem[] };
 
 export function findConfigFile(given: string | undefined): string | undefined {
   return given ?? defaultFiles.find((file) => existsSync(file));
 }
 
 /** What a role leaves out of its configuration: processes that connect to no server must not hold the secrets that servers are sent, and only edges those of the exchange of tokens. */
-export function readingOf(role: Role | undefined): { readonly withoutServerSecrets: boolean; readonly withoutExchangeSecrets: boolean } {
-  return { withoutServerSecrets: role === 'edge' || role === 'session', withoutExchangeSecrets: role === 'backend' || role === 'session' };
+export function readingOf(role: Role | undefined): {
+  readonly withoutServerSecrets: boolean;
+  readonly withoutExchangeSecrets: boolean;
+} {
+  return {
+    withoutServerSecrets: role === 'edge' || role === 'session',
+    withoutExchangeSecrets: role === 'backend' || role === 'session',
+  };
 }
 
 /** Asks the secret store for one command, and leaves no login behind. */
@@ -61,22 +77,46 @@ const askedOnce: SecretReader = {
   },
 };
 
-export async function readSettings(file: string, overrides: Overrides, { connects = true, secrets = askedOnce }: SettingsOptions = {}): Promise<SettingsResult> {
+export async function readSettings(
+  file: string,
+  overrides: Overrides,
+  { connects = true, secrets = askedOnce }: SettingsOptions = {},
+): Promise<SettingsResult> {
   const result = await readConfigFile(file, { ...readingOf(overrides.role), connects, secrets });
   if ('problems' in result) return { problems: result.problems.map(formatProblem), found: result.problems };
   const applied = applyOverrides(result.config, overrides);
-  return 'problems' in applied ? applied : { config: applied.config, file, baseFolder: dirname(resolve(file)), faults: result.faults, notes: result.notes, client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name, problemAt: result.problemAt, given: result.given };
+  return 'problems' in applied
+    ? applied
+    : {
+        config: applied.config,
+        file,
+        baseFolder: dirname(resolve(file)),
+        faults: result.faults,
+        notes: result.notes,
+        client: result.client === undefined || result.client.id === 'client' ? undefined : result.client.name,
+        problemAt: result.problemAt,
+        given: result.given,
+      };
 }
 
 /**
  * The settings a command runs with. Secrets that only servers need are not read, unless it `connects` to them.
  * @throws {CommandProblem} when there are none, or they are wrong.
  */
-export async function needSettings(given: string | undefined, overrides: Overrides, how: SettingsOptions = { connects: false }): Promise<Settings> {
+export async function needSettings(
+  given: string | undefined,
+  overrides: Overrides,
+  how: SettingsOptions = { connects: false },
+): Promise<Settings> {
   const file = findConfigFile(given);
-  const settings = file === undefined
-    ? { problems: [`no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`] }
-    : await readSettings(file, overrides, how);
+  const settings =
+    file === undefined
+      ? {
+          problems: [
+            `no configuration was found: give one with --config FILE, or create ${defaultFiles.join(' or ')} in this folder`,
+          ],
+        }
+      : await readSettings(file, overrides, how);
   if ('problems' in settings) throw new CommandProblem('config', settings.problems.join('\n'));
   return settings;
 }
@@ -85,7 +125,11 @@ export async function needSettings(given: string | undefined, overrides: Overrid
  * The settings of a process that serves.
  * @returns undefined after printing why there are none and setting the exit status.
  */
-export async function findSettings(given: string | undefined, overrides: Overrides, secrets: SecretReader = askedOnce): Promise<Settings | undefined> {
+export async function findSettings(
+  given: string | undefined,
+  overrides: Overrides,
+  secrets: SecretReader = askedOnce,
+): Promise<Settings | undefined> {
   try {
     return await needSettings(given, overrides, { connects: true, secrets });
   } catch (error) {
@@ -106,23 +150,38 @@ export function keysFileOf({ OMNIBUS_KEYS_FILE: file }: NodeJS.ProcessEnv): stri
 
 /** Options that come from the command line or the environment instead of the file. */
 export function overridesIn(overrides: Overrides): Readonly<Record<string, 'option' | 'environment'>> {
-  return Object.fromEntries((['listen', 'admin', 'bus'] as const).flatMap((option): (readonly [string, 'option' | 'environment'])[] => {
-    if (overrides[option] !== undefined) return [[option, 'option']];
-    return process.env[`OMNIBUS_${option.toUpperCase()}`] === undefined ? [] : [[option, 'environment']];
-  }));
+  return Object.fromEntries(
+    (['listen', 'admin', 'bus'] as const).flatMap((option): (readonly [string, 'option' | 'environment'])[] => {
+      if (overrides[option] !== undefined) return [[option, 'option']];
+      return process.env[`OMNIBUS_${option.toUpperCase()}`] === undefined ? [] : [[option, 'environment']];
+    }),
+  );
 }
 
 /** Puts options and environment variables over those of the file, after checking them against the same schema. */
-export function applyOverrides(config: Config, overrides: Overrides): { readonly config: Config } | { readonly problems: readonly string[] } {
+export function applyOverrides(
+  config: Config,
+  overrides: Overrides,
+): { readonly config: Config } | { readonly problems: readonly string[] } {
   const { env } = process;
   const keysFile = keysFileOf(env);
   const given = {
     ...(keysFile === undefined || config.auth !== undefined ? {} : { auth: { keys: { file: keysFile } } }),
-    listen: overrides.listen ?? env['OMNIBUS_LISTEN'], admin: overrides.admin ?? env['OMNIBUS_ADMIN'], bus: overrides.bus ?? env['OMNIBUS_BUS'],
+    listen: overrides.listen ?? env['OMNIBUS_LISTEN'],
+    admin: overrides.admin ?? env['OMNIBUS_ADMIN'],
+    bus: overrides.bus ?? env['OMNIBUS_BUS'],
   };
   const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const checked = loadConfig({ file: 'options', text: JSON.stringify(present), env: {}, readFile: () => '' });
   if ('problems' in checked) return { problems: checked.problems.map(({ path, message }) => `--${path}: ${message}`) };
   const { listen, admin, bus, auth } = checked.config;
-  return { config: { ...config, ...('listen' in present ? { listen } : {}), ...('admin' in present ? { admin } : {}), ...('bus' in present ? { bus } : {}), ...('auth' in present ? { auth } : {}) } };
+  return {
+    config: {
+      ...config,
+      ...('listen' in present ? { listen } : {}),
+      ...('admin' in present ? { admin } : {}),
+      ...('bus' in present ? { bus } : {}),
+      ...('auth' in present ? { auth } : {}),
+    },
+  };
 }

@@ -17,21 +17,31 @@ const maxRounds = 3;
 const listMs = 15_000;
 
 export function signInFor(server: string, options: SignInForOptions): Promise<void> {
-  return runCommand(options.json, () => using({ ...options, endpoint: options.endpoint ?? server }, async (opened, request) => {
-    let isNew = false;
-    for (let round = 0; await offersSignIn(opened, request, server); round += 1) {
-      if (round === maxRounds) throw new CommandProblem('other', `the sign-in for ${JSON.stringify(server)} did not go through`, { advice: 'Try again, and go through with what the page says.' });
-      isNew = true;
-      await signIn(server, opened, request, options);
-      if (opened.questions.declined.length > 0) return 'unanswered';
-    }
-    if (options.json === true) answerJson({ server, isSignedIn: true, wasSignedIn: !isNew });
-    else answer(isNew ? `signed in to ${printable(server)}\n` : `${printable(server)} asks for no sign-in now\n`);
-    return 'done';
-  }));
+  return runCommand(options.json, () =>
+    using({ ...options, endpoint: options.endpoint ?? server }, async (opened, request) => {
+      let isNew = false;
+      for (let round = 0; await offersSignIn(opened, request, server); round += 1) {
+        if (round === maxRounds)
+          throw new CommandProblem('other', `the sign-in for ${JSON.stringify(server)} did not go through`, {
+            advice: 'Try again, and go through with what the page says.',
+          });
+        isNew = true;
+        await signIn(server, opened, request, options);
+        if (opened.questions.declined.length > 0) return 'unanswered';
+      }
+      if (options.json === true) answerJson({ server, isSignedIn: true, wasSignedIn: !isNew });
+      else answer(isNew ? `signed in to ${printable(server)}\n` : `${printable(server)} asks for no sign-in now\n`);
+      return 'done';
+    }),
+  );
 }
 
-async function signIn(server: string, { client, on, questions }: Opened, { signal }: Requesting, { browser = true, quiet }: SignInForOptions): Promise<void> {
+async function signIn(
+  server: string,
+  { client, on, questions }: Opened,
+  { signal }: Requesting,
+  { browser = true, quiet }: SignInForOptions,
+): Promise<void> {
   const done = Promise.withResolvers<void>();
   let waited: unknown;
   const completed = new Set<unknown>();
@@ -42,7 +52,10 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
   const listed = Promise.withResolvers<void>();
   const endLists = on('notifications/tools/list_changed', () => listed.resolve());
   try {
-    const asked = await client.request('tools/call', { name: signInName, arguments: {} }, { signal }).then(() => undefined, (error: unknown) => addressIn(error));
+    const asked = await client.request('tools/call', { name: signInName, arguments: {} }, { signal }).then(
+      () => undefined,
+      (error: unknown) => addressIn(error),
+    );
     if (asked !== undefined) {
       waited = asked.elicitationId;
       const opens = browser && process.stderr.isTTY && showsPages();
@@ -52,7 +65,11 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
     }
     if (questions.declined.length > 0) return;
     // The gateway reads the lists of the server again once the user is signed in.
-    await Promise.race([listed.promise, aborted(signal), delay(asked === undefined ? listMs : 1_000, undefined, { ref: false })]);
+    await Promise.race([
+      listed.promise,
+      aborted(signal),
+      delay(asked === undefined ? listMs : 1_000, undefined, { ref: false }),
+    ]);
   } finally {
     end();
     endLists();
@@ -62,8 +79,12 @@ async function signIn(server: string, { client, on, questions }: Opened, { signa
 /** The address of the sign-in in the data of an error (URLElicitationRequired). @returns undefined where the user is signed in already. @throws the error, if it means anything else. */
 function addressIn(error: unknown): { readonly url: string; readonly elicitationId: unknown } | undefined {
   if (!(error instanceof CommandProblem)) throw error;
-  const [first] = isObject(error.data) && Array.isArray(error.data['elicitations']) ? error.data['elicitations'] as readonly unknown[] : [];
-  if (isObject(first) && typeof first['url'] === 'string') return { url: first['url'], elicitationId: first['elicitationId'] };
+  const [first] =
+    isObject(error.data) && Array.isArray(error.data['elicitations'])
+      ? (error.data['elicitations'] as readonly unknown[])
+      : [];
+  if (isObject(first) && typeof first['url'] === 'string')
+    return { url: first['url'], elicitationId: first['elicitationId'] };
   // The user is signed in, so the call reached the server, which has no such tool.
   if (error.exit === 'usage' || error.exit === 'unknown' || error.exit === 'other') return undefined;
   throw error;
@@ -77,5 +98,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 
 /** Whether the gateway lists the tool that stands for a server until the user has signed in. */
 async function offersSignIn(opened: Opened, request: Requesting, server: string): Promise<boolean> {
-  return (await all(opened, 'tools', request)).some((tool: JsonObject) => tool['name'] === signInName && tool['title'] === `Sign in to ${server}`);
+  return (await all(opened, 'tools', request)).some(
+    (tool: JsonObject) => tool['name'] === signInName && tool['title'] === `Sign in to ${server}`,
+  );
 }

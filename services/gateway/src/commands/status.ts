@@ -22,7 +22,10 @@ export function status(options: ApiOptions): Promise<void> {
 /** Where the console is off, which it is where strangers might reach it, a process still says how it is itself. */
 async function look(options: ApiOptions): Promise<Seen> {
   try {
-    const [{ processes, missing }, { servers }] = await Promise.all([askApi(options, 'processes', '/processes'), askApi(options, 'servers', '/servers')]);
+    const [{ processes, missing }, { servers }] = await Promise.all([
+      askApi(options, 'processes', '/processes'),
+      askApi(options, 'servers', '/servers'),
+    ]);
     return { processes, servers, missing };
   } catch (error) {
     if (!(error instanceof CommandProblem) || error.reason !== 'mode') throw error;
@@ -30,33 +33,115 @@ async function look(options: ApiOptions): Promise<Seen> {
   }
 }
 
-function ofOne(name: string, { role, version, pid, uptimeSeconds, endpoint, problems, bus, sessions, servers = [] }: ProcessStatus): Seen {
-  const row = { process: name, role, version, pid, host: '', startedAt: new Date(Date.now() - uptimeSeconds * 1_000).toISOString(), problems: [...problems], bus, failures: 0, configuration: '', isThis: true };
+function ofOne(
+  name: string,
+  { role, version, pid, uptimeSeconds, endpoint, problems, bus, sessions, servers = [] }: ProcessStatus,
+): Seen {
+  const row = {
+    process: name,
+    role,
+    version,
+    pid,
+    host: '',
+    startedAt: new Date(Date.now() - uptimeSeconds * 1_000).toISOString(),
+    problems: [...problems],
+    bus,
+    failures: 0,
+    configuration: '',
+    isThis: true,
+  };
   return {
-    processes: [{ ...row, ...(endpoint === undefined ? {} : { endpoint }), ...(sessions === undefined ? {} : { sessions }) }], missing: [],
-    servers: servers.map(({ server, status: state, isAsleep, problem, revision, tools, prompts, resources, leftOut, held, wantsSignIn: signIns }) => {
-      const same = { state: isAsleep === true ? 'asleep' as const : state, running: 0, waiting: 0, connections: 0, tools, prompts, resources, leftOut, held, ...(signIns === undefined || signIns === 0 ? {} : { signIns }), ...(problem === undefined ? {} : { problem }), ...(revision === undefined ? {} : { revision }) };
-      return { name: server, transport: 'http' as const, ...same, places: [{ process: name, ...same }] };
-    }),
+    processes: [
+      { ...row, ...(endpoint === undefined ? {} : { endpoint }), ...(sessions === undefined ? {} : { sessions }) },
+    ],
+    missing: [],
+    servers: servers.map(
+      ({
+        server,
+        status: state,
+        isAsleep,
+        problem,
+        revision,
+        tools,
+        prompts,
+        resources,
+        leftOut,
+        held,
+        wantsSignIn: signIns,
+      }) => {
+        const same = {
+          state: isAsleep === true ? ('asleep' as const) : state,
+          running: 0,
+          waiting: 0,
+          connections: 0,
+          tools,
+          prompts,
+          resources,
+          leftOut,
+          held,
+          ...(signIns === undefined || signIns === 0 ? {} : { signIns }),
+          ...(problem === undefined ? {} : { problem }),
+          ...(revision === undefined ? {} : { revision }),
+        };
+        return { name: server, transport: 'http' as const, ...same, places: [{ process: name, ...same }] };
+      },
+    ),
   };
 }
 
 function print({ processes, servers, missing }: Seen): string {
   const rows = processes.map(({ process: name, role, startedAt, bus, sessions, problems, version }) => [
-    name, role, version, uptimeOf(Date.now() - Date.parse(startedAt)), bus.isConnected ? bus.kind : 'not connected', sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0)), problems.length === 0 ? 'ready' : problems.join('; '),
+    name,
+    role,
+    version,
+    uptimeOf(Date.now() - Date.parse(startedAt)),
+    bus.isConnected ? bus.kind : 'not connected',
+    sessions === undefined ? '-' : String(Object.values(sessions).reduce((sum, count) => sum + count, 0)),
+    problems.length === 0 ? 'ready' : problems.join('; '),
   ]);
   const gone = missing.map(({ process: name, role }) => [name, role, '-', '-', '-', '-', 'does not answer']);
-  const ofServers = servers.map((each) => [each.name, each.state, each.revision ?? '-', String(each.tools), String(each.prompts), String(each.resources), String(each.places.length), each.account ?? '-', printable(each.problem ?? [pauseWords(each), signInWords(each)].filter((words) => words !== '').join('; '))]);
+  const ofServers = servers.map((each) => [
+    each.name,
+    each.state,
+    each.revision ?? '-',
+    String(each.tools),
+    String(each.prompts),
+    String(each.resources),
+    String(each.places.length),
+    each.account ?? '-',
+    printable(each.problem ?? [pauseWords(each), signInWords(each)].filter((words) => words !== '').join('; ')),
+  ]);
   return [
     alignColumns([['PROCESS', 'ROLE', 'VERSION', 'UPTIME', 'BUS', 'SESSIONS', 'STATE'], ...rows, ...gone]),
-    ...(ofServers.length === 0 ? [] : ['', alignColumns([['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'], ...ofServers])]),
+    ...(ofServers.length === 0
+      ? []
+      : [
+          '',
+          alignColumns([
+            ['SERVER', 'STATE', 'REVISION', 'TOOLS', 'PROMPTS', 'RESOURCES', 'PROCESSES', 'ACCOUNT', 'PROBLEM'],
+            ...ofServers,
+          ]),
+        ]),
   ].join('\n');
 }
 
 /** The largest two of days, hours, minutes and seconds. */
 function uptimeOf(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
-  const parts = ([['d', 86_400], ['h', 3_600], ['m', 60], ['s', 1]] as const).reduce<{ readonly left: number; readonly words: readonly string[] }>(({ left, words }, [unit, size]) => ({ left: left % size, words: left >= size ? [...words, `${Math.floor(left / size)}${unit}`] : words }), { left: seconds, words: [] });
+  const parts = (
+    [
+      ['d', 86_400],
+      ['h', 3_600],
+      ['m', 60],
+      ['s', 1],
+    ] as const
+  ).reduce<{ readonly left: number; readonly words: readonly string[] }>(
+    ({ left, words }, [unit, size]) => ({
+      left: left % size,
+      words: left >= size ? [...words, `${Math.floor(left / size)}${unit}`] : words,
+    }),
+    { left: seconds, words: [] },
+  );
   return parts.words.slice(0, 2).join(' ') || '0s';
 }
 

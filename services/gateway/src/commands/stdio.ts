@@ -49,7 +49,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
 }
 
 /** Passes the messages of one client to a running gateway. */
-async function join({ endpoint, header = [], tokens, device = false, browser }: StdioOptions, address: string): Promise<void> {
+async function join(
+  { endpoint, header = [], tokens, device = false, browser }: StdioOptions,
+  address: string,
+): Promise<void> {
   let url: string;
   let headers: Readonly<Record<string, string>>;
   try {
@@ -61,11 +64,19 @@ async function join({ endpoint, header = [], tokens, device = false, browser }: 
     process.exitCode = exits[exit].code;
     return;
   }
-  const signedIn = hasCredential(headers) ? undefined : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
+  const signedIn = hasCredential(headers)
+    ? undefined
+    : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
   let exitCode = 0;
   process.stdin.once('close', () => endWithin(stopSlackMs));
   await serveJoinedClient({
-    url, headers, authorization: signedIn?.authorization, refused: signedIn?.refused, lacking: signedIn?.lacking, input: process.stdin, output: process.stdout,
+    url,
+    headers,
+    authorization: signedIn?.authorization,
+    refused: signedIn?.refused,
+    lacking: signedIn?.lacking,
+    input: process.stdin,
+    output: process.stdout,
     onProblem: (text, isFatal) => {
       if (isFatal) exitCode = 1;
       say(text);
@@ -78,13 +89,20 @@ async function join({ endpoint, header = [], tokens, device = false, browser }: 
  * The sign-in of this machine's user at a gateway: an earlier one that is still accepted, or a new one where the gateway requires it.
  * @returns undefined where the gateway requires none, or where the sign-in failed, which is printed; the gateway then refuses the client.
  */
-async function findSignIn(url: string, path: string | undefined, way: Pick<SignInOptions, 'usesDevice' | 'opensBrowser'>): Promise<SignedIn | undefined> {
+async function findSignIn(
+  url: string,
+  path: string | undefined,
+  way: Pick<SignInOptions, 'usesDevice' | 'opensBrowser'>,
+): Promise<SignedIn | undefined> {
   const tokens = new KeptTokens(path);
   try {
     // A sign-in that cannot be refreshed any more is replaced by a new one.
     const found = await freshToken(tokens, url).catch(() => undefined);
-    const before = found === undefined || await isTaken(url, found).catch(() => true) ? found : await otherToken(tokens, url, found).catch(() => undefined);
-    const kept = before ?? await signIn({ url, ...way, prepare: () => tokens.prepare(url), say });
+    const before =
+      found === undefined || (await isTaken(url, found).catch(() => true))
+        ? found
+        : await otherToken(tokens, url, found).catch(() => undefined);
+    const kept = before ?? (await signIn({ url, ...way, prepare: () => tokens.prepare(url), say }));
     if (kept === undefined) return undefined;
     if (before === undefined) await tokens.change(url, () => Promise.resolve(kept));
     return new SignedIn(tokens, url, kept, say);
@@ -94,12 +112,17 @@ async function findSignIn(url: string, path: string | undefined, way: Pick<SignI
   }
 }
 
-const hasCredential = (headers: Readonly<Record<string, string>>): boolean => Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+const hasCredential = (headers: Readonly<Record<string, string>>): boolean =>
+  Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
 
 /** @throws {CommandProblem} */
 function endpointAt(address: string, endpoint: string | undefined): string {
   const url = gatewayAddress(address, '--connect: ');
-  if (endpoint !== undefined && !isToken(endpoint)) throw new CommandProblem('usage', `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`);
+  if (endpoint !== undefined && !isToken(endpoint))
+    throw new CommandProblem(
+      'usage',
+      `--endpoint: expected the name of a server or profile, not ${JSON.stringify(endpoint)}`,
+    );
   return endpoint === undefined ? url : `${url}/${endpoint}`;
 }
 
@@ -116,26 +139,47 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   const settings = await findSettings(options.config, options);
   if (settings === undefined) return;
   const { config, baseFolder, file } = settings;
-  const refused = options.consent === undefined ? undefined : await consentProblem({ file, starts: startsOf(settings), isOfClient: false, digest: options.consent });
+  const refused =
+    options.consent === undefined
+      ? undefined
+      : await consentProblem({ file, starts: startsOf(settings), isOfClient: false, digest: options.consent });
   if (refused !== undefined) {
     fail([refused]);
     return;
   }
   const log = createLogger(config.log);
   const problem = hideEnvironment();
-  if (problem !== undefined) log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
-  const gateway = await startGateway({ config: aloneOf(config), baseFolder, role: 'all', isServing: false, log, showPage: showingPages(opensPages(options.browser), say) });
+  if (problem !== undefined)
+    log.warn({ problem }, 'servers that run as this user can read the environment this process was started with');
+  const gateway = await startGateway({
+    config: aloneOf(config),
+    baseFolder,
+    role: 'all',
+    isServing: false,
+    log,
+    showPage: showingPages(opensPages(options.browser), say),
+  });
   surviveFaults((kind, error) => gateway.faults.bug(kind, 'an error was caught nowhere else', error));
   let stopping: Promise<void> | undefined;
   const stop = (): Promise<void> => (stopping ??= gateway.stop());
-  stopOnSignal({ limitMs: config.timeouts.drain + stopSlackMs, stop, onForced: (reason) => log.error({ reason }, 'stopped by force') });
+  stopOnSignal({
+    limitMs: config.timeouts.drain + stopSlackMs,
+    stop,
+    onForced: (reason) => log.error({ reason }, 'stopped by force'),
+  });
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, metrics, tracing, faults } = gateway;
   process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
   void gateway.settled().then(() => gateway.invite());
   await serveStdioClient({
-    bus, endpoint, meter: new RequestMeter(metrics, tracing),
-    delivery: new Delivery({ bus, wheel, log }), limits: config.limits, boundary: new Boundary(log, faults), input: process.stdin, output: process.stdout,
+    bus,
+    endpoint,
+    meter: new RequestMeter(metrics, tracing),
+    delivery: new Delivery({ bus, wheel, log }),
+    limits: config.limits,
+    boundary: new Boundary(log, faults),
+    input: process.stdin,
+    output: process.stdout,
     ready: Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]),
   });
   await stop();

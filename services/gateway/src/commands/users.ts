@@ -23,23 +23,36 @@ export function addUser(name: string, { group = [], ...where }: AddOptions): Pro
   return inFile(where, async (file) => {
     const wasThere = await setUser(file, name, await readPassword(name), group);
     if (where.json === true) answerJson({ name, file, isNew: !wasThere });
-    else notice(`omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password`);
+    else
+      notice(
+        `omnibus: user ${name} ${wasThere ? 'has a new password' : 'was added'} in ${file}, which contains a digest of the password`,
+      );
   });
 }
 
 export function listUsers(where: UsersOptions): Promise<void> {
   return inFile(where, (file) => {
     const users = readUsers(file);
-    answerEither(where.json, users.map(({ password: _digest, passwordSince: _since, ...rest }) => rest), `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`);
+    answerEither(
+      where.json,
+      users.map(({ password: _digest, passwordSince: _since, ...rest }) => rest),
+      `${alignColumns([['NAME', 'GROUPS', 'CREATED'], ...users.map(({ name, groups, created }) => [printable(name), groups.map((group) => printable(group)).join(', ') || '-', created ?? '-'])])}\n`,
+    );
   });
 }
 
 export function removeUser(name: string, where: UsersOptions): Promise<void> {
   return inFile(where, async (file) => {
-    if (!readUsers(file).some((user) => user.name === name)) throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, { advice: '"omnibus users list" shows them.' });
+    if (!readUsers(file).some((user) => user.name === name))
+      throw new CommandProblem('unknown', `${file} has no user ${JSON.stringify(name)}`, {
+        advice: '"omnibus users list" shows them.',
+      });
     await removeUserFrom(file, name);
     if (where.json === true) answerJson({ name, file, isRemoved: true });
-    else notice(`omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed and connected to servers; a stopped one of one process does so at its next start`);
+    else
+      notice(
+        `omnibus: user ${name} was removed from ${file}; a running gateway ends what that user has allowed and connected to servers; a stopped one of one process does so at its next start`,
+      );
   });
 }
 
@@ -74,6 +87,10 @@ async function findFile({ file, config }: UsersOptions): Promise<string> {
   if (file !== undefined) return resolve(file);
   const settings = await needSettings(config, {});
   const { auth } = settings.config;
-  if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined) return resolve(settings.baseFolder, auth.server.users.file);
-  throw new CommandProblem('config', `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`);
+  if (auth !== undefined && auth !== 'none' && auth.server?.users !== undefined)
+    return resolve(settings.baseFolder, auth.server.users.file);
+  throw new CommandProblem(
+    'config',
+    `${settings.file} does not name a file of users: add "auth: { server: { users: { file: users.yaml } } }", or give --file`,
+  );
 }

@@ -9,20 +9,41 @@ const issuer = 'https://gateway.example';
 const day = 24 * 60 * 60_000;
 const now = Date.now();
 
-const connectionOf = (owner: string): ConnectionRow => ({ server: 'github', host: 'github.example', principal: 'p_x', issuer: 'https://issuer.example', since: now, state: 'connected', owner }) as ConnectionRow;
+const connectionOf = (owner: string): ConnectionRow =>
+  ({
+    server: 'github',
+    host: 'github.example',
+    principal: 'p_x',
+    issuer: 'https://issuer.example',
+    since: now,
+    state: 'connected',
+    owner,
+  }) as ConnectionRow;
 
 /** @returns what backend workers were asked to end. */
-async function ended(owners: readonly string[], users: Readonly<Record<string, { readonly created?: string }>>, isWhole: boolean): Promise<readonly ConnectCommand[]> {
+async function ended(
+  owners: readonly string[],
+  users: Readonly<Record<string, { readonly created?: string }>>,
+  isWhole: boolean,
+): Promise<readonly ConnectCommand[]> {
   const bus = new MemoryBus(() => undefined);
   const heard: ConnectCommand[] = [];
   await bus.subscribe(subjects.connect, (command, reply) => {
-    if (command.kind === 'list') reply({ kind: 'connections', connections: owners.map(connectionOf), total: owners.length });
+    if (command.kind === 'list')
+      reply({ kind: 'connections', connections: owners.map(connectionOf), total: owners.length });
     else {
       heard.push(command);
       reply({ kind: 'forgotten', count: 1, notRevoked: 0 });
     }
   });
-  const gone = new GoneUsers({ bus, log: createLogger({ level: 'silent', format: 'json' }), issuer, find: (subject) => users[subject], isWhole, isUsed: () => true });
+  const gone = new GoneUsers({
+    bus,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    issuer,
+    find: (subject) => users[subject],
+    isWhole,
+    isUsed: () => true,
+  });
   await gone.look();
   await bus.drain();
   return heard;

@@ -49,12 +49,17 @@ export class GoneUsers {
     const { issuer, find, isWhole } = this.#options;
     const said = await this.#ask({ kind: 'list' }, undefined);
     if (said?.kind !== 'connections') return;
-    const owners = new Set(said.connections.flatMap(({ owner }) => (owner?.endsWith(` (${issuer})`) === true ? owner.slice(0, -` (${issuer})`.length) : [])));
+    const owners = new Set(
+      said.connections.flatMap(({ owner }) =>
+        owner?.endsWith(` (${issuer})`) === true ? owner.slice(0, -` (${issuer})`.length) : [],
+      ),
+    );
     for (const subject of owners) {
       const user = find(subject);
       if (user === undefined && isWhole) await this.removed(subject);
       const created = Date.parse(user?.created ?? '');
-      if (!Number.isNaN(created)) await this.#ask({ kind: 'forget', subject, issuer, before: created - slackMs }, subject);
+      if (!Number.isNaN(created))
+        await this.#ask({ kind: 'forget', subject, issuer, before: created - slackMs }, subject);
     }
   }
 
@@ -67,12 +72,20 @@ export class GoneUsers {
     const { bus, log, isUsed } = this.#options;
     for (const pause of [...pausesMs, undefined]) {
       if (!isUsed() || this.#stopped.signal.aborted) return undefined;
-      const said = await askBackends(bus, command).catch((error: unknown): ConnectReply => ({ kind: 'failed', problem: String(error) }));
+      const said = await askBackends(bus, command).catch((error: unknown): ConnectReply => ({
+        kind: 'failed',
+        problem: String(error),
+      }));
       if (said.kind !== 'failed') {
-        if (said.kind === 'forgotten' && said.count > 0) log.warn({ subject, ...said }, 'what a removed user has connected to servers is ended');
+        if (said.kind === 'forgotten' && said.count > 0)
+          log.warn({ subject, ...said }, 'what a removed user has connected to servers is ended');
         return said;
       }
-      if (pause === undefined) log.error({ problem: said.problem, subject }, 'what removed users have connected to servers may still be stored: "omnibus connections remove --user" ends it');
+      if (pause === undefined)
+        log.error(
+          { problem: said.problem, subject },
+          'what removed users have connected to servers may still be stored: "omnibus connections remove --user" ends it',
+        );
       else await delay(pause, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined);
     }
     return undefined;

@@ -30,7 +30,7 @@ export class LocalPages {
   /** The address of the pages, which are served from now on. @throws {Error} when no port can be opened. */
   async base(): Promise<string> {
     clearTimeout(this.#closing);
-    const opening = this.#opening ??= this.#open();
+    const opening = (this.#opening ??= this.#open());
     try {
       const { base } = await opening;
       clearTimeout(this.#closing);
@@ -59,7 +59,8 @@ export class LocalPages {
     const site = await this.#options.site(() => base);
     server.on('request', (request, response) => {
       // A page of another name that was made to lead here must not read what is here (DNS rebinding).
-      if (request.headers.host !== authority || !site.handles(request.url ?? '/')) response.writeHead(404, { connection: 'close' }).end();
+      if (request.headers.host !== authority || !site.handles(request.url ?? '/'))
+        response.writeHead(404, { connection: 'close' }).end();
       else site.handle(request, response, 'local');
     });
     server.unref();

@@ -24,17 +24,33 @@ interface SitesOptions {
 
 export function openSites({ authorization, bus, log, base, isForOne, authenticator }: SitesOptions): Site {
   const connect = new ConnectSite({
-    bus, log, base,
-    proofOf: isForOne ? ({ principal }) => Promise.resolve(principal === anonymous ? 'proven' : 'other') : proofBy(authorization),
+    bus,
+    log,
+    base,
+    proofOf: isForOne
+      ? ({ principal }) => Promise.resolve(principal === anonymous ? 'proven' : 'other')
+      : proofBy(authorization),
     async callerOf(request, address) {
       if (authenticator === undefined) return isForOne ? anonymous : undefined;
       const { socket, url = '/' } = request;
-      const verdict = await authenticator.authenticate(request, { url, endpoint: '' as EndpointName, peer: socket.remoteAddress, secure: socket instanceof TLSSocket ? socket : undefined, address: () => address });
+      const verdict = await authenticator.authenticate(request, {
+        url,
+        endpoint: '' as EndpointName,
+        peer: socket.remoteAddress,
+        secure: socket instanceof TLSSocket ? socket : undefined,
+        address: () => address,
+      });
       return 'fault' in verdict ? undefined : verdict.principal;
     },
     clientDocument: () => ({
-      client_id: `${base()}/connect/client.json`, client_name: 'Omnibus', client_uri: base(), redirect_uris: [`${base()}/connect/callback`],
-      grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'], token_endpoint_auth_method: 'none', application_type: 'web',
+      client_id: `${base()}/connect/client.json`,
+      client_name: 'Omnibus',
+      client_uri: base(),
+      redirect_uris: [`${base()}/connect/callback`],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'web',
     }),
   });
   return {
@@ -47,11 +63,21 @@ export function openSites({ authorization, bus, log, base, isForOne, authenticat
 }
 
 /** @returns undefined where users are not those of a file. */
-export function openGoneUsers({ authorization, bus, log, config }: Pick<SitesOptions, 'authorization' | 'bus' | 'log'> & { readonly config: () => Config }): GoneUsers | undefined {
+export function openGoneUsers({
+  authorization,
+  bus,
+  log,
+  config,
+}: Pick<SitesOptions, 'authorization' | 'bus' | 'log'> & { readonly config: () => Config }): GoneUsers | undefined {
   const { auth } = config();
-  if (authorization === undefined || auth === undefined || auth === 'none' || auth.server?.users === undefined) return undefined;
+  if (authorization === undefined || auth === undefined || auth === 'none' || auth.server?.users === undefined)
+    return undefined;
   return new GoneUsers({
-    bus, log, issuer: authorization.issuer, find: (subject) => authorization.userOfFile(subject), isWhole: !bus.isShared && auth.server.signIn === undefined,
+    bus,
+    log,
+    issuer: authorization.issuer,
+    find: (subject) => authorization.userOfFile(subject),
+    isWhole: !bus.isShared && auth.server.signIn === undefined,
     isUsed: () => [...enabledServers(config()).values()].some(({ credentials }) => credentials?.kind === 'oauth'),
   });
 }
@@ -60,10 +86,13 @@ export function openGoneUsers({ authorization, bus, log, config }: Pick<SitesOpt
 function proofBy(authorization: AuthorizationServer | undefined): ConnectSiteOptions['proofOf'] {
   return async ({ principal, who, ticket }, request, response) => {
     if (principal === anonymous) return 'other';
-    const isOfOurs = authorization !== undefined && who?.issuer === authorization.issuer && principalOf(who, who.tenant) === principal;
+    const isOfOurs =
+      authorization !== undefined && who?.issuer === authorization.issuer && principalOf(who, who.tenant) === principal;
     if (!isOfOurs) return 'unproven';
     const user = await authorization.userOf(request, response);
     if (user === undefined) return { signInAt: authorization.signInAddress(ticket) };
-    return principalOf({ issuer: authorization.issuer, subject: user.subject }, user.tenant) === principal ? 'proven' : 'other';
+    return principalOf({ issuer: authorization.issuer, subject: user.subject }, user.tenant) === principal
+      ? 'proven'
+      : 'other';
   };
 }

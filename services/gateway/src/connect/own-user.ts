@@ -22,10 +22,21 @@ export interface Pages extends Pick<UserOptions, 'base' | 'clientDocument' | 're
 
 export function openPages({ config, bus, log, served }: PagesOptions): Pages {
   let signIns: Parameters<NonNullable<UserOptions['ready']>>[0] | undefined;
-  const local = served === undefined ? new LocalPages({
-    preferred: config.listen,
-    site: async (base) => (await import('./open-sites.ts')).openSites({ authorization: undefined, authenticator: undefined, bus, log, base, isForOne: true }),
-  }) : undefined;
+  const local =
+    served === undefined
+      ? new LocalPages({
+          preferred: config.listen,
+          site: async (base) =>
+            (await import('./open-sites.ts')).openSites({
+              authorization: undefined,
+              authenticator: undefined,
+              bus,
+              log,
+              base,
+              isForOne: true,
+            }),
+        })
+      : undefined;
   return {
     base: () => (local === undefined ? (served as () => string)() : local.base()),
     clientDocument: () => (served?.().startsWith('https:') === true ? `${served()}/connect/client.json` : undefined),
@@ -34,7 +45,7 @@ export function openPages({ config, bus, log, served }: PagesOptions): Pages {
     },
     async invite(servers) {
       try {
-        for (const server of servers) if (await signIns?.invite(server) === false) return;
+        for (const server of servers) if ((await signIns?.invite(server)) === false) return;
       } catch (error) {
         log.warn({ err: error }, 'the user of this machine could not be sent to where he signs in');
       }

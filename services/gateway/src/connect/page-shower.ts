@@ -3,9 +3,16 @@ import { printable } from '@omnibus/protocol';
 import { openBrowser } from '../desktop/browser.ts';
 
 /** @param opens whether a browser is opened. @param say prints a line for the user. */
-export function showingPages(opens: boolean, say: (text: string) => void): (server: string, address: string) => boolean {
+export function showingPages(
+  opens: boolean,
+  say: (text: string) => void,
+): (server: string, address: string) => boolean {
   return (server, address) => {
-    say(opens ? `the server ${printable(server)} wants you to sign in, on the page that your browser opens: ${address}` : `the server ${printable(server)} wants you to sign in: open ${address}`);
+    say(
+      opens
+        ? `the server ${printable(server)} wants you to sign in, on the page that your browser opens: ${address}`
+        : `the server ${printable(server)} wants you to sign in: open ${address}`,
+    );
     if (opens) openBrowser(address);
     return opens;
   };

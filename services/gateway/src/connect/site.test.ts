@@ -18,14 +18,19 @@ beforeEach(async () => {
   const bus = new MemoryBus(() => undefined);
   await bus.subscribe(subjects.connect, (command, reply) => {
     heard.push(command.kind);
-    if (command.kind === 'look') reply({ kind: 'ticket', server: 'github' as ServerName, host: 'github.example', principal: anonymous });
+    if (command.kind === 'look')
+      reply({ kind: 'ticket', server: 'github' as ServerName, host: 'github.example', principal: anonymous });
     else if (command.kind === 'begin') reply({ kind: 'leave', address: 'https://issuer.example/authorize?state=s' });
     else if (command.kind === 'list') reply({ kind: 'connections', connections: [], total: 0 });
     else reply({ kind: 'gone' });
   });
   const site = new ConnectSite({
-    bus, log: createLogger({ level: 'silent', format: 'json' }), base: () => base,
-    proofOf: () => Promise.resolve('proven'), callerOf: () => Promise.resolve(anonymous), clientDocument: () => ({ client_id: base }),
+    bus,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    base: () => base,
+    proofOf: () => Promise.resolve('proven'),
+    callerOf: () => Promise.resolve(anonymous),
+    clientDocument: () => ({ client_id: base }),
   });
   server = createServer((request, response) => site.handle(request, response, '127.0.0.1'));
   server.listen(0, '127.0.0.1');
@@ -36,10 +41,16 @@ afterEach(() => {
   server.close().closeAllConnections();
 });
 
-const ask = (path: string, method: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> => fetch(`${base}/connect/${path}`, { method, headers, redirect: 'manual' });
+const ask = (path: string, method: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
+  fetch(`${base}/connect/${path}`, { method, headers, redirect: 'manual' });
 
 it.each([
-  ['client.json', 'GET, HEAD'], ['back', 'GET, HEAD'], ['callback', 'GET'], [ticket, 'GET, HEAD, POST'], ['connections', 'GET, HEAD'], ['connections/github', 'DELETE'],
+  ['client.json', 'GET, HEAD'],
+  ['back', 'GET, HEAD'],
+  ['callback', 'GET'],
+  [ticket, 'GET, HEAD, POST'],
+  ['connections', 'GET, HEAD'],
+  ['connections/github', 'DELETE'],
 ])('/connect/%s takes %s, says so to other methods, and does nothing for them', async (path, allowed) => {
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
     heard = [];
@@ -49,8 +60,11 @@ it.each([
   }
 });
 
-it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])('a form of another page (%j) begins no sign-in', async (headers) => {
-  expect((await ask(ticket, 'POST', headers)).status).toBe(403);
-  expect(heard).not.toContain('begin');
-  expect((await ask(ticket, 'POST', { origin: base })).status).toBe(303);
-});
+it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
+  'a form of another page (%j) begins no sign-in',
+  async (headers) => {
+    expect((await ask(ticket, 'POST', headers)).status).toBe(403);
+    expect(heard).not.toContain('begin');
+    expect((await ask(ticket, 'POST', { origin: base })).status).toBe(303);
+  },
+);

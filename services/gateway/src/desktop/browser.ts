@@ -20,13 +20,24 @@ const marksOfContainers = ['/.dockerenv', '/run/.containerenv'];
 export function opensPages(asked: boolean | undefined, env: NodeJS.ProcessEnv = process.env): boolean {
   if (asked !== undefined) return asked;
   const { CI: ci, container, KUBERNETES_SERVICE_HOST: pod } = env;
-  if (![undefined, '', '0', 'false'].includes(ci) || container !== undefined || pod !== undefined || marksOfContainers.some((mark) => existsSync(mark))) return false;
+  if (
+    ![undefined, '', '0', 'false'].includes(ci) ||
+    container !== undefined ||
+    pod !== undefined ||
+    marksOfContainers.some((mark) => existsSync(mark))
+  )
+    return false;
   return showsPages(env);
 }
 
 /** Opens a browser. It does not matter if there is none, since the address was printed. */
 export function openBrowser(address: string): void {
-  const [program, ...args] = process.platform === 'darwin' ? ['open', address] : process.platform === 'win32' ? ['rundll32', 'url.dll,FileProtocolHandler', address] : ['xdg-open', address];
+  const [program, ...args] =
+    process.platform === 'darwin'
+      ? ['open', address]
+      : process.platform === 'win32'
+        ? ['rundll32', 'url.dll,FileProtocolHandler', address]
+        : ['xdg-open', address];
   const child = spawn(program as string, args, { stdio: 'ignore', detached: true, env: desktopEnvironment() });
   child.on('error', () => undefined);
   child.unref();

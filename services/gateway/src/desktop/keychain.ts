@@ -33,13 +33,19 @@ const ways: Partial<Record<NodeJS.Platform, Way>> = {
   linux: {
     program: 'secret-tool',
     read: (account) => ['lookup', 'service', service, 'account', account],
-    write: (account, secret) => ({ args: ['store', '--label=Omnibus: keys of the vault', 'service', service, 'account', account], input: secret }),
+    write: (account, secret) => ({
+      args: ['store', '--label=Omnibus: keys of the vault', 'service', service, 'account', account],
+      input: secret,
+    }),
   },
   darwin: {
     program: '/usr/bin/security',
     read: (account) => ['find-generic-password', '-s', service, '-a', account, '-w'],
     // It reads commands from stdin; `-X` takes the secret in hexadecimal digits. A secret of one line of printable characters is printed as it is.
-    write: (account, secret) => ({ args: ['-i'], input: `add-generic-password -U -s ${service} -a ${account} -l "Omnibus: keys of the vault" -X ${Buffer.from(secret).toString('hex')}\n` }),
+    write: (account, secret) => ({
+      args: ['-i'],
+      input: `add-generic-password -U -s ${service} -a ${account} -l "Omnibus: keys of the vault" -X ${Buffer.from(secret).toString('hex')}\n`,
+    }),
   },
 };
 
@@ -49,18 +55,24 @@ const ways: Partial<Record<NodeJS.Platform, Way>> = {
  */
 export function keychainOf(account: string, env: NodeJS.ProcessEnv = process.env): Keychain | undefined {
   const way = ways[process.platform];
-  if (way === undefined || (process.platform === 'linux' && (env['DBUS_SESSION_BUS_ADDRESS'] ?? '') === '')) return undefined;
+  if (way === undefined || (process.platform === 'linux' && (env['DBUS_SESSION_BUS_ADDRESS'] ?? '') === ''))
+    return undefined;
   const { program } = way;
   const read = async (): Promise<string | undefined> => secretIn(await run(program, way.read(account), ''));
   return {
     read,
     readNow() {
-      const { status, stdout } = spawnSync(program, way.read(account), { stdio: ['ignore', 'pipe', 'ignore'], env: desktopEnvironment(), timeout: blockMs, encoding: 'utf8' });
+      const { status, stdout } = spawnSync(program, way.read(account), {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        env: desktopEnvironment(),
+        timeout: blockMs,
+        encoding: 'utf8',
+      });
       return status === 0 ? secretIn(stdout) : undefined;
     },
     async write(secret) {
       const { args, input } = way.write(account, secret);
-      return await run(program, args, input) !== undefined && await read() === secret;
+      return (await run(program, args, input)) !== undefined && (await read()) === secret;
     },
   };
 }
@@ -72,11 +84,18 @@ function secretIn(said: string | undefined): string | undefined {
 
 /** @returns what the program has printed; undefined if it failed, is not there, or took too long. */
 async function run(program: string, args: readonly string[], input: string): Promise<string | undefined> {
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env: desktopEnvironment(), timeout: answerMs });
+  const child = spawn(program, args, {
+    stdio: ['pipe', 'pipe', 'ignore'],
+    env: desktopEnvironment(),
+    timeout: answerMs,
+  });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   try {
-    const [said, [status]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<readonly unknown[]>]);
+    const [said, [status]] = await Promise.all([
+      text(child.stdout),
+      once(child, 'close') as Promise<readonly unknown[]>,
+    ]);
     return status === 0 ? said : undefined;
   } catch {
     return undefined; // The program is not installed.

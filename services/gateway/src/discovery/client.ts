@@ -1,6 +1,13 @@
 /** The part of the official Kubernetes client that discovery uses. */
 import { readFileSync } from 'node:fs';
-import type { AppsV1Api, CoreV1Api, CustomObjectsApi, KubeConfig, makeInformer as MakeInformerFunction, NetworkingV1Api } from '@kubernetes/client-node';
+import type {
+  AppsV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  makeInformer as MakeInformerFunction,
+  NetworkingV1Api,
+} from '@kubernetes/client-node';
 
 type MakeInformer = typeof MakeInformerFunction;
 /** Request options that say which kind of patch a body is. */
@@ -21,14 +28,29 @@ export interface KubernetesClient {
 /** @throws {Error} when there is no cluster to be found: neither a service account nor a kubeconfig. */
 export async function openClient(): Promise<KubernetesClient> {
   // The client library is imported here because it is large, and most gateways run without it.
-  const { AppsV1Api: Apps, CoreV1Api: Core, CustomObjectsApi: Custom, KubeConfig: Config, makeInformer, NetworkingV1Api: Networking, PatchStrategy, setHeaderOptions } = await import('@kubernetes/client-node');
+  const {
+    AppsV1Api: Apps,
+    CoreV1Api: Core,
+    CustomObjectsApi: Custom,
+    KubeConfig: Config,
+    makeInformer,
+    NetworkingV1Api: Networking,
+    PatchStrategy,
+    setHeaderOptions,
+  } = await import('@kubernetes/client-node');
   const kubeConfig = new Config();
   kubeConfig.loadFromDefault();
-  if (kubeConfig.getCurrentCluster() === null) throw new Error('discovery.kubernetes: there is no cluster; run in one, or give a KUBECONFIG');
+  if (kubeConfig.getCurrentCluster() === null)
+    throw new Error('discovery.kubernetes: there is no cluster; run in one, or give a KUBECONFIG');
   return {
-    kubeConfig, makeInformer,
-    custom: kubeConfig.makeApiClient(Custom), core: kubeConfig.makeApiClient(Core), apps: kubeConfig.makeApiClient(Apps), networking: kubeConfig.makeApiClient(Networking),
-    mergePatch: setHeaderOptions('Content-Type', PatchStrategy.MergePatch), applyPatch: setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply),
+    kubeConfig,
+    makeInformer,
+    custom: kubeConfig.makeApiClient(Custom),
+    core: kubeConfig.makeApiClient(Core),
+    apps: kubeConfig.makeApiClient(Apps),
+    networking: kubeConfig.makeApiClient(Networking),
+    mergePatch: setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
+    applyPatch: setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply),
   };
 }
 

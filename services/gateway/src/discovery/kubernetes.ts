@@ -10,7 +10,18 @@ import type { CatalogRecord } from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { messageOf, openClient, ownNamespace, type KubernetesClient } from './client.ts';
 import { Pods, type PodTarget } from './pods.ts';
-import { crdVersion, group, podNameOf, readObject, secretsOf, serverNameOf, serviceLabel, type Read, type ReadOptions, type ServerObject } from './objects.ts';
+import {
+  crdVersion,
+  group,
+  podNameOf,
+  readObject,
+  secretsOf,
+  serverNameOf,
+  serviceLabel,
+  type Read,
+  type ReadOptions,
+  type ServerObject,
+} from './objects.ts';
 import { readProfile, type ReadProfile } from './profiles.ts';
 import { Secrets, secretId } from './secrets.ts';
 import { comparable, profileStatus, serverStatus, type ObjectStatus } from './status.ts';
@@ -39,7 +50,9 @@ export interface ServersHere {
   readonly records: readonly CatalogRecord[];
   readonly loads: readonly ServerLoad[];
   /** What became of a server lately; undefined when it is not served here. */
-  diaryOf(server: string): { readonly lines: readonly { readonly text: string; readonly isOwn: boolean }[] } | undefined;
+  diaryOf(
+    server: string,
+  ): { readonly lines: readonly { readonly text: string; readonly isOwn: boolean }[] } | undefined;
   /** Servers that are asleep: not called for `sleepAfter`, and disconnected. */
   readonly sleeping: ReadonlySet<string>;
   onSleep(slept: (server: string, isAsleep: boolean) => void): void;
@@ -79,14 +92,21 @@ export class KubernetesDiscovery {
     this.#client = client;
     const { settings, servers, wheel, log } = options;
     // A process that connects to no server does not read Secrets.
-    this.#secrets = settings.secrets && servers !== undefined ? new Secrets({
-      wheel,
-      read: (namespace, name) => client.core.readNamespacedSecret({ namespace, name }).catch((error: unknown) => {
-        throw new Error(messageOf(error), { cause: error });
-      }),
-      changed: () => this.#settle(),
-    }) : undefined;
-    this.#pods = settings.pods === undefined || servers === undefined ? undefined : new Pods({ client, settings: settings.pods, sleeping: () => servers.sleeping, wheel, log });
+    this.#secrets =
+      settings.secrets && servers !== undefined
+        ? new Secrets({
+            wheel,
+            read: (namespace, name) =>
+              client.core.readNamespacedSecret({ namespace, name }).catch((error: unknown) => {
+                throw new Error(messageOf(error), { cause: error });
+              }),
+            changed: () => this.#settle(),
+          })
+        : undefined;
+    this.#pods =
+      settings.pods === undefined || servers === undefined
+        ? undefined
+        : new Pods({ client, settings: settings.pods, sleeping: () => servers.sleeping, wheel, log });
     servers?.onSleep((server, isAsleep) => (isAsleep ? undefined : this.#pods?.roused(server)));
   }
 
@@ -114,17 +134,41 @@ export class KubernetesDiscovery {
     const within = namespace === undefined ? '' : `/namespaces/${namespace}`;
     for (const kind of ['McpServer', 'McpProfile'] as const) {
       const plural = plurals[kind];
-      this.#inform(kind, `/apis/${group}/${crdVersion}${within}/${plural}`, async () => (namespace === undefined
-        ? await custom.listCustomObjectForAllNamespaces({ group, version: crdVersion, resourcePlural: plural })
-        : await custom.listNamespacedCustomObject({ group, version: crdVersion, plural, namespace })) as KubernetesListObject<KubernetesEntry>);
+      this.#inform(
+        kind,
+        `/apis/${group}/${crdVersion}${within}/${plural}`,
+        async () =>
+          (namespace === undefined
+            ? await custom.listCustomObjectForAllNamespaces({ group, version: crdVersion, resourcePlural: plural })
+            : await custom.listNamespacedCustomObject({
+                group,
+                version: crdVersion,
+                plural,
+                namespace,
+              })) as KubernetesListObject<KubernetesEntry>,
+      );
     }
     const labelSelector = `${serviceLabel}=true`;
-    this.#inform('Service', `/api/v1${within}/services`, async () => (namespace === undefined
-      ? await core.listServiceForAllNamespaces({ labelSelector })
-      : await core.listNamespacedService({ namespace, labelSelector })) as unknown as KubernetesListObject<KubernetesEntry>, labelSelector);
+    this.#inform(
+      'Service',
+      `/api/v1${within}/services`,
+      async () =>
+        (namespace === undefined
+          ? await core.listServiceForAllNamespaces({ labelSelector })
+          : await core.listNamespacedService({
+              namespace,
+              labelSelector,
+            })) as unknown as KubernetesListObject<KubernetesEntry>,
+      labelSelector,
+    );
   }
 
-  #inform(kind: ServerObject['kind'], path: string, list: () => Promise<KubernetesListObject<KubernetesEntry>>, labelSelector?: string): void {
+  #inform(
+    kind: ServerObject['kind'],
+    path: string,
+    list: () => Promise<KubernetesListObject<KubernetesEntry>>,
+    labelSelector?: string,
+  ): void {
     const { kubeConfig, makeInformer } = this.#client;
     const { log, wheel } = this.#options;
     const informer = makeInformer<KubernetesEntry>(kubeConfig, path, list, labelSelector);
@@ -147,7 +191,17 @@ export class KubernetesDiscovery {
     const { namespace = '', name = '', uid = '', generation = 0, annotations = {}, creationTimestamp } = metadata ?? {};
     // The client library parses timestamps, but not in custom objects, where they stay strings.
     const createdAt = creationTimestamp === undefined ? '' : new Date(creationTimestamp).toISOString();
-    this.#objects.set(`${kind} ${namespace}/${name}`, { kind, namespace, name, uid, generation, spec, annotations, createdAt, status: kind !== 'Service' && status?.conditions?.[0] !== undefined ? status : undefined });
+    this.#objects.set(`${kind} ${namespace}/${name}`, {
+      kind,
+      namespace,
+      name,
+      uid,
+      generation,
+      spec,
+      annotations,
+      createdAt,
+      status: kind !== 'Service' && status?.conditions?.[0] !== undefined ? status : undefined,
+    });
     this.#settle();
   }
 
@@ -163,16 +217,34 @@ export class KubernetesDiscovery {
     if (this.#isStopped) return;
     this.#settling ??= this.#options.wheel.schedule(settleMs, () => {
       this.#settling = undefined;
-      this.#secrets?.keep(new Set([...this.#objects.values()].flatMap((object) => secretsOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)))));
+      this.#secrets?.keep(
+        new Set(
+          [...this.#objects.values()].flatMap((object) =>
+            secretsOf(object).map(({ secretKeyRef }) => secretId(object.namespace, secretKeyRef.name)),
+          ),
+        ),
+      );
       const { servers, profiles } = this.#readAll();
       const pods = new Map<string, PodTarget>();
       for (const [key, read] of servers) {
-        if ('problem' in read && key.startsWith('Service ')) this.#options.log.warn({ object: key, problem: read.problem }, 'a Service is labelled as a server and cannot be one');
+        if ('problem' in read && key.startsWith('Service '))
+          this.#options.log.warn(
+            { object: key, problem: read.problem },
+            'a Service is labelled as a server and cannot be one',
+          );
         const object = this.#objects.get(key);
-        if (object !== undefined && 'pod' in read && read.pod !== undefined) pods.set(read.server, { object, pod: read.pod });
+        if (object !== undefined && 'pod' in read && read.pod !== undefined)
+          pods.set(read.server, { object, pod: read.pod });
       }
       this.#pods?.keep(pods);
-      const found: Discovered = { mcpServers: sorted([...servers.values()].flatMap((read) => ('config' in read ? [[read.server, read.config]] : []))), profiles: sorted([...profiles.values()].flatMap((read) => ('config' in read ? [[read.profile, read.config]] : []))) };
+      const found: Discovered = {
+        mcpServers: sorted(
+          [...servers.values()].flatMap((read) => ('config' in read ? [[read.server, read.config]] : [])),
+        ),
+        profiles: sorted(
+          [...profiles.values()].flatMap((read) => ('config' in read ? [[read.profile, read.config]] : [])),
+        ),
+      };
       const text = JSON.stringify(found);
       if (text === this.#found) return;
       this.#found = text;
@@ -182,29 +254,47 @@ export class KubernetesDiscovery {
 
   /** Reads every object, with the problem of one that cannot be used. If several claim one name, the first gets it: an `McpServer` before a Service, then the older one; profiles come last. */
   #readAll(): Reading {
-    const { isTaken, settings: { allowedHosts, pods, secrets: readsSecrets } } = this.#options;
-    const secretsFor = (namespace: string): ReadOptions['secret'] => (readsSecrets ? (secretKey) => this.#secrets?.value(namespace, secretKey) ?? { value: '' } : undefined);
+    const {
+      isTaken,
+      settings: { allowedHosts, pods, secrets: readsSecrets },
+    } = this.#options;
+    const secretsFor = (namespace: string): ReadOptions['secret'] =>
+      readsSecrets ? (secretKey) => this.#secrets?.value(namespace, secretKey) ?? { value: '' } : undefined;
     const owners = new Map<string, string>();
-    const ownerOf = (name: string): string | undefined => (isTaken(name) ? "the gateway's own configuration" : owners.get(name));
+    const ownerOf = (name: string): string | undefined =>
+      isTaken(name) ? "the gateway's own configuration" : owners.get(name);
     const taken = (name: string, owner: string): string => `the name "${name}" is taken, by ${owner}`;
     const claims = [...this.#objects].toSorted(([, a], [, b]) => (claimOf(a) < claimOf(b) ? -1 : 1));
-    const servers = new Map(claims.filter(([, { kind }]) => kind !== 'McpProfile').map(([key, object]): [string, Read] => {
-      const read = readObject(object, { allowedHosts, pods, secret: secretsFor(object.namespace) });
-      const { server } = read;
-      const owner = ownerOf(server);
-      if (owner !== undefined) return [key, { server, problem: taken(server, owner) }];
-      if ('config' in read) owners.set(server, key);
-      return [key, read];
-    }));
-    const inNamespace = (namespace: string): string[] => [...servers].flatMap(([key, read]) => ('config' in read && this.#objects.get(key)?.namespace === namespace ? [read.server] : [])).toSorted();
-    const profiles = new Map(claims.filter(([, { kind }]) => kind === 'McpProfile').map(([key, object]): [string, ReadProfile] => {
-      const profile = serverNameOf(object);
-      const owner = ownerOf(profile);
-      if (owner !== undefined) return [key, { profile, problem: taken(profile, owner) }];
-      const read = readProfile(object, inNamespace(object.namespace));
-      if ('config' in read) owners.set(profile, key);
-      return [key, read];
-    }));
+    const servers = new Map(
+      claims
+        .filter(([, { kind }]) => kind !== 'McpProfile')
+        .map(([key, object]): [string, Read] => {
+          const read = readObject(object, { allowedHosts, pods, secret: secretsFor(object.namespace) });
+          const { server } = read;
+          const owner = ownerOf(server);
+          if (owner !== undefined) return [key, { server, problem: taken(server, owner) }];
+          if ('config' in read) owners.set(server, key);
+          return [key, read];
+        }),
+    );
+    const inNamespace = (namespace: string): string[] =>
+      [...servers]
+        .flatMap(([key, read]) =>
+          'config' in read && this.#objects.get(key)?.namespace === namespace ? [read.server] : [],
+        )
+        .toSorted();
+    const profiles = new Map(
+      claims
+        .filter(([, { kind }]) => kind === 'McpProfile')
+        .map(([key, object]): [string, ReadProfile] => {
+          const profile = serverNameOf(object);
+          const owner = ownerOf(profile);
+          if (owner !== undefined) return [key, { profile, problem: taken(profile, owner) }];
+          const read = readProfile(object, inNamespace(object.namespace));
+          if ('config' in read) owners.set(profile, key);
+          return [key, read];
+        }),
+    );
     return { servers, profiles };
   }
 
@@ -226,9 +316,21 @@ export class KubernetesDiscovery {
       if (object?.kind !== 'McpServer') continue;
       // Its status says that a pod was made for it, and it names an address instead of a program now.
       const hadPod = object.status?.conditions.some(({ type }) => type === 'Deployed') === true;
-      const leftover = hadPod && 'config' in read && read.pod === undefined ? this.#pods?.remove(object, podNameOf(object)) : undefined;
+      const leftover =
+        hadPod && 'config' in read && read.pod === undefined
+          ? this.#pods?.remove(object, podNameOf(object))
+          : undefined;
       const podProblem = this.#pods === undefined ? null : this.#pods.problemOf(read.server);
-      await this.#write(key, object, serverStatus(object, read, { record: records.get(read.server), isAsleep: here?.sleeping.has(read.server) === true, podProblem, leftover }));
+      await this.#write(
+        key,
+        object,
+        serverStatus(object, read, {
+          record: records.get(read.server),
+          isAsleep: here?.sleeping.has(read.server) === true,
+          podProblem,
+          leftover,
+        }),
+      );
     }
     for (const [key, read] of profiles) {
       const object = this.#objects.get(key);
@@ -245,7 +347,11 @@ export class KubernetesDiscovery {
       const { custom, mergePatch } = this.#client;
       // What it says here may be older than what this process has written since.
       const isNew = this.#written.has(key) || object.status === undefined || comparable(object.status) !== text;
-      if (isNew) await custom.patchNamespacedCustomObjectStatus({ group, version: crdVersion, namespace, plural: plurals[kind], name, body: { status } }, mergePatch);
+      if (isNew)
+        await custom.patchNamespacedCustomObjectStatus(
+          { group, version: crdVersion, namespace, plural: plurals[kind], name, body: { status } },
+          mergePatch,
+        );
       this.#written.set(key, text);
     } catch (error) {
       this.#options.log.warn({ err: error, namespace, name }, 'the status of an object could not be written');

@@ -3,24 +3,57 @@ import { expect, it } from 'vitest';
 import { readObject, type Read, type ServerObject } from './objects.ts';
 import { podObjects, type PodSettings } from './pod-objects.ts';
 
-const pods: PodSettings = { image: 'omnibus:1', commandImage: 'launchers:1', imagePullSecrets: ['ours'], resources: { limits: { memory: '1Gi' } }, from: [], egress: [{}] };
-const object = (spec: object, name = 'wiki'): ServerObject => ({ kind: 'McpServer', namespace: 'docs', name, uid: 'u', generation: 1, spec: spec as ServerObject['spec'], annotations: {}, createdAt: '', status: undefined });
-const read = (given: ServerObject, secret = 'xyz', settings: PodSettings | undefined = pods): Read => readObject(given, { allowedHosts: [], pods: settings, secret: () => ({ value: secret }) });
+const pods: PodSettings = {
+  image: 'omnibus:1',
+  commandImage: 'launchers:1',
+  imagePullSecrets: ['ours'],
+  resources: { limits: { memory: '1Gi' } },
+  from: [],
+  egress: [{}],
+};
+const object = (spec: object, name = 'wiki'): ServerObject => ({
+  kind: 'McpServer',
+  namespace: 'docs',
+  name,
+  uid: 'u',
+  generation: 1,
+  spec: spec as ServerObject['spec'],
+  annotations: {},
+  createdAt: '',
+  status: undefined,
+});
+const read = (given: ServerObject, secret = 'xyz', settings: PodSettings | undefined = pods): Read =>
+  readObject(given, { allowedHosts: [], pods: settings, secret: () => ({ value: secret }) });
 const problemOf = (result: Read): string => ('problem' in result ? result.problem : '');
 const envFrom = [{ name: 'TOKEN', secretKeyRef: { name: 'wiki', key: 'token' } }];
 
 it('its address is that of its Service, and it is waited for, and left alone after a while', () => {
   expect(read(object({ command: 'npx', args: ['wiki'] }))).toMatchObject({
-    server: 'docs_wiki', config: { url: 'ws://mcp-wiki.docs.svc:7300/', isStarted: true, sleepAfter: 600_000, connectTimeout: 60_000, maxConnections: 16 }, pod: { name: 'mcp-wiki', image: 'launchers:1', command: ['npx', 'wiki'], sleepMs: 600_000 },
+    server: 'docs_wiki',
+    config: {
+      url: 'ws://mcp-wiki.docs.svc:7300/',
+      isStarted: true,
+      sleepAfter: 600_000,
+      connectTimeout: 60_000,
+      maxConnections: 16,
+    },
+    pod: { name: 'mcp-wiki', image: 'launchers:1', command: ['npx', 'wiki'], sleepMs: 600_000 },
   });
-  expect(read(object({ image: 'a', port: 80, path: '/x', sleepAfter: '1m', isolation: 'shared' }, 'v1.wiki'))).toMatchObject({ server: 'docs_v1-wiki', config: { url: 'http://mcp-v1-wiki.docs.svc:80/x', sleepAfter: 60_000, isolation: 'shared' } });
+  expect(
+    read(object({ image: 'a', port: 80, path: '/x', sleepAfter: '1m', isolation: 'shared' }, 'v1.wiki')),
+  ).toMatchObject({
+    server: 'docs_v1-wiki',
+    config: { url: 'http://mcp-v1-wiki.docs.svc:80/x', sleepAfter: 60_000, isolation: 'shared' },
+  });
   expect(read(object({ url: 'http://wiki.docs.svc/mcp' }))).not.toHaveProperty('pod');
 });
 
 it('a Secret of its environment is named in its pod and never copied there, and another value of it is another pod', () => {
   const made = (secret: string): string => {
     const result = read(object({ command: 'x', envFrom }), secret);
-    return 'pod' in result && result.pod !== undefined ? JSON.stringify(podObjects(object({}), result.pod, pods)) : problemOf(result);
+    return 'pod' in result && result.pod !== undefined
+      ? JSON.stringify(podObjects(object({}), result.pod, pods))
+      : problemOf(result);
   };
   expect(made('first')).toContain('"name":"TOKEN","valueFrom":{"secretKeyRef":{"name":"wiki","key":"token"}}');
   expect(made('first')).not.toContain('first');
@@ -36,7 +69,9 @@ it.each<[object, PodSettings | undefined, string]>([
   [{ command: 'x', sleepAfter: 'soon' }, pods, 'spec.sleepAfter'],
   [{}, pods, 'spec.url is missing'],
 ])('%j is refused, in words', (spec, settings, problem) => {
-  expect(problemOf(readObject(object(spec), { allowedHosts: [], pods: settings, secret: undefined }))).toContain(problem);
+  expect(problemOf(readObject(object(spec), { allowedHosts: [], pods: settings, secret: undefined }))).toContain(
+    problem,
+  );
 });
 
 it('a name that no Service may have is refused, and variables of the gateway are not looked up', () => {
@@ -44,14 +79,31 @@ it('a name that no Service may have is refused, and variables of the gateway are
   expect(problemOf(read(object({ command: 'x', description: '${HOME}' })))).toContain('HOME');
 });
 
-it.each([['credentials', { kind: 'oauth' }], ['tls', { caFile: 'ca.pem' }]])('who may add a server may not name its %s, and is told so', (option, value) => {
+it.each([
+  ['credentials', { kind: 'oauth' }],
+  ['tls', { caFile: 'ca.pem' }],
+])('who may add a server may not name its %s, and is told so', (option, value) => {
   const spec = { url: 'http://wiki.docs.svc/mcp' };
-  expect(problemOf(read(object({ ...spec, [option]: value })))).toBe(`spec.${option}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`);
-  const service: ServerObject = { ...object({ ports: [{ port: 80 }] }), kind: 'Service', annotations: { [`omnibus.dev/${option}`]: 'x' } };
-  expect(problemOf(read(service))).toContain(`annotation omnibus.dev/${option}: an object cannot name the credentials of a server`);
+  expect(problemOf(read(object({ ...spec, [option]: value })))).toBe(
+    `spec.${option}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`,
+  );
+  const service: ServerObject = {
+    ...object({ ports: [{ port: 80 }] }),
+    kind: 'Service',
+    annotations: { [`omnibus.dev/${option}`]: 'x' },
+  };
+  expect(problemOf(read(service))).toContain(
+    `annotation omnibus.dev/${option}: an object cannot name the credentials of a server`,
+  );
 });
 
-it.each([[{ prefix: '{principal.claims.email} ' }, 'xyz'], [{}, 'of {principal.subject}']])('who may add a server is not told who calls, by whatever becomes of a header: %j', (more, secret) => {
-  const spec = { url: 'http://wiki.docs.svc/mcp', headersFrom: [{ name: 'X-Who', ...more, secretKeyRef: { name: 'wiki', key: 'token' } }] };
+it.each([
+  [{ prefix: '{principal.claims.email} ' }, 'xyz'],
+  [{}, 'of {principal.subject}'],
+])('who may add a server is not told who calls, by whatever becomes of a header: %j', (more, secret) => {
+  const spec = {
+    url: 'http://wiki.docs.svc/mcp',
+    headersFrom: [{ name: 'X-Who', ...more, secretKeyRef: { name: 'wiki', key: 'token' } }],
+  };
   expect(problemOf(read(object(spec), secret))).toBe('spec.headersFrom: the header "X-Who" cannot name the caller');
 });

@@ -14,7 +14,12 @@ export const group = 'omnibus.dev';
 export const crdVersion = 'v1alpha1';
 /** A Service with this label, set to "true", is a server; a Secret with it may be sent to one. */
 export const serviceLabel = `${group}/mcp`;
-const annotation = { port: `${group}/port`, path: `${group}/path`, type: `${group}/type`, description: `${group}/description` };
+const annotation = {
+  port: `${group}/port`,
+  path: `${group}/path`,
+  type: `${group}/type`,
+  description: `${group}/description`,
+};
 
 /** The members of an object that are read. */
 export interface ServerObject {
@@ -32,7 +37,22 @@ export interface ServerObject {
 }
 
 /** Members of the spec of an `McpServer` that are taken as they are; they have the names of the configuration file. */
-const fields = ['url', 'type', 'headers', 'description', 'timeout', 'maxTime', 'connectTimeout', 'era', 'isolation', 'concurrency', 'maxConnections', 'maxWaiting', 'sleepAfter', 'tools'] as const;
+const fields = [
+  'url',
+  'type',
+  'headers',
+  'description',
+  'timeout',
+  'maxTime',
+  'connectTimeout',
+  'era',
+  'isolation',
+  'concurrency',
+  'maxConnections',
+  'maxWaiting',
+  'sleepAfter',
+  'tools',
+] as const;
 
 /**
  * What only the operator may say of a server: by `credentials`, users are asked to sign in, and tokens are made from those of callers, with secrets of the gateway. They are
@@ -57,7 +77,9 @@ export interface ValueFrom {
   readonly secretKeyRef: SecretKey;
 }
 
-export type Read = { readonly server: string; readonly config: ServerConfig; readonly pod?: Pod } | { readonly server: string; readonly problem: string };
+export type Read =
+  | { readonly server: string; readonly config: ServerConfig; readonly pod?: Pod }
+  | { readonly server: string; readonly problem: string };
 
 export interface ReadOptions {
   /** Hosts that are allowed although their addresses, such as private ones, are forbidden to servers of other teams. */
@@ -93,34 +115,75 @@ function valuesFrom({ spec }: ServerObject, field: 'headersFrom' | 'envFrom'): r
 export function readObject(object: ServerObject, { allowedHosts, pods, secret }: ReadOptions): Read {
   const server = serverNameOf(object);
   const { spec } = object;
-  if (!isToken(server)) return { server, problem: `"${server}" is no name for a server: namespace and name together may have 63 characters` };
+  if (!isToken(server))
+    return {
+      server,
+      problem: `"${server}" is no name for a server: namespace and name together may have 63 characters`,
+    };
   const wantsPod = object.kind === 'McpServer' && (spec['command'] !== undefined || spec['image'] !== undefined);
-  if (wantsPod && spec['url'] !== undefined) return { server, problem: 'spec.url is of a server that runs already, and does not go with spec.command or spec.image' };
-  if (wantsPod && pods === undefined) return { server, problem: 'this gateway has no pods made: discovery.kubernetes.pods is not there' };
-  const ofOperator = operatorsOwn.find((option) => spec[option] !== undefined || object.annotations[`${group}/${option}`] !== undefined);
-  if (ofOperator !== undefined) return { server, problem: `${spec[ofOperator] === undefined ? `annotation ${group}/${ofOperator}` : `spec.${ofOperator}`}: an object cannot name the credentials of a server; the operator names them in the gateway's own file` };
-  const given = object.kind === 'Service' ? fromService(object) : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
+  if (wantsPod && spec['url'] !== undefined)
+    return {
+      server,
+      problem: 'spec.url is of a server that runs already, and does not go with spec.command or spec.image',
+    };
+  if (wantsPod && pods === undefined)
+    return { server, problem: 'this gateway has no pods made: discovery.kubernetes.pods is not there' };
+  const ofOperator = operatorsOwn.find(
+    (option) => spec[option] !== undefined || object.annotations[`${group}/${option}`] !== undefined,
+  );
+  if (ofOperator !== undefined)
+    return {
+      server,
+      problem: `${spec[ofOperator] === undefined ? `annotation ${group}/${ofOperator}` : `spec.${ofOperator}`}: an object cannot name the credentials of a server; the operator names them in the gateway's own file`,
+    };
+  const given =
+    object.kind === 'Service'
+      ? fromService(object)
+      : Object.fromEntries(fields.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]])));
   if (typeof given === 'string') return { server, problem: given };
   const values = secretValues(object, secret);
   if (typeof values === 'string') return { server, problem: values };
-  const pod = wantsPod && pods !== undefined ? podOf(object, pods, values.slice(valuesFrom(object, 'headersFrom').length)) : undefined;
+  const pod =
+    wantsPod && pods !== undefined
+      ? podOf(object, pods, values.slice(valuesFrom(object, 'headersFrom').length))
+      : undefined;
   if (typeof pod === 'string') return { server, problem: pod };
   const complete = pod === undefined ? given : { ...podDefaults, ...given, ...addressOf(object, pod) };
-  if (!('url' in complete)) return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
-  const result = loadConfig({ file: server, text: JSON.stringify({ mcpServers: { [server]: complete } }), env: {}, readFile: () => '' });
+  if (!('url' in complete))
+    return { server, problem: 'spec.url is missing, or spec.command or spec.image of a server that is to be run' };
+  const result = loadConfig({
+    file: server,
+    text: JSON.stringify({ mcpServers: { [server]: complete } }),
+    env: {},
+    readFile: () => '',
+  });
   // Faults that in a file would only keep this one server from being connected to, such as an unset variable, make its object invalid.
   const problems = 'problems' in result ? result.problems : result.faults;
-  if ('problems' in result || problems.length > 0) return { server, problem: problems.map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`).join('; ') };
+  if ('problems' in result || problems.length > 0)
+    return {
+      server,
+      problem: problems
+        .map(({ path, message }) => `${path.replace(`mcpServers.${server}`, 'spec')}: ${message}`)
+        .join('; '),
+    };
   const config = result.config.mcpServers[server] as ServerConfig;
   const addresses = { allowedHosts };
   const problem = forbiddenHost(new URL(String(config.url)).hostname, addresses);
   if (problem !== undefined) return { server, problem: `spec.url: the address is not allowed: ${problem}` };
   const headers: Record<string, string> = { ...config.headers };
-  for (const [index, { name, prefix = '' }] of valuesFrom(object, 'headersFrom').entries()) headers[name] = `${prefix}${values[index] as string}`;
+  for (const [index, { name, prefix = '' }] of valuesFrom(object, 'headersFrom').entries())
+    headers[name] = `${prefix}${values[index] as string}`;
   // Those of `headers` were refused above.
   const [naming] = Object.entries(headers).find(([name, value]) => hasTemplates({ [name]: value })) ?? [];
-  if (naming !== undefined) return { server, problem: `spec.headersFrom: the header "${naming}" cannot name the caller` };
-  return pod === undefined ? { server, config: { ...config, headers, addresses } } : { server, config: { ...config, headers, addresses, isStarted: true }, pod: { ...pod, sleepMs: config.sleepAfter } };
+  if (naming !== undefined)
+    return { server, problem: `spec.headersFrom: the header "${naming}" cannot name the caller` };
+  return pod === undefined
+    ? { server, config: { ...config, headers, addresses } }
+    : {
+        server,
+        config: { ...config, headers, addresses, isStarted: true },
+        pod: { ...pod, sleepMs: config.sleepAfter },
+      };
 }
 
 /** The values from Secrets, in the order of `secretsOf`. @returns a text where one cannot be read, which says why. */
@@ -128,7 +191,9 @@ function secretValues(object: ServerObject, secret: ReadOptions['secret']): stri
   const values: string[] = [];
   for (const field of ['headersFrom', 'envFrom'] as const) {
     for (const { secretKeyRef } of valuesFrom(object, field)) {
-      const found = secret?.(secretKeyRef) ?? { problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off' };
+      const found = secret?.(secretKeyRef) ?? {
+        problem: 'this gateway reads no Secrets: discovery.kubernetes.secrets is off',
+      };
       if ('problem' in found) return `spec.${field}: ${found.problem}`;
       values.push(found.value);
     }
@@ -139,25 +204,51 @@ function secretValues(object: ServerObject, secret: ReadOptions['secret']): stri
 /** @param secrets values of its environment variables that come from Secrets; headers, which only the gateway sends, are not among them. @returns a text where the object is wrong, which says why. */
 function podOf(object: ServerObject, settings: PodSettings, secrets: readonly string[]): Omit<Pod, 'sleepMs'> | string {
   const { spec } = object;
-  const { command, args = [], image = settings.commandImage, port, env = {}, resources = settings.resources, imagePullSecrets = [] } = spec as {
-    readonly command?: string; readonly args?: readonly string[]; readonly image?: string; readonly port?: number; readonly env?: Readonly<Record<string, string>>; readonly resources?: object; readonly imagePullSecrets?: readonly string[];
+  const {
+    command,
+    args = [],
+    image = settings.commandImage,
+    port,
+    env = {},
+    resources = settings.resources,
+    imagePullSecrets = [],
+  } = spec as {
+    readonly command?: string;
+    readonly args?: readonly string[];
+    readonly image?: string;
+    readonly port?: number;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly resources?: object;
+    readonly imagePullSecrets?: readonly string[];
   };
   const name = podNameOf(object);
   if (name.length > 63) return `metadata.name: "${name}" is too long for a Service, which may have 63 characters`;
-  if (image === undefined) return 'spec.image is missing: this gateway has no image for commands (discovery.kubernetes.pods.commandImage)';
-  if (command === undefined && port === undefined) return 'spec.command is missing: what the image runs that speaks MCP on stdin and stdout; or spec.port, where the image serves it over HTTP by itself';
+  if (image === undefined)
+    return 'spec.image is missing: this gateway has no image for commands (discovery.kubernetes.pods.commandImage)';
+  if (command === undefined && port === undefined)
+    return 'spec.command is missing: what the image runs that speaks MCP on stdin and stdout; or spec.port, where the image serves it over HTTP by itself';
   return {
-    name, image, httpPort: port, resources, imagePullSecrets,
+    name,
+    image,
+    httpPort: port,
+    resources,
+    imagePullSecrets,
     command: command === undefined ? [] : [command, ...args],
     env: [
       ...Object.entries(isObject(env) ? env : {}).map(([variable, value]) => ({ name: variable, value })),
-      ...valuesFrom(object, 'envFrom').map(({ name: variable, secretKeyRef }) => ({ name: variable, valueFrom: { secretKeyRef: { name: secretKeyRef.name, key: secretKeyRef.key } } })),
+      ...valuesFrom(object, 'envFrom').map(({ name: variable, secretKeyRef }) => ({
+        name: variable,
+        valueFrom: { secretKeyRef: { name: secretKeyRef.name, key: secretKeyRef.key } },
+      })),
     ],
     secretsDigest: createHash('sha256').update(JSON.stringify(secrets)).digest('hex').slice(0, 16),
   };
 }
 
-function addressOf({ namespace, spec: { path = '/mcp' } }: ServerObject, { name, httpPort }: Omit<Pod, 'sleepMs'>): { readonly url: string } {
+function addressOf(
+  { namespace, spec: { path = '/mcp' } }: ServerObject,
+  { name, httpPort }: Omit<Pod, 'sleepMs'>,
+): { readonly url: string } {
   const host = `${name}.${namespace}.svc`;
   if (httpPort === undefined) return { url: `ws://${host}:${exposedPort}/` };
   return { url: `http://${host}:${httpPort}${typeof path === 'string' ? path : '/mcp'}` };
@@ -166,8 +257,12 @@ function addressOf({ namespace, spec: { path = '/mcp' } }: ServerObject, { name,
 function fromService({ namespace, name, spec, annotations }: ServerObject): Record<string, unknown> | string {
   const ports = (spec['ports'] ?? []) as readonly { readonly name?: string; readonly port: number }[];
   const wanted = annotations[annotation.port];
-  const port = wanted === undefined ? ports[0] : ports.find((each) => each.name === wanted || String(each.port) === wanted);
-  if (port === undefined) return wanted === undefined ? 'the Service has no port' : `the Service has no port "${wanted}" (annotation ${annotation.port})`;
+  const port =
+    wanted === undefined ? ports[0] : ports.find((each) => each.name === wanted || String(each.port) === wanted);
+  if (port === undefined)
+    return wanted === undefined
+      ? 'the Service has no port'
+      : `the Service has no port "${wanted}" (annotation ${annotation.port})`;
   const path = annotations[annotation.path] ?? '/mcp';
   return {
     url: `http://${name}.${namespace}.svc:${port.port}${path.startsWith('/') ? '' : '/'}${path}`,

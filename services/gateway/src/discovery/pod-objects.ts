@@ -51,58 +51,142 @@ const carried = '/omnibus';
 const user = 1000;
 
 /** The objects in the order in which they are to be made: no pod without its NetworkPolicy. */
-export function podObjects({ namespace, name: owner, uid }: ServerObject, pod: Pod, settings: PodSettings): readonly PodObject[] {
+export function podObjects(
+  { namespace, name: owner, uid }: ServerObject,
+  pod: Pod,
+  settings: PodSettings,
+): readonly PodObject[] {
   const { name } = pod;
   const selector = { 'app.kubernetes.io/name': name, 'app.kubernetes.io/managed-by': 'omnibus' };
   const labels = { ...selector, 'app.kubernetes.io/component': 'mcp-server', 'app.kubernetes.io/part-of': 'omnibus' };
   // By the owner reference, Kubernetes deletes all of them with their McpServer.
-  const metadata = { name, namespace, labels, ownerReferences: [{ apiVersion: 'omnibus.dev/v1alpha1', kind: 'McpServer', name: owner, uid, controller: true, blockOwnerDeletion: false }] };
+  const metadata = {
+    name,
+    namespace,
+    labels,
+    ownerReferences: [
+      {
+        apiVersion: 'omnibus.dev/v1alpha1',
+        kind: 'McpServer',
+        name: owner,
+        uid,
+        controller: true,
+        blockOwnerDeletion: false,
+      },
+    ],
+  };
   const port = pod.httpPort ?? exposedPort;
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
     {
-      apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata,
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata,
       spec: {
-        podSelector: { matchLabels: selector }, policyTypes: ['Ingress', 'Egress'],
-        ingress: [{ ...(settings.from.length === 0 ? {} : { from: settings.from }), ports: [{ port, protocol: 'TCP' }] }], egress: settings.egress,
+        podSelector: { matchLabels: selector },
+        policyTypes: ['Ingress', 'Egress'],
+        ingress: [
+          { ...(settings.from.length === 0 ? {} : { from: settings.from }), ports: [{ port, protocol: 'TCP' }] },
+        ],
+        egress: settings.egress,
       },
     },
-    { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: [{ name: 'mcp', port, targetPort: 'mcp', protocol: 'TCP' }] } },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { selector, ports: [{ name: 'mcp', port, targetPort: 'mcp', protocol: 'TCP' }] },
+    },
     {
       // No `replicas`: the number of pods follows from the calls, and is patched separately (`pods.ts`).
-      apiVersion: 'apps/v1', kind: 'Deployment', metadata,
-      spec: { selector: { matchLabels: selector }, template: { metadata: { labels, annotations: { 'omnibus.dev/secrets': pod.secretsDigest } }, spec: podSpec(pod, port, settings) } },
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: {
+        selector: { matchLabels: selector },
+        template: {
+          metadata: { labels, annotations: { 'omnibus.dev/secrets': pod.secretsDigest } },
+          spec: podSpec(pod, port, settings),
+        },
+      },
     },
   ];
 }
 
 function podSpec(pod: Pod, port: number, settings: PodSettings): object {
   const isWrapped = pod.httpPort === undefined;
-  const securityContext = { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } };
+  const securityContext = {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  };
   const mounts = [{ name: 'tmp', mountPath: '/tmp' }];
   const { command, image, env } = pod;
   const pullSecrets = [...settings.imagePullSecrets, ...pod.imagePullSecrets].map((name) => ({ name }));
   const probe = isWrapped ? { httpGet: { path: '/healthz', port: 'mcp' } } : { tcpSocket: { port: 'mcp' } };
   return {
-    serviceAccountName: pod.name, automountServiceAccountToken: false, enableServiceLinks: false, terminationGracePeriodSeconds: 10,
-    securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user, seccompProfile: { type: 'RuntimeDefault' } },
+    serviceAccountName: pod.name,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: 10,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: user,
+      runAsGroup: user,
+      fsGroup: user,
+      seccompProfile: { type: 'RuntimeDefault' },
+    },
     ...(pullSecrets.length === 0 ? {} : { imagePullSecrets: pullSecrets }),
-    ...(isWrapped ? { initContainers: [{
-      name: 'omnibus', image: settings.image, command: ['node', '/app/bin/omnibus.js', 'copy', carried],
-      securityContext, resources: settings.resources, volumeMounts: [{ name: 'omnibus', mountPath: carried }],
-    }] } : {}),
-    containers: [{
-      name: 'server', image,
-      ...(isWrapped ? { command: [`${carried}/loader`, '--library-path', `${carried}/lib`, `${carried}/node`, `${carried}/app/bin/omnibus.js`, 'expose', '--listen', `0.0.0.0:${port}`, '--'], args: command } : command.length === 0 ? {} : { command }),
-      // /tmp is the only folder that can be written; programs keep downloads under HOME.
-      env: [{ name: 'HOME', value: '/tmp' }, ...env],
-      ports: [{ name: 'mcp', containerPort: port, protocol: 'TCP' }],
-      startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },
-      readinessProbe: { ...probe, periodSeconds: 5 },
-      livenessProbe: { ...probe, periodSeconds: 20, failureThreshold: 3 },
-      securityContext, resources: pod.resources,
-      volumeMounts: isWrapped ? [...mounts, { name: 'omnibus', mountPath: carried, readOnly: true }] : mounts,
-    }],
-    volumes: [{ name: 'tmp', emptyDir: { sizeLimit: '1Gi' } }, ...(isWrapped ? [{ name: 'omnibus', emptyDir: { sizeLimit: '512Mi' } }] : [])],
+    ...(isWrapped
+      ? {
+          initContainers: [
+            {
+              name: 'omnibus',
+              image: settings.image,
+              command: ['node', '/app/bin/omnibus.js', 'copy', carried],
+              securityContext,
+              resources: settings.resources,
+              volumeMounts: [{ name: 'omnibus', mountPath: carried }],
+            },
+          ],
+        }
+      : {}),
+    containers: [
+      {
+        name: 'server',
+        image,
+        ...(isWrapped
+          ? {
+              command: [
+                `${carried}/loader`,
+                '--library-path',
+                `${carried}/lib`,
+                `${carried}/node`,
+                `${carried}/app/bin/omnibus.js`,
+                'expose',
+                '--listen',
+                `0.0.0.0:${port}`,
+                '--',
+              ],
+              args: command,
+            }
+          : command.length === 0
+            ? {}
+            : { command }),
+        // /tmp is the only folder that can be written; programs keep downloads under HOME.
+        env: [{ name: 'HOME', value: '/tmp' }, ...env],
+        ports: [{ name: 'mcp', containerPort: port, protocol: 'TCP' }],
+        startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },
+        readinessProbe: { ...probe, periodSeconds: 5 },
+        livenessProbe: { ...probe, periodSeconds: 20, failureThreshold: 3 },
+        securityContext,
+        resources: pod.resources,
+        volumeMounts: isWrapped ? [...mounts, { name: 'omnibus', mountPath: carried, readOnly: true }] : mounts,
+      },
+    ],
+    volumes: [
+      { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
+      ...(isWrapped ? [{ name: 'omnibus', emptyDir: { sizeLimit: '512Mi' } }] : []),
+    ],
   };
 }

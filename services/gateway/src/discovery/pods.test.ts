@@ -17,19 +17,40 @@ import { Pods, type PodTarget } from './pods.ts';
 /** Objects by path; an answer in `failures` replaces the next one to its method. */
 const objects = new Map<string, object>();
 const failures = new Map<string, number[]>();
-const server = createServer((request, response) => void (async () => {
-  const { method = '', url = '' } = request;
-  const path = new URL(url, 'http://localhost').pathname;
-  const failure = failures.get(method)?.shift();
-  const answer = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  if (failure !== undefined) return answer(failure, { kind: 'Status', message: `it answers ${failure}` });
-  if (method === 'PATCH') objects.set(path, { ...objects.get(path), ...((await json(request)) as object) });
-  const found = objects.get(path);
-  if (method === 'DELETE') objects.delete(path);
-  return found === undefined ? answer(404, { kind: 'Status', message: 'not found' }) : answer(200, found);
-})());
-const settings: PodSettings = { image: 'omnibus:1', commandImage: 'launchers:1', imagePullSecrets: [], resources: {}, from: [], egress: [{}] };
-const object: ServerObject = { kind: 'McpServer', namespace: 'docs', name: 'wiki', uid: 'u', generation: 1, spec: { command: 'wiki', sleepAfter: '0s' }, annotations: {}, createdAt: '', status: undefined };
+const server = createServer(
+  (request, response) =>
+    void (async () => {
+      const { method = '', url = '' } = request;
+      const path = new URL(url, 'http://localhost').pathname;
+      const failure = failures.get(method)?.shift();
+      const answer = (status: number, body: object): void =>
+        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      if (failure !== undefined) return answer(failure, { kind: 'Status', message: `it answers ${failure}` });
+      if (method === 'PATCH') objects.set(path, { ...objects.get(path), ...((await json(request)) as object) });
+      const found = objects.get(path);
+      if (method === 'DELETE') objects.delete(path);
+      return found === undefined ? answer(404, { kind: 'Status', message: 'not found' }) : answer(200, found);
+    })(),
+);
+const settings: PodSettings = {
+  image: 'omnibus:1',
+  commandImage: 'launchers:1',
+  imagePullSecrets: [],
+  resources: {},
+  from: [],
+  egress: [{}],
+};
+const object: ServerObject = {
+  kind: 'McpServer',
+  namespace: 'docs',
+  name: 'wiki',
+  uid: 'u',
+  generation: 1,
+  spec: { command: 'wiki', sleepAfter: '0s' },
+  annotations: {},
+  createdAt: '',
+  status: undefined,
+};
 
 let folder: string;
 let client: KubernetesClient;
@@ -40,7 +61,17 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'omnibus-pods-'));
   const file = join(folder, 'config');
   const { port } = server.address() as AddressInfo;
-  await writeFile(file, JSON.stringify({ 'apiVersion': 'v1', 'kind': 'Config', 'current-context': 'test', 'contexts': [{ name: 'test', context: { cluster: 'test', user: 'test' } }], 'users': [{ name: 'test', user: {} }], 'clusters': [{ name: 'test', cluster: { 'server': `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }] }));
+  await writeFile(
+    file,
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+      users: [{ name: 'test', user: {} }],
+      clusters: [{ name: 'test', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
+    }),
+  );
   process.env['KUBECONFIG'] = file;
   client = await openClient();
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
@@ -59,7 +90,13 @@ function targetOf(given: ServerObject): ReadonlyMap<string, PodTarget> {
 }
 
 it('objects are applied and deleted again with the next look after the API server failed for a moment, and what is done is not done again', async () => {
-  const pods = new Pods({ client, settings, sleeping: () => new Set(), wheel, log: createLogger({ level: 'silent', format: 'json' }) });
+  const pods = new Pods({
+    client,
+    settings,
+    sleeping: () => new Set(),
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+  });
   failures.set('PATCH', [503]);
   pods.keep(targetOf(object));
   await expect.poll(() => pods.problemOf('docs_wiki')).toBe('it answers 503');

@@ -48,7 +48,11 @@ interface Leaving {
 }
 
 interface Found {
-  readonly metadata?: { readonly resourceVersion?: string; readonly annotations?: Readonly<Record<string, string>>; readonly ownerReferences?: readonly { readonly uid: string }[] };
+  readonly metadata?: {
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly { readonly uid: string }[];
+  };
   readonly spec?: { readonly replicas?: number };
 }
 
@@ -91,7 +95,14 @@ export class Pods {
       const text = JSON.stringify(podObjects(target.object, target.pod, this.#options.settings));
       const known = this.#held.get(server);
       if (known?.text === text && known.target.pod.sleepMs === target.pod.sleepMs) continue;
-      this.#held.set(server, { target, text, problem: null, appliedAt: -Infinity, retryMs: refusedMs, lookedAt: -Infinity });
+      this.#held.set(server, {
+        target,
+        text,
+        problem: null,
+        appliedAt: -Infinity,
+        retryMs: refusedMs,
+        lookedAt: -Infinity,
+      });
     }
     this.#lookNow();
   }
@@ -136,7 +147,8 @@ export class Pods {
 
   #lookNow(): void {
     this.#next?.cancel();
-    for (const leaving of this.#leaving.values()) if (leaving.rest !== undefined) this.#queue(() => this.#leave(leaving));
+    for (const leaving of this.#leaving.values())
+      if (leaving.rest !== undefined) this.#queue(() => this.#leave(leaving));
     for (const [server, held] of this.#held) this.#queue(() => this.#look(server, held));
     this.#queue(() => {
       this.#lookLater();
@@ -145,9 +157,14 @@ export class Pods {
   }
 
   #queue(run: () => Promise<void>): void {
-    this.#work = this.#work.then(() => (this.#isStopped ? undefined : run())).catch((error: unknown) => {
-      this.#options.log.warn({ problem: messageOf(error) }, 'the pods of a server could not be looked after; trying again');
-    });
+    this.#work = this.#work
+      .then(() => (this.#isStopped ? undefined : run()))
+      .catch((error: unknown) => {
+        this.#options.log.warn(
+          { problem: messageOf(error) },
+          'the pods of a server could not be looked after; trying again',
+        );
+      });
   }
 
   async #look(server: string, held: Held): Promise<void> {
@@ -169,30 +186,43 @@ export class Pods {
     try {
       for (const kind of ['Deployment', 'Service', 'NetworkPolicy', 'ServiceAccount'] as const) {
         const found = await this.#read(kind, object.namespace, name);
-        if (found !== undefined && isOwned(found, object)) await callsOf(client, kind).delete({ name, namespace: object.namespace });
+        if (found !== undefined && isOwned(found, object))
+          await callsOf(client, kind).delete({ name, namespace: object.namespace });
       }
       leaving.rest = undefined;
     } catch (error) {
       leaving.rest = `what was made for it cannot be removed: ${messageOf(error)}`;
-      log.warn({ problem: messageOf(error), namespace: object.namespace, name: object.name }, 'the pod of a server could not be removed; trying again');
+      log.warn(
+        { problem: messageOf(error), namespace: object.namespace, name: object.name },
+        'the pod of a server could not be removed; trying again',
+      );
     }
   }
 
   async #apply(held: Held): Promise<void> {
     const { client, settings, log } = this.#options;
-    const { target: { object, pod } } = held;
+    const {
+      target: { object, pod },
+    } = held;
     held.appliedAt = performance.now();
     try {
       for (const made of podObjects(object, pod, settings)) {
         const found = await this.#read(made.kind, object.namespace, pod.name);
-        if (found !== undefined && !isOwned(found, object)) throw new NotOwnError(`there is a ${made.kind} "${pod.name}" already, which was not made for it`);
-        await callsOf(client, made.kind).patch({ name: pod.name, namespace: object.namespace, body: made, ...manager }, client.applyPatch);
+        if (found !== undefined && !isOwned(found, object))
+          throw new NotOwnError(`there is a ${made.kind} "${pod.name}" already, which was not made for it`);
+        await callsOf(client, made.kind).patch(
+          { name: pod.name, namespace: object.namespace, body: made, ...manager },
+          client.applyPatch,
+        );
       }
       held.problem = undefined;
     } catch (error) {
       held.problem = messageOf(error);
       held.retryMs = mayPass(error) ? 0 : refusedMs;
-      log.warn({ problem: held.problem, namespace: object.namespace, name: object.name }, 'the pod of a server could not be asked for; trying again');
+      log.warn(
+        { problem: held.problem, namespace: object.namespace, name: object.name },
+        'the pod of a server could not be asked for; trying again',
+      );
     }
   }
 
@@ -203,13 +233,19 @@ export class Pods {
     const found = await this.#read('Deployment', to.namespace, to.name);
     if (found === undefined || !isOwned(found, object)) return;
     const { metadata, spec: { replicas = 1 } = {} } = found;
-    const patch = (body: object): Promise<unknown> => callsOf(client, 'Deployment').patch({ ...to, body, fieldManager: 'omnibus-scale' }, client.mergePatch);
+    const patch = (body: object): Promise<unknown> =>
+      callsOf(client, 'Deployment').patch({ ...to, body, fieldManager: 'omnibus-scale' }, client.mergePatch);
     if (isAwake) {
-      await patch({ metadata: { annotations: { [usedAt]: new Date().toISOString() } }, ...(replicas === 0 ? { spec: { replicas: 1 } } : {}) });
-    } else if (replicas > 0 && Date.now() - Date.parse(metadata?.annotations?.[usedAt] ?? '1970-01-01') > pod.sleepMs) {
-      await patch({ metadata: { resourceVersion: metadata?.resourceVersion }, spec: { replicas: 0 } }).catch((error: unknown) => {
-        if (codeOf(error) !== conflict) throw error; // On a conflict another process has just used it.
+      await patch({
+        metadata: { annotations: { [usedAt]: new Date().toISOString() } },
+        ...(replicas === 0 ? { spec: { replicas: 1 } } : {}),
       });
+    } else if (replicas > 0 && Date.now() - Date.parse(metadata?.annotations?.[usedAt] ?? '1970-01-01') > pod.sleepMs) {
+      await patch({ metadata: { resourceVersion: metadata?.resourceVersion }, spec: { replicas: 0 } }).catch(
+        (error: unknown) => {
+          if (codeOf(error) !== conflict) throw error; // On a conflict another process has just used it.
+        },
+      );
     }
   }
 
@@ -226,7 +262,9 @@ export class Pods {
 /** Whether the same request may succeed a moment later. Errors of this module and of the network have no code. */
 function mayPass(error: unknown): boolean {
   const code = codeOf(error);
-  return typeof code === 'number' ? code >= 500 || code === tooMany || code === conflict : !(error instanceof NotOwnError);
+  return typeof code === 'number'
+    ? code >= 500 || code === tooMany || code === conflict
+    : !(error instanceof NotOwnError);
 }
 
 /** An object of that name is there, and belongs to somebody else. */
@@ -243,15 +281,38 @@ interface Named {
 
 interface Calls {
   readonly read: (to: Named) => Promise<unknown>;
-  readonly patch: (to: Named & { readonly body: object; readonly fieldManager: string; readonly force?: boolean }, how: PatchKind) => Promise<unknown>;
+  readonly patch: (
+    to: Named & { readonly body: object; readonly fieldManager: string; readonly force?: boolean },
+    how: PatchKind,
+  ) => Promise<unknown>;
   readonly delete: (to: Named) => Promise<unknown>;
 }
 
 function callsOf({ core, apps, networking }: KubernetesClient, kind: PodObject['kind']): Calls {
   switch (kind) {
-    case 'ServiceAccount': return { read: (to) => core.readNamespacedServiceAccount(to), patch: (to, how) => core.patchNamespacedServiceAccount(to, how), delete: (to) => core.deleteNamespacedServiceAccount(to) };
-    case 'Service': return { read: (to) => core.readNamespacedService(to), patch: (to, how) => core.patchNamespacedService(to, how), delete: (to) => core.deleteNamespacedService(to) };
-    case 'NetworkPolicy': return { read: (to) => networking.readNamespacedNetworkPolicy(to), patch: (to, how) => networking.patchNamespacedNetworkPolicy(to, how), delete: (to) => networking.deleteNamespacedNetworkPolicy(to) };
-    case 'Deployment': return { read: (to) => apps.readNamespacedDeployment(to), patch: (to, how) => apps.patchNamespacedDeployment(to, how), delete: (to) => apps.deleteNamespacedDeployment(to) };
+    case 'ServiceAccount':
+      return {
+        read: (to) => core.readNamespacedServiceAccount(to),
+        patch: (to, how) => core.patchNamespacedServiceAccount(to, how),
+        delete: (to) => core.deleteNamespacedServiceAccount(to),
+      };
+    case 'Service':
+      return {
+        read: (to) => core.readNamespacedService(to),
+        patch: (to, how) => core.patchNamespacedService(to, how),
+        delete: (to) => core.deleteNamespacedService(to),
+      };
+    case 'NetworkPolicy':
+      return {
+        read: (to) => networking.readNamespacedNetworkPolicy(to),
+        patch: (to, how) => networking.patchNamespacedNetworkPolicy(to, how),
+        delete: (to) => networking.deleteNamespacedNetworkPolicy(to),
+      };
+    case 'Deployment':
+      return {
+        read: (to) => apps.readNamespacedDeployment(to),
+        patch: (to, how) => apps.patchNamespacedDeployment(to, how),
+        delete: (to) => apps.deleteNamespacedDeployment(to),
+      };
   }
 }

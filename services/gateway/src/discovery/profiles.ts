@@ -14,23 +14,45 @@ export type ReadProfile =
 /** @param servers names, as the gateway gives them, of the servers in its namespace. */
 export function readProfile(object: ServerObject, servers: readonly string[]): ReadProfile {
   const profile = serverNameOf(object);
-  if (!isToken(profile)) return { profile, problem: `"${profile}" is no name for an endpoint: namespace and name together may have 63 characters` };
+  if (!isToken(profile))
+    return {
+      profile,
+      problem: `"${profile}" is no name for an endpoint: namespace and name together may have 63 characters`,
+    };
   const { spec, namespace } = object;
   const full = (server: string): string => serverNameOf({ namespace, name: server });
   const named = Array.isArray(spec['servers']) ? spec['servers'].map(String) : undefined;
   const missing = (named ?? []).filter((server) => !servers.includes(full(server)));
   const known = new Set(servers);
-  const keyed = (given: unknown): Record<string, unknown> => Object.fromEntries(Object.entries(isObject(given) ? given : {}).map(([key, value]) => [inNamespace(key, full), value] as const).filter(([key]) => known.has(key.split('/', 1)[0] as string)));
+  const keyed = (given: unknown): Record<string, unknown> =>
+    Object.fromEntries(
+      Object.entries(isObject(given) ? given : {})
+        .map(([key, value]) => [inNamespace(key, full), value] as const)
+        .filter(([key]) => known.has(key.split('/', 1)[0] as string)),
+    );
   const { description, prefix, tools } = spec;
   const given = {
-    ...(description === undefined ? {} : { description }), ...(prefix === undefined ? {} : { prefix }),
+    ...(description === undefined ? {} : { description }),
+    ...(prefix === undefined ? {} : { prefix }),
     servers: named?.filter((server) => !missing.includes(server)).map(full) ?? servers,
     ...(Array.isArray(tools) ? { tools: tools.map((glob) => inNamespace(String(glob), full)) } : {}),
-    rename: keyed(spec['rename']), pin: keyed(spec['pin']),
+    rename: keyed(spec['rename']),
+    pin: keyed(spec['pin']),
   };
   const mcpServers = Object.fromEntries(servers.map((server) => [server, { url: 'http://server' }]));
-  const result = loadConfig({ file: profile, text: JSON.stringify({ mcpServers, profiles: { [profile]: given } }), env: {}, readFile: () => '' });
-  if ('problems' in result) return { profile, problem: result.problems.map(({ path, message }) => `${path.replace(`profiles.${profile}`, 'spec')}: ${message}`).join('; ') };
+  const result = loadConfig({
+    file: profile,
+    text: JSON.stringify({ mcpServers, profiles: { [profile]: given } }),
+    env: {},
+    readFile: () => '',
+  });
+  if ('problems' in result)
+    return {
+      profile,
+      problem: result.problems
+        .map(({ path, message }) => `${path.replace(`profiles.${profile}`, 'spec')}: ${message}`)
+        .join('; '),
+    };
   return { profile, config: result.config.profiles[profile] as ProfileConfig, missing };
 }
 

@@ -45,9 +45,12 @@ export class Secrets {
     if (held === undefined) return { problem: `Secret "${name}" is being read` };
     if ('problem' in held) return held;
     const { metadata, data } = held.secret;
-    if (metadata?.labels?.[serviceLabel] !== 'true') return { problem: `Secret "${name}" has no label ${serviceLabel}: "true", so it is not for servers` };
+    if (metadata?.labels?.[serviceLabel] !== 'true')
+      return { problem: `Secret "${name}" has no label ${serviceLabel}: "true", so it is not for servers` };
     const value = data?.[key];
-    return value === undefined ? { problem: `Secret "${name}" has no key "${key}"` } : { value: Buffer.from(value, 'base64').toString().trim() };
+    return value === undefined
+      ? { problem: `Secret "${name}" has no key "${key}"` }
+      : { value: Buffer.from(value, 'base64').toString().trim() };
   }
 
   /** Forgets the Secrets that no object names any more. @param named ids as `secretId` makes them. */
@@ -70,7 +73,9 @@ export class Secrets {
     const before = JSON.stringify(this.#held.get(id));
     const held = await this.#options.read(namespace, name).then(
       ({ metadata, data }): Held => ({ secret: { metadata: { labels: metadata?.labels ?? {} }, data: data ?? {} } }),
-      (error: unknown): Held => ({ problem: `Secret "${name}" cannot be read: ${error instanceof Error ? error.message : String(error)}` }),
+      (error: unknown): Held => ({
+        problem: `Secret "${name}" cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      }),
     );
     if (this.#held.has(id)) this.#held.set(id, held);
     return JSON.stringify(held) !== before;

@@ -13,14 +13,29 @@ let held: HeldTokens;
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
   [revoked, isUsed] = [new Set(), true];
-  held = new HeldTokens({ isUsed: () => isUsed, self: () => edge, holds: ({ grant }) => grant === undefined || !revoked.has(grant) });
+  held = new HeldTokens({
+    isUsed: () => isUsed,
+    self: () => edge,
+    holds: ({ grant }) => grant === undefined || !revoked.has(grant),
+  });
 });
 afterEach(() => void vi.useRealTimers());
 
 /** What a token proves. */
 function factsOf(subject: string, lifeMs = 60_000, grant?: string): Facts {
   const named = { issuer: 'https://login.example.com', subject };
-  return { ...named, principal: principalOf(named), tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: Date.now() + lifeMs, key: undefined, grant };
+  return {
+    ...named,
+    principal: principalOf(named),
+    tenant: undefined,
+    actors: [],
+    groups: [],
+    scopes: [],
+    client: undefined,
+    expiresAt: Date.now() + lifeMs,
+    key: undefined,
+    grant,
+  };
 }
 
 it('the facts of a token name the edge that holds it, and are one object for each token', () => {

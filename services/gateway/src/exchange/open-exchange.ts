@@ -33,14 +33,23 @@ export function openExchange({ config, bus, log, metrics, authorization }: Excha
   const held = new HeldTokens({ isUsed: () => isUsed, holds: (facts) => holds(facts), self: () => self });
   let desk: Promise<{ readonly desk: TokenDesk; readonly close: () => Promise<void> }> | undefined;
   const open = async (): Promise<Awaited<NonNullable<typeof desk>>> => {
-    const [{ TokenDesk: Part }, { Agents, issuersOf, outbound }] = await Promise.all([import('./token-desk.ts'), import('@omnibus/backend/issuers')]);
+    const [{ TokenDesk: Part }, { Agents, issuersOf, outbound }] = await Promise.all([
+      import('./token-desk.ts'),
+      import('@omnibus/backend/issuers'),
+    ]);
     const agents = new Agents();
     return {
       desk: new Part({
-        held, metrics, log, config: () => current, reaching: { agents, issuersOf, outbound }, ownIssuer: authorization?.issuer,
-        idTokenOf: (subject) => authorization?.idTokenOf(subject).catch((error: unknown) => {
-          throw new CredentialProblem((error as Error).message, { cause: error });
-        }) ?? Promise.reject(new CredentialProblem('nobody signs in at this gateway')),
+        held,
+        metrics,
+        log,
+        config: () => current,
+        reaching: { agents, issuersOf, outbound },
+        ownIssuer: authorization?.issuer,
+        idTokenOf: (subject) =>
+          authorization?.idTokenOf(subject).catch((error: unknown) => {
+            throw new CredentialProblem((error as Error).message, { cause: error });
+          }) ?? Promise.reject(new CredentialProblem('nobody signs in at this gateway')),
       }),
       close: () => agents.destroy(),
     };
@@ -52,7 +61,9 @@ export function openExchange({ config, bus, log, metrics, authorization }: Excha
       if (authenticator === undefined) return;
       holds = (facts) => authenticator.current(facts) !== undefined;
       authenticator.onRevoked(() => held.review());
-      const heard = await bus.subscribe(subjects.callerToken(edge), async (ask, reply) => reply(await (await (desk ??= open())).desk.hear(ask)));
+      const heard = await bus.subscribe(subjects.callerToken(edge), async (ask, reply) =>
+        reply(await (await (desk ??= open())).desk.hear(ask)),
+      );
       stopHearing = () => heard.drain();
       self = edge;
     },
@@ -68,5 +79,9 @@ export function openExchange({ config, bus, log, metrics, authorization }: Excha
 }
 
 function usesCallerTokens(config: Config): boolean {
-  return [...enabledServers(config).values()].some(({ credentials }) => credentials?.kind === 'exchange' || (credentials?.kind === 'enterprise' && credentials.identityProvider?.idTokenFile === undefined));
+  return [...enabledServers(config).values()].some(
+    ({ credentials }) =>
+      credentials?.kind === 'exchange' ||
+      (credentials?.kind === 'enterprise' && credentials.identityProvider?.idTokenFile === undefined),
+  );
 }

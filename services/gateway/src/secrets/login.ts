@@ -49,7 +49,8 @@ export class StoreLogin {
   async token(requests: StoreRequests): Promise<string> {
     const { tokenFile } = this.#options.ways;
     if (tokenFile !== undefined) return this.#fileText(tokenFile, 'secrets.vault.tokenFile');
-    if (this.#held !== undefined && (this.#held.lifeMs === 0 || !this.#held.isOurs || Date.now() < this.#held.endsAt)) return this.#held.token;
+    if (this.#held !== undefined && (this.#held.lifeMs === 0 || !this.#held.isOurs || Date.now() < this.#held.endsAt))
+      return this.#held.token;
     this.#asking ??= this.#obtain(requests).finally(() => {
       this.#asking = undefined;
     });
@@ -69,17 +70,33 @@ export class StoreLogin {
     const held = this.#held;
     this.#forget();
     if (held?.isOurs !== true) return;
-    await this.#with(revokeMs, (requests) => requests.ask('auth/token/revoke-self', { method: 'POST', token: held.token, body: {} })).catch(() => undefined);
+    await this.#with(revokeMs, (requests) =>
+      requests.ask('auth/token/revoke-self', { method: 'POST', token: held.token, body: {} }),
+    ).catch(() => undefined);
   }
 
   async #obtain(requests: StoreRequests): Promise<string> {
     const { token, kubernetes, appRole } = this.#options.ways;
-    if (kubernetes !== undefined) return this.#logIn(requests, 'kubernetes', kubernetes.mount, { role: kubernetes.role, jwt: this.#fileText(kubernetes.tokenFile, 'secrets.vault.kubernetes.tokenFile') });
+    if (kubernetes !== undefined)
+      return this.#logIn(requests, 'kubernetes', kubernetes.mount, {
+        role: kubernetes.role,
+        jwt: this.#fileText(kubernetes.tokenFile, 'secrets.vault.kubernetes.tokenFile'),
+      });
     if (appRole !== undefined) {
-      const secretId = appRole.secretIdFile === undefined ? appRole.secretId : this.#fileText(appRole.secretIdFile, 'secrets.vault.appRole.secretIdFile');
-      return this.#logIn(requests, 'appRole', appRole.mount, { role_id: appRole.roleId, ...(secretId === undefined ? {} : { secret_id: secretId }) });
+      const secretId =
+        appRole.secretIdFile === undefined
+          ? appRole.secretId
+          : this.#fileText(appRole.secretIdFile, 'secrets.vault.appRole.secretIdFile');
+      return this.#logIn(requests, 'appRole', appRole.mount, {
+        role_id: appRole.roleId,
+        ...(secretId === undefined ? {} : { secret_id: secretId }),
+      });
     }
-    if (token === undefined) throw new StoreProblem('refused', 'the secret store wants a token: set token, tokenFile, kubernetes or appRole of secrets.vault, or the environment variable VAULT_TOKEN');
+    if (token === undefined)
+      throw new StoreProblem(
+        'refused',
+        'the secret store wants a token: set token, tokenFile, kubernetes or appRole of secrets.vault, or the environment variable VAULT_TOKEN',
+      );
     // A token that may not look at itself is used as it is.
     const { status, body } = await requests.ask('auth/token/lookup-self', { token });
     const { data } = body;
@@ -88,17 +105,38 @@ export class StoreLogin {
     return token;
   }
 
-  async #logIn(requests: StoreRequests, option: 'kubernetes' | 'appRole', mount: string, body: JsonObject): Promise<string> {
-    const path = `auth/${mount.replaceAll(/^\/|\/$/g, '').split('/').map(encodeURIComponent).join('/')}/login`;
+  async #logIn(
+    requests: StoreRequests,
+    option: 'kubernetes' | 'appRole',
+    mount: string,
+    body: JsonObject,
+  ): Promise<string> {
+    const path = `auth/${mount
+      .replaceAll(/^\/|\/$/g, '')
+      .split('/')
+      .map(encodeURIComponent)
+      .join('/')}/login`;
     const answer = await requests.ask(path, { method: 'POST', body });
     const { auth } = answer.body;
-    if (answer.status === 200 && isObject(auth) && typeof auth['client_token'] === 'string' && auth['client_token'] !== '') {
+    if (
+      answer.status === 200 &&
+      isObject(auth) &&
+      typeof auth['client_token'] === 'string' &&
+      auth['client_token'] !== ''
+    ) {
       const life = lifeOf(Number(auth['lease_duration']));
-      this.#hold({ token: auth['client_token'], isOurs: true, lifeMs: life, endsAt: Date.now() + life }, auth['renewable'] === true);
+      this.#hold(
+        { token: auth['client_token'], isOurs: true, lifeMs: life, endsAt: Date.now() + life },
+        auth['renewable'] === true,
+      );
       return auth['client_token'];
     }
-    const advice = answer.status === 404 ? `there is no such auth method: secrets.vault.${option}.mount names its path, and secrets.vault.namespace its namespace`
-      : option === 'appRole' ? 'check the role id and the secret id, which may have ended or been used up' : 'check secrets.vault.kubernetes.role, and which service accounts, namespaces and audience that role takes';
+    const advice =
+      answer.status === 404
+        ? `there is no such auth method: secrets.vault.${option}.mount names its path, and secrets.vault.namespace its namespace`
+        : option === 'appRole'
+          ? 'check the role id and the secret id, which may have ended or been used up'
+          : 'check secrets.vault.kubernetes.role, and which service accounts, namespaces and audience that role takes';
     throw new StoreProblem('refused', `the secret store refuses the login at ${path} (${answer.status}): ${advice}`);
   }
 
@@ -113,13 +151,20 @@ export class StoreLogin {
   /** Renews the token. Where that is refused, or its life cannot be made longer any more, the next reading logs in anew. */
   async #renew(held: Held): Promise<void> {
     try {
-      const { status, body } = await this.#with(this.#options.target.patienceMs, (requests) => requests.ask('auth/token/renew-self', { method: 'POST', token: held.token, body: {} }));
+      const { status, body } = await this.#with(this.#options.target.patienceMs, (requests) =>
+        requests.ask('auth/token/renew-self', { method: 'POST', token: held.token, body: {} }),
+      );
       if (this.#held !== held) return;
       const { auth } = body;
       const life = status === 200 && isObject(auth) ? lifeOf(Number(auth['lease_duration'])) : 0;
       if (life > held.lifeMs * (1 - renewAfter)) this.#hold({ ...held, endsAt: Date.now() + life }, true);
       else if (held.isOurs) this.#forget();
-      else this.#options.warn(status === 200 ? 'the token of the secret store is at the end of its longest life: set a new one' : `the secret store does not renew its token (${status}): set a new one before it ends`);
+      else
+        this.#options.warn(
+          status === 200
+            ? 'the token of the secret store is at the end of its longest life: set a new one'
+            : `the secret store does not renew its token (${status}): set a new one before it ends`,
+        );
     } catch (error) {
       if (this.#held !== held) return;
       this.#options.warn(`the token could not be renewed: ${(error as Error).message}`);
@@ -145,7 +190,10 @@ export class StoreLogin {
       const text = status.isFile() && status.size <= maxFileBytes ? readFileSync(file, 'utf8').trim() : '';
       if (text !== '') return text;
     } catch (error) {
-      throw new StoreProblem('refused', `${option} cannot be read: ${file} (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`);
+      throw new StoreProblem(
+        'refused',
+        `${option} cannot be read: ${file} (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`,
+      );
     }
     throw new StoreProblem('refused', `${option} holds no token: ${file} is empty, too large or no regular file`);
   }

@@ -70,7 +70,13 @@ export class StoreRequests implements AsyncDisposable {
   constructor(target: StoreTarget) {
     this.#target = target;
     this.#giveUpAt = performance.now() + target.patienceMs;
-    this.#agent = new Agent({ connections: 8, connect: { timeout: target.timeoutMs, ...(target.caFile === undefined ? {} : { ca: authorities(target.caFile) }) } });
+    this.#agent = new Agent({
+      connections: 8,
+      connect: {
+        timeout: target.timeoutMs,
+        ...(target.caFile === undefined ? {} : { ca: authorities(target.caFile) }),
+      },
+    });
   }
 
   /**
@@ -103,21 +109,57 @@ export class StoreRequests implements AsyncDisposable {
     const isCut = leftMs < timeoutMs;
     try {
       const answer = await send(`${address.replace(/\/+$/, '')}/v1/${path}`, {
-        method, dispatcher: this.#agent, signal: AbortSignal.timeout(isCut ? leftMs : timeoutMs),
-        headers: { 'accept': 'application/json', 'x-vault-request': 'true', ...(namespace === undefined ? {} : { 'x-vault-namespace': namespace }), ...(token === undefined ? {} : { 'x-vault-token': token }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        method,
+        dispatcher: this.#agent,
+        signal: AbortSignal.timeout(isCut ? leftMs : timeoutMs),
+        headers: {
+          accept: 'application/json',
+          'x-vault-request': 'true',
+          ...(namespace === undefined ? {} : { 'x-vault-namespace': namespace }),
+          ...(token === undefined ? {} : { 'x-vault-token': token }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await textOf(answer.body);
       const { statusCode: status, headers } = answer;
-      if (status >= 300 && status < 400) return { problem: `sends requests elsewhere (${status}${originOf(headers['location'])}), where the token is not sent: set secrets.vault.address to the address that answers`, again: false, afterMs: 0 };
-      if (isPassing(status)) return { problem: wordsOf(status), again: true, afterMs: Math.max(0, Number(headers['retry-after'] ?? 0) * 1_000 || 0) };
+      if (status >= 300 && status < 400)
+        return {
+          problem: `sends requests elsewhere (${status}${originOf(headers['location'])}), where the token is not sent: set secrets.vault.address to the address that answers`,
+          again: false,
+          afterMs: 0,
+        };
+      if (isPassing(status))
+        return {
+          problem: wordsOf(status),
+          again: true,
+          afterMs: Math.max(0, Number(headers['retry-after'] ?? 0) * 1_000 || 0),
+        };
       const value = parsed(text);
-      return value === undefined && status < 400 ? { problem: `answers ${status} without a JSON object: is it the address of a secret store?`, again: false, afterMs: 0 } : { status, body: value ?? {} };
+      return value === undefined && status < 400
+        ? {
+            problem: `answers ${status} without a JSON object: is it the address of a secret store?`,
+            again: false,
+            afterMs: 0,
+          }
+        : { status, body: value ?? {} };
     } catch (error) {
-      if (error instanceof TooLarge) return { problem: `answers with more than ${maxBytes} bytes`, again: false, afterMs: 0 };
+      if (error instanceof TooLarge)
+        return { problem: `answers with more than ${maxBytes} bytes`, again: false, afterMs: 0 };
       const { name, code } = error as NodeJS.ErrnoException;
-      if (code !== undefined && distrusted.test(code)) return { problem: `shows a certificate that is not trusted (${code}): secrets.vault.caFile names its authority`, again: false, afterMs: 0 };
-      if (name === 'TimeoutError') return { problem: `did not answer within ${isCut ? `${patienceMs} ms, which is secrets.vault.patience` : `${timeoutMs} ms`}`, again: true, afterMs: 0, isCut };
+      if (code !== undefined && distrusted.test(code))
+        return {
+          problem: `shows a certificate that is not trusted (${code}): secrets.vault.caFile names its authority`,
+          again: false,
+          afterMs: 0,
+        };
+      if (name === 'TimeoutError')
+        return {
+          problem: `did not answer within ${isCut ? `${patienceMs} ms, which is secrets.vault.patience` : `${timeoutMs} ms`}`,
+          again: true,
+          afterMs: 0,
+          isCut,
+        };
       return { problem: `cannot be reached (${code ?? name})`, again: true, afterMs: 0 };
     }
   }
@@ -152,10 +194,14 @@ function parsed(text: string): JsonObject | undefined {
 
 function wordsOf(status: number): string {
   switch (status) {
-    case 429: return 'takes no more requests now (429)';
-    case 501: return 'is not initialized (501)';
-    case 503: return 'is sealed or under maintenance (503): unseal it';
-    default: return `cannot answer now (${status})`;
+    case 429:
+      return 'takes no more requests now (429)';
+    case 501:
+      return 'is not initialized (501)';
+    case 503:
+      return 'is sealed or under maintenance (503): unseal it';
+    default:
+      return `cannot answer now (${status})`;
   }
 }
 
@@ -167,6 +213,9 @@ function authorities(file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new StoreProblem('passing', `the authority of the secret store cannot be read: ${file} (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`);
+    throw new StoreProblem(
+      'passing',
+      `the authority of the secret store cannot be read: ${file} (${(error as NodeJS.ErrnoException).code ?? 'unreadable'})`,
+    );
   }
 }

@@ -21,7 +21,12 @@ beforeEach(async () => {
 afterEach(() => stack.disposeAsync());
 
 const settingsOf = (options: object = {}): StoreSettings => {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text: JSON.stringify({ secrets: { vault: { refresh: 0, ...options } } }), env: {}, readFile: () => '' });
+  const loaded = loadConfig({
+    file: 'omnibus.yaml',
+    text: JSON.stringify({ secrets: { vault: { refresh: 0, ...options } } }),
+    env: {},
+    readFile: () => '',
+  });
   if ('problems' in loaded) throw new Error(loaded.problems.map(({ message }) => message).join('; '));
   return loaded.config.secrets.vault;
 };
@@ -36,7 +41,10 @@ interface Asking {
 }
 
 /** What references stand for, or the problems. */
-async function read(references: readonly string[], { options = {}, env = { VAULT_ADDR: vault.address, VAULT_TOKEN: vault.newToken() }, store = newStore() }: Asking = {}): Promise<string[]> {
+async function read(
+  references: readonly string[],
+  { options = {}, env = { VAULT_ADDR: vault.address, VAULT_TOKEN: vault.newToken() }, store = newStore() }: Asking = {},
+): Promise<string[]> {
   const answers = await store.read(references, settingsOf(options), { env, folder });
   return references.map((reference) => {
     const answer = answers.get(reference);
@@ -48,7 +56,9 @@ describe('a reference is answered', () => {
   it('from key-value engines of both versions, each secret being read once', async () => {
     vault.put('team/github', { token: 'two\n', port: 8200, on: true });
     vault.putPlain('old', { key: 'one' });
-    expect(await read(['secret/team/github#token', 'secret/team/github#port', 'secret/team/github#on', 'kv/old#key'])).toEqual(['two', '8200', 'true', 'one']);
+    expect(
+      await read(['secret/team/github#token', 'secret/team/github#port', 'secret/team/github#on', 'kv/old#key']),
+    ).toEqual(['two', '8200', 'true', 'one']);
     expect(vault.asked.values.filter(({ path }) => path === 'secret/data/team/github')).toHaveLength(1);
   });
 
@@ -67,8 +77,15 @@ describe('a reference is answered', () => {
   it('in a namespace, at the address and with the token of the configuration before those of the environment', async () => {
     vault.put('a', { key: 'two' });
     const token = vault.newToken();
-    expect(await read(['secret/a#key'], { options: { address: vault.address, token, namespace: 'team-a' }, env: { VAULT_ADDR: 'https://127.0.0.1:1', VAULT_TOKEN: 'other', VAULT_NAMESPACE: 'b' } })).toEqual(['two']);
-    expect(new Set(vault.asked.values.map(({ namespace, token: sent }) => `${namespace} ${sent}`))).toEqual(new Set([`team-a ${token}`]));
+    expect(
+      await read(['secret/a#key'], {
+        options: { address: vault.address, token, namespace: 'team-a' },
+        env: { VAULT_ADDR: 'https://127.0.0.1:1', VAULT_TOKEN: 'other', VAULT_NAMESPACE: 'b' },
+      }),
+    ).toEqual(['two']);
+    expect(new Set(vault.asked.values.map(({ namespace, token: sent }) => `${namespace} ${sent}`))).toEqual(
+      new Set([`team-a ${token}`]),
+    );
   });
 });
 
@@ -89,7 +106,9 @@ describe('the gateway logs in', () => {
     const options = { kubernetes: { role: vault.serviceAccount.role, tokenFile: 'jwt' } };
     expect(await read(['secret/a#key'], { options, env: env() })).toEqual(['two']);
     await writeFile(join(folder, 'jwt'), 'another');
-    expect((await read(['secret/a#key'], { options, env: env() }))[0]).toMatch(/refuses the login at auth\/kubernetes\/login \(403\): check secrets\.vault\.kubernetes\.role/);
+    expect((await read(['secret/a#key'], { options, env: env() }))[0]).toMatch(
+      /refuses the login at auth\/kubernetes\/login \(403\): check secrets\.vault\.kubernetes\.role/,
+    );
   });
 
   it('with a token in a file that another program replaces', async () => {
@@ -122,23 +141,46 @@ describe('the gateway logs in', () => {
     await read(['secret/a#key'], { env: { ...env(), VAULT_TOKEN: token } });
     await vault.asked.untilSome(({ path }) => path === 'auth/token/renew-self');
     vault.tokens.delete(token);
-    await expect.poll(() => warnings).toEqual(['the secret store does not renew its token (403): set a new one before it ends']);
+    await expect
+      .poll(() => warnings)
+      .toEqual(['the secret store does not renew its token (403): set a new one before it ends']);
   });
 });
 
 describe('a problem is said in words, without secret and token', () => {
   it.each([
-    ['secret/none#key', 'the secret store has nothing at secret/none (404): check the path, and secrets.vault.namespace'],
-    ['secret/data/a#key', 'the secret store has nothing at secret/data/a (404): write the path without "data/", as for "vault kv get"'],
-    ['secret/a?version=9#key', 'the secret store has nothing at secret/a with version 9 (404): check the path, and secrets.vault.namespace'],
+    [
+      'secret/none#key',
+      'the secret store has nothing at secret/none (404): check the path, and secrets.vault.namespace',
+    ],
+    [
+      'secret/data/a#key',
+      'the secret store has nothing at secret/data/a (404): write the path without "data/", as for "vault kv get"',
+    ],
+    [
+      'secret/a?version=9#key',
+      'the secret store has nothing at secret/a with version 9 (404): check the path, and secrets.vault.namespace',
+    ],
     ['secret/a#none', 'secret/a has no field "none" in the secret store; it has "key", "map"'],
     ['secret/a#map', 'the field "map" of secret/a is not a text, and only texts can be referred to'],
-    ['secret/deleted#key', 'version 1 of secret/deleted is deleted in the secret store since 2026-11-01T00:00:00Z: undelete it, write it anew, or refer to another version'],
-    ['secret/destroyed#key', 'version 1 of secret/destroyed is destroyed in the secret store: write it anew, or refer to another version'],
-    ['secret/closed#key', 'the secret store refuses to show secret/closed (403): the policy of the token has to allow "read" on secret/data/closed, and the token may not have ended'],
+    [
+      'secret/deleted#key',
+      'version 1 of secret/deleted is deleted in the secret store since 2026-11-01T00:00:00Z: undelete it, write it anew, or refer to another version',
+    ],
+    [
+      'secret/destroyed#key',
+      'version 1 of secret/destroyed is destroyed in the secret store: write it anew, or refer to another version',
+    ],
+    [
+      'secret/closed#key',
+      'the secret store refuses to show secret/closed (403): the policy of the token has to allow "read" on secret/data/closed, and the token may not have ended',
+    ],
     ['kv/old?version=2#key', 'kv/ keeps no versions (KV v1): leave out ?version=2'],
     ['database/creds/role#password', 'database/ is no key-value engine, and references are to those only'],
-    ['nowhere/a#key', 'the secret store refuses to show nowhere/a (403): no policy of the token allows anything there, the token has ended, or there is no such mount'],
+    [
+      'nowhere/a#key',
+      'the secret store refuses to show nowhere/a (403): no policy of the token allows anything there, the token has ended, or there is no such mount',
+    ],
   ])('%s', async (reference, problem) => {
     vault.put('a', { key: 'hunter2', map: { b: 1 } });
     vault.put('deleted', { key: 'hunter2' });
@@ -152,17 +194,28 @@ describe('a problem is said in words, without secret and token', () => {
 
   it('of a store that is sealed, away, without address or token, or at an address over which a token could be read', async () => {
     const env = { VAULT_ADDR: vault.address, VAULT_TOKEN: vault.newToken() };
-    const of = async (asking: Asking): Promise<string> => (await read(['secret/a#key'], { options: impatient, ...asking }))[0] as string;
+    const of = async (asking: Asking): Promise<string> =>
+      (await read(['secret/a#key'], { options: impatient, ...asking }))[0] as string;
     vault.isSealed = true;
-    expect(await of({ env })).toBe(`the secret store at ${vault.address} is sealed or under maintenance (503): unseal it`);
+    expect(await of({ env })).toBe(
+      `the secret store at ${vault.address} is sealed or under maintenance (503): unseal it`,
+    );
     await vault.stop();
     expect(await of({ env })).toBe(`the secret store at ${vault.address} cannot be reached (ECONNREFUSED)`);
     await vault.listen();
     vault.isSealed = false;
-    expect(await of({ env: {} })).toBe('the secret store has no address: set secrets.vault.address, or the environment variable VAULT_ADDR');
-    expect(await of({ env: { VAULT_ADDR: vault.address } })).toMatch(/wants a token: set token, tokenFile, kubernetes or appRole of secrets\.vault/);
-    expect(await of({ env: { ...env, VAULT_ADDR: 'http://vault.example.com:8200' } })).toMatch(/expected an https:\/\/ address, or one of this machine/);
-    expect(await of({ env, options: { appRole: { roleId: 'a', secretId: 'hunter2' } } })).toMatch(/refuses the login at auth\/approle\/login \(400\): check the role id and the secret id/);
+    expect(await of({ env: {} })).toBe(
+      'the secret store has no address: set secrets.vault.address, or the environment variable VAULT_ADDR',
+    );
+    expect(await of({ env: { VAULT_ADDR: vault.address } })).toMatch(
+      /wants a token: set token, tokenFile, kubernetes or appRole of secrets\.vault/,
+    );
+    expect(await of({ env: { ...env, VAULT_ADDR: 'http://vault.example.com:8200' } })).toMatch(
+      /expected an https:\/\/ address, or one of this machine/,
+    );
+    expect(await of({ env, options: { appRole: { roleId: 'a', secretId: 'hunter2' } } })).toMatch(
+      /refuses the login at auth\/approle\/login \(400\): check the role id and the secret id/,
+    );
   });
 });
 
@@ -176,9 +229,15 @@ it('a store that gave a reason and then no answer is told by its reason, and one
   const store = `the secret store at ${vault.address}`;
   vault.failing.push(503);
   vault.isSilent = true;
-  expect(await read(['secret/a#key'], { options: impatient })).toEqual([`${store} is sealed or under maintenance (503): unseal it`]);
-  expect(await read(['secret/a#key'], { options: impatient })).toEqual([`${store} did not answer within 1000 ms, which is secrets.vault.patience`]);
-  expect(await read(['secret/a#key'], { options: { ...impatient, timeout: '100ms' } })).toEqual([`${store} did not answer within 100 ms`]);
+  expect(await read(['secret/a#key'], { options: impatient })).toEqual([
+    `${store} is sealed or under maintenance (503): unseal it`,
+  ]);
+  expect(await read(['secret/a#key'], { options: impatient })).toEqual([
+    `${store} did not answer within 1000 ms, which is secrets.vault.patience`,
+  ]);
+  expect(await read(['secret/a#key'], { options: { ...impatient, timeout: '100ms' } })).toEqual([
+    `${store} did not answer within 100 ms`,
+  ]);
 });
 
 it('a store that sends requests elsewhere is not followed', async () => {
@@ -192,11 +251,15 @@ it('the certificate of the store is checked', async () => {
   const secure = stack.use(await FakeVault.start(await authority.sign('vault', [{ type: 'ip', value: '127.0.0.1' }])));
   secure.put('a', { key: 'two' });
   const env = { VAULT_ADDR: secure.address, VAULT_TOKEN: secure.newToken() };
-  expect((await read(['secret/a#key'], { env }))[0]).toMatch(/shows a certificate that is not trusted \([A-Z_]+\): secrets\.vault\.caFile names its authority/);
+  expect((await read(['secret/a#key'], { env }))[0]).toMatch(
+    /shows a certificate that is not trusted \([A-Z_]+\): secrets\.vault\.caFile names its authority/,
+  );
   expect(secure.asked.values).toEqual([]);
   expect(await read(['secret/a#key'], { env, options: { caFile: authority.caFile } })).toEqual(['two']);
   expect(await read(['secret/a#key'], { env: { ...env, VAULT_CACERT: authority.caFile } })).toEqual(['two']);
-  expect((await read(['secret/a#key'], { options: { caFile: 'none.pem' } }))[0]).toMatch(/the authority of the secret store cannot be read: .*none\.pem \(ENOENT\)/);
+  expect((await read(['secret/a#key'], { options: { caFile: 'none.pem' } }))[0]).toMatch(
+    /the authority of the secret store cannot be read: .*none\.pem \(ENOENT\)/,
+  );
 });
 
 it('what was read is kept while the store cannot be asked, and given up when it is gone', async () => {
@@ -235,14 +298,19 @@ it('a changed secret is noticed, and an unchanged one is not', async () => {
 it('a configuration asks for the secrets that its process needs', async () => {
   vault.put('a', { key: 'two' });
   const file = join(folder, 'omnibus.yaml');
-  await writeFile(file, `secrets: { vault: { address: "${vault.address}", token: "\${STORE_TOKEN}" } }
+  await writeFile(
+    file,
+    `secrets: { vault: { address: "${vault.address}", token: "\${STORE_TOKEN}" } }
 mcpServers: { one: { url: "http://127.0.0.1:1/mcp", headers: { Authorization: "Bearer \${vault:secret/a#key}" } }, two: { url: "http://127.0.0.1:1/mcp", headers: { X-Key: "\${vault:secret/none#key}" } } }
-`);
+`,
+  );
   const env = { STORE_TOKEN: vault.newToken() };
   const loaded = await readConfigFile(file, { env, secrets: newStore() });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   expect(loaded.config.mcpServers['one']).toMatchObject({ headers: { Authorization: 'Bearer two' } });
-  expect((loaded.config.mcpServers['two'] as ServerConfig).problem).toMatch(/^headers\.X-Key: the secret store has nothing at secret\/none/);
+  expect((loaded.config.mcpServers['two'] as ServerConfig).problem).toMatch(
+    /^headers\.X-Key: the secret store has nothing at secret\/none/,
+  );
   const before = vault.asked.values.length;
   await readConfigFile(file, { env, secrets: newStore(), withoutServerSecrets: true });
   expect(await readConfigFile(file, { env, secrets: newStore(), connects: false })).toMatchObject({ faults: [] });
@@ -251,27 +319,49 @@ mcpServers: { one: { url: "http://127.0.0.1:1/mcp", headers: { Authorization: "B
 
 it('how the store is asked cannot come from the store', async () => {
   const file = join(folder, 'omnibus.yaml');
-  await writeFile(file, 'secrets: { vault: { token: "${vault:secret/a#key}" } }\nmcpServers: { one: { url: "${vault:secret/a#url}" } }\n');
+  await writeFile(
+    file,
+    'secrets: { vault: { token: "${vault:secret/a#key}" } }\nmcpServers: { one: { url: "${vault:secret/a#url}" } }\n',
+  );
   const loaded = await readConfigFile(file, { env: {}, secrets: newStore() });
   expect('problems' in loaded && loaded.problems.map(({ path }) => path)).toEqual(['secrets.vault.token']);
   expect(vault.asked.values).toEqual([]);
 });
 
-it.each(['secret#key', 'secret/#key', 'secret/a', 'secret/a#', 'secret/../sys#key', 'secret/a?version=0#key', 'secret/a?list=1#key'])('%s is not a reference', async (text) => {
+it.each([
+  'secret#key',
+  'secret/#key',
+  'secret/a',
+  'secret/a#',
+  'secret/../sys#key',
+  'secret/a?version=0#key',
+  'secret/a?list=1#key',
+])('%s is not a reference', async (text) => {
   const file = join(folder, 'omnibus.yaml');
-  await writeFile(file, `mcpServers: { one: { url: "http://127.0.0.1:1/mcp", headers: { A: "\${vault:${text}}" } } }\n`);
+  await writeFile(
+    file,
+    `mcpServers: { one: { url: "http://127.0.0.1:1/mcp", headers: { A: "\${vault:${text}}" } } }\n`,
+  );
   const loaded = await readConfigFile(file, { env: {}, secrets: newStore() });
-  expect('faults' in loaded && loaded.faults.map(({ message }) => message)).toEqual([expect.stringMatching(/is not a reference: expected \$\{vault:MOUNT\/PATH#FIELD\}/)]);
+  expect('faults' in loaded && loaded.faults.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/is not a reference: expected \$\{vault:MOUNT\/PATH#FIELD\}/),
+  ]);
 });
 
 it('one secret at which the store fails does not keep the others from being read', async () => {
   for (const name of ['a', 'b', 'c']) vault.put(name, { key: name });
   vault.broken.add('secret/data/a');
-  expect(await read(['secret/a#key', 'secret/b#key', 'secret/c#key'], { options: impatient })).toEqual([`the secret store at ${vault.address} cannot answer now (500)`, 'b', 'c']);
+  expect(await read(['secret/a#key', 'secret/b#key', 'secret/c#key'], { options: impatient })).toEqual([
+    `the secret store at ${vault.address} cannot answer now (500)`,
+    'b',
+    'c',
+  ]);
 });
 
 it('a store that is away is waited for once, however many secrets it has', async () => {
   await vault.stop();
   const references = Array.from({ length: 200 }, (_, index) => `secret/${index}#key`);
-  expect(new Set(await read(references, { options: impatient }))).toEqual(new Set([`the secret store at ${vault.address} cannot be reached (ECONNREFUSED)`]));
+  expect(new Set(await read(references, { options: impatient }))).toEqual(
+    new Set([`the secret store at ${vault.address} cannot be reached (ECONNREFUSED)`]),
+  );
 });

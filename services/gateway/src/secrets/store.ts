@@ -1,6 +1,13 @@
 /** Answers `${vault:…}` in a configuration from a secret store, and notices when the answers become others. */
 import { resolve } from 'node:path';
-import { isStoreAddress, parseVaultReference, type Resolved, type SecretReader, type StoreSettings, type VaultReference } from '@omnibus/config';
+import {
+  isStoreAddress,
+  parseVaultReference,
+  type Resolved,
+  type SecretReader,
+  type StoreSettings,
+  type VaultReference,
+} from '@omnibus/config';
 import { backoffMs } from '@omnibus/lifecycle';
 import { fieldOf, KeyValueReader } from './key-value.ts';
 import { StoreLogin } from './login.ts';
@@ -61,7 +68,8 @@ export class SecretStore implements SecretReader, AsyncDisposable {
     const [references, { refresh }] = this.#last.read;
     const again = this.#failures === 0 ? Infinity : backoffMs(this.#failures - 1, retries, Math.random());
     const pause = Math.min(refresh === 0 ? Infinity : refresh, again);
-    if (references.length > 0 && pause !== Infinity) this.#timer = setTimeout(() => void this.#refresh(), Math.min(longestTimerMs, pause)).unref();
+    if (references.length > 0 && pause !== Infinity)
+      this.#timer = setTimeout(() => void this.#refresh(), Math.min(longestTimerMs, pause)).unref();
   }
 
   async #refresh(): Promise<void> {
@@ -99,18 +107,20 @@ export class SecretStore implements SecretReader, AsyncDisposable {
     const kept = new Set<string>();
     const known = new Map<string, string>();
     let isWhole = true;
-    const answers = new Map([...found].map(([reference, answer]): [string, Resolved] => {
-      const before = this.#known.get(reference);
-      isWhole &&= !(answer instanceof Error) && 'text' in answer;
-      if (answer instanceof StoreProblem && answer.kind !== 'gone' && before !== undefined) {
-        kept.add(answer.message);
-        known.set(reference, before);
-        return [reference, { text: before }];
-      }
-      const said = answer instanceof StoreProblem ? { problem: answer.message } : answer;
-      if ('text' in said) known.set(reference, said.text);
-      return [reference, said];
-    }));
+    const answers = new Map(
+      [...found].map(([reference, answer]): [string, Resolved] => {
+        const before = this.#known.get(reference);
+        isWhole &&= !(answer instanceof Error) && 'text' in answer;
+        if (answer instanceof StoreProblem && answer.kind !== 'gone' && before !== undefined) {
+          kept.add(answer.message);
+          known.set(reference, before);
+          return [reference, { text: before }];
+        }
+        const said = answer instanceof StoreProblem ? { problem: answer.message } : answer;
+        if ('text' in said) known.set(reference, said.text);
+        return [reference, said];
+      }),
+    );
     this.#known = known;
     this.#failures = isWhole ? 0 : this.#failures + 1;
     const warning = [...kept].join('; ');
@@ -120,12 +130,29 @@ export class SecretStore implements SecretReader, AsyncDisposable {
     return answers;
   }
 
-  #prepare({ address: given, namespace, caFile, timeout, patience, token, tokenFile, kubernetes, appRole }: StoreSettings, { env, folder }: Read[2]): readonly [StoreTarget, StoreLogin] {
+  #prepare(
+    { address: given, namespace, caFile, timeout, patience, token, tokenFile, kubernetes, appRole }: StoreSettings,
+    { env, folder }: Read[2],
+  ): readonly [StoreTarget, StoreLogin] {
     const address = given ?? nonEmpty(env['VAULT_ADDR']);
-    if (address === undefined) throw new StoreProblem('refused', 'the secret store has no address: set secrets.vault.address, or the environment variable VAULT_ADDR');
-    if (!isStoreAddress(address)) throw new StoreProblem('refused', 'VAULT_ADDR is not the address of a secret store: expected an https:// address, or one of this machine');
+    if (address === undefined)
+      throw new StoreProblem(
+        'refused',
+        'the secret store has no address: set secrets.vault.address, or the environment variable VAULT_ADDR',
+      );
+    if (!isStoreAddress(address))
+      throw new StoreProblem(
+        'refused',
+        'VAULT_ADDR is not the address of a secret store: expected an https:// address, or one of this machine',
+      );
     const authority = caFile ?? nonEmpty(env['VAULT_CACERT']);
-    const target: StoreTarget = { address, namespace: namespace ?? nonEmpty(env['VAULT_NAMESPACE']), caFile: authority === undefined ? undefined : resolve(folder, authority), timeoutMs: timeout, patienceMs: patience };
+    const target: StoreTarget = {
+      address,
+      namespace: namespace ?? nonEmpty(env['VAULT_NAMESPACE']),
+      caFile: authority === undefined ? undefined : resolve(folder, authority),
+      timeoutMs: timeout,
+      patienceMs: patience,
+    };
     const isSaid = [token, tokenFile, kubernetes, appRole].some((way) => way !== undefined);
     const ways = isSaid ? { token, tokenFile, kubernetes, appRole } : { token: nonEmpty(env['VAULT_TOKEN']) };
     const key = JSON.stringify([target, ways]);
@@ -140,7 +167,11 @@ export class SecretStore implements SecretReader, AsyncDisposable {
 }
 
 /** Reads each secret once, however many references are to fields of it. */
-async function readAll(references: readonly string[], reader: KeyValueReader, found: Map<string, Resolved | StoreProblem>): Promise<void> {
+async function readAll(
+  references: readonly string[],
+  reader: KeyValueReader,
+  found: Map<string, Resolved | StoreProblem>,
+): Promise<void> {
   const secrets = new Map<string, [string, VaultReference][]>();
   for (const reference of references) {
     const parsed = parseVaultReference(reference);
@@ -166,9 +197,11 @@ async function readAll(references: readonly string[], reader: KeyValueReader, fo
   // One goes ahead: it logs in, and learns of a mount that others are probably in too.
   const [[[, first] = []] = []] = secrets.values();
   if (first !== undefined) await reader.findMount(first.path).catch(passIfRefused);
-  await Promise.all(Array.from({ length: lanes }, async () => {
-    for (const fields of waiting) await readOne(fields);
-  }));
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      for (const fields of waiting) await readOne(fields);
+    }),
+  );
 }
 
 /** A problem of one path is met again when its secret is read. @throws {Error} of the store itself, which would be met with every secret. */
@@ -179,7 +212,12 @@ function passIfRefused(error: unknown): void {
 function isSame(before: Answers, after: Answers): boolean {
   return [...after].every(([reference, answer]) => {
     const other = before.get(reference);
-    return other !== undefined && ('text' in other ? 'text' in answer && other.text === answer.text : 'problem' in answer && other.problem === answer.problem);
+    return (
+      other !== undefined &&
+      ('text' in other
+        ? 'text' in answer && other.text === answer.text
+        : 'problem' in answer && other.problem === answer.problem)
+    );
   });
 }
 

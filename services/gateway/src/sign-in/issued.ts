@@ -13,7 +13,11 @@ export async function refresh(kept: Kept, resource: string): Promise<Kept> {
     try {
       return keptOf(await client.refreshTokenGrant(configuration, kept.refreshToken as string, { resource }), kept);
     } catch (error) {
-      if (error instanceof client.ResponseBodyError && (error.error === 'invalid_grant' || error.error === 'invalid_client')) throw endedSignIn(resource);
+      if (
+        error instanceof client.ResponseBodyError &&
+        (error.error === 'invalid_grant' || error.error === 'invalid_client')
+      )
+        throw endedSignIn(resource);
       throw error;
     }
   });
@@ -38,20 +42,31 @@ export async function revoke(kept: Kept): Promise<boolean> {
 }
 
 /** The client that tokens are given to. */
-export function keptClient(configuration: Configuration, issuer: string): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {
+export function keptClient(
+  configuration: Configuration,
+  issuer: string,
+): Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> {
   const { client_id: clientId, client_secret: clientSecret } = configuration.clientMetadata();
   return { issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }) };
 }
 
 /** @param before what stays as it is where the issuer does not say it again. */
-export function keptOf(tokens: TokenEndpointResponse & TokenEndpointResponseHelpers, before: Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> & Partial<Kept>): Kept {
+export function keptOf(
+  tokens: TokenEndpointResponse & TokenEndpointResponseHelpers,
+  before: Pick<Kept, 'issuer' | 'clientId' | 'clientSecret'> & Partial<Kept>,
+): Kept {
   const seconds = tokens.expiresIn();
   const refreshToken = tokens.refresh_token ?? before.refreshToken;
   // An answer without a scope is about the one that was there (RFC 6749, 5.1 and 6).
   const scope = tokens.scope ?? before.scope;
   const { issuer, clientId, clientSecret } = before;
   return {
-    issuer, clientId, ...(clientSecret === undefined ? {} : { clientSecret }), accessToken: tokens.access_token,
-    ...(refreshToken === undefined ? {} : { refreshToken }), ...(seconds === undefined ? {} : { expiresAt: Date.now() + seconds * 1_000 }), ...(scope === undefined ? {} : { scope }),
+    issuer,
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    accessToken: tokens.access_token,
+    ...(refreshToken === undefined ? {} : { refreshToken }),
+    ...(seconds === undefined ? {} : { expiresAt: Date.now() + seconds * 1_000 }),
+    ...(scope === undefined ? {} : { scope }),
   };
 }

@@ -7,7 +7,11 @@ import { CommandProblem } from '../outcome.ts';
 
 /** A problem whose message is for the user. */
 export class SignInProblem extends CommandProblem {
-  constructor(message: string, exit: Exit = 'other', more: { readonly cause?: unknown; readonly advice?: string | undefined } = {}) {
+  constructor(
+    message: string,
+    exit: Exit = 'other',
+    more: { readonly cause?: unknown; readonly advice?: string | undefined } = {},
+  ) {
     super(exit, message, more);
     this.cause = more.cause;
   }
@@ -15,9 +19,19 @@ export class SignInProblem extends CommandProblem {
 
 const answerSeconds = 15;
 
-export async function discovered(issuer: string, clientId: string, clientSecret: string | undefined): Promise<Configuration> {
+export async function discovered(
+  issuer: string,
+  clientId: string,
+  clientSecret: string | undefined,
+): Promise<Configuration> {
   const client = await import('openid-client');
-  return client.discovery(new URL(issuer), clientId, clientSecret, clientSecret === undefined ? client.None() : undefined, await discoveryOptions(client, issuer));
+  return client.discovery(
+    new URL(issuer),
+    clientId,
+    clientSecret,
+    clientSecret === undefined ? client.None() : undefined,
+    await discoveryOptions(client, issuer),
+  );
 }
 
 /**
@@ -27,17 +41,26 @@ export async function discovered(issuer: string, clientId: string, clientSecret:
 export async function discoveryOptions(client: typeof oidc, issuer: string): Promise<DiscoveryRequestOptions> {
   const problems: string[] = [];
   for (const algorithm of ['oauth2', 'oidc'] as const) {
-    const options = { algorithm, timeout: answerSeconds, ...(isHere(issuer) ? { execute: [client.allowInsecureRequests] } : {}) };
+    const options = {
+      algorithm,
+      timeout: answerSeconds,
+      ...(isHere(issuer) ? { execute: [client.allowInsecureRequests] } : {}),
+    };
     try {
       await client.discovery(new URL(issuer), 'unregistered', undefined, client.None(), options);
       return options;
     } catch (error) {
       const { status } = (error as { readonly cause?: { readonly status?: number } }).cause ?? {};
-      if (status === undefined && isNoAnswer(error)) throw new SignInProblem(`${issuer}, where one signs in, cannot be reached: ${causeOf(error)}`, 'unreachable', { cause: error });
+      if (status === undefined && isNoAnswer(error))
+        throw new SignInProblem(`${issuer}, where one signs in, cannot be reached: ${causeOf(error)}`, 'unreachable', {
+          cause: error,
+        });
       problems.push(status === undefined ? causeOf(error) : `HTTP ${status}`);
     }
   }
-  throw new SignInProblem(`${issuer} does not say how one signs in there: its metadata are neither at /.well-known/oauth-authorization-server (${problems[0] ?? ''}) nor at .../.well-known/openid-configuration (${problems[1] ?? ''})`);
+  throw new SignInProblem(
+    `${issuer} does not say how one signs in there: its metadata are neither at /.well-known/oauth-authorization-server (${problems[0] ?? ''}) nor at .../.well-known/openid-configuration (${problems[1] ?? ''})`,
+  );
 }
 
 /** Whether an address is one of this machine over http://. */
@@ -59,7 +82,8 @@ function innermost(error: unknown): Failure {
 }
 
 /** Whether a request failed before there was an answer. */
-const isNoAnswer = (error: unknown): boolean => /^(E[A-Z]+|UND_ERR_\w+|ERR_(?:SSL|TLS)_\w+)$/.test(codeOf(error)) || isOfCertificate(error);
+const isNoAnswer = (error: unknown): boolean =>
+  /^(E[A-Z]+|UND_ERR_\w+|ERR_(?:SSL|TLS)_\w+)$/.test(codeOf(error)) || isOfCertificate(error);
 const codeOf = (error: unknown): string => String(innermost(error).code ?? '');
 const isOfCertificate = (error: unknown): boolean => /CERT|SIGNATURE/.test(codeOf(error));
 
@@ -67,7 +91,9 @@ function causeOf(error: unknown): string {
   const { code, message } = innermost(error);
   // The code of a time-out is a number.
   if (typeof code !== 'string') return message;
-  return isOfCertificate(error) ? `its certificate is not accepted (${code}); NODE_EXTRA_CA_CERTS=FILE names further authorities` : code;
+  return isOfCertificate(error)
+    ? `its certificate is not accepted (${code}); NODE_EXTRA_CA_CERTS=FILE names further authorities`
+    : code;
 }
 
 /** @throws {SignInProblem} when nobody answers. */
@@ -85,9 +111,18 @@ export async function inWords<Value>(work: () => Promise<Value>): Promise<Value>
     return await work();
   } catch (error) {
     if (error instanceof SignInProblem) throw error;
-    const { message, error: code, error_description: description } = error as Error & { readonly error?: string; readonly error_description?: string };
+    const {
+      message,
+      error: code,
+      error_description: description,
+    } = error as Error & { readonly error?: string; readonly error_description?: string };
     // A code of OAuth is an answer; without one, nobody has answered, or not in a way that can be used.
-    if (code === undefined) throw new SignInProblem(`the sign-in has failed: ${message}`, 'unreachable', { cause: error });
-    throw new SignInProblem(`the sign-in has failed: ${code}${description === undefined ? '' : `: ${description}`}`, code === 'expired_token' ? 'timeout' : 'forbidden', { cause: error });
+    if (code === undefined)
+      throw new SignInProblem(`the sign-in has failed: ${message}`, 'unreachable', { cause: error });
+    throw new SignInProblem(
+      `the sign-in has failed: ${code}${description === undefined ? '' : `: ${description}`}`,
+      code === 'expired_token' ? 'timeout' : 'forbidden',
+      { cause: error },
+    );
   }
 }

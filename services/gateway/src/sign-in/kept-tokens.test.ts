@@ -19,15 +19,23 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const gatewaysIn = (file: string): readonly string[] => Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { readonly gateways: object }).gateways);
+const gatewaysIn = (file: string): readonly string[] =>
+  Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { readonly gateways: object }).gateways);
 
-it.each([address, `${address}/`, 'HTTPS://MCP.example.com/mcp', 'https://mcp.example.com:443/mcp', `${address}#top`])('who has signed in at a gateway is found when it is called %s', async (typed) => {
-  const tokens = new KeptTokens(path);
-  await tokens.change(address, () => Promise.resolve(kept));
-  expect(tokens.find(typed)).toEqual(kept);
-  await tokens.change(typed, () => Promise.resolve({ ...kept, accessToken: 'b' }));
-  expect([gatewaysIn(path), tokens.find(address)?.accessToken, tokens.find('https://mcp.example.com/mcp/github')]).toEqual([[address], 'b', undefined]);
-});
+it.each([address, `${address}/`, 'HTTPS://MCP.example.com/mcp', 'https://mcp.example.com:443/mcp', `${address}#top`])(
+  'who has signed in at a gateway is found when it is called %s',
+  async (typed) => {
+    const tokens = new KeptTokens(path);
+    await tokens.change(address, () => Promise.resolve(kept));
+    expect(tokens.find(typed)).toEqual(kept);
+    await tokens.change(typed, () => Promise.resolve({ ...kept, accessToken: 'b' }));
+    expect([
+      gatewaysIn(path),
+      tokens.find(address)?.accessToken,
+      tokens.find('https://mcp.example.com/mcp/github'),
+    ]).toEqual([[address], 'b', undefined]);
+  },
+);
 
 it('tokens that an earlier version keeps under the address as it was typed are found, and replaced', async () => {
   writeFileSync(path, JSON.stringify({ gateways: { [`${address}/`]: kept } }));
@@ -37,20 +45,37 @@ it('tokens that an earlier version keeps under the address as it was typed are f
   expect(gatewaysIn(path)).toEqual([address]);
 });
 
-it.each(['mcp.example.com/mcp', 'localhost:7300/mcp', 'ws://mcp.example.com/ws', 'nonsense'])('%s is said to be no address of a gateway', (typed) => {
-  expect(() => new KeptTokens(path).find(typed)).toThrow(expect.objectContaining({ exit: 'usage', message: expect.stringContaining('such as https://mcp.example.com/mcp') as string }));
-});
+it.each(['mcp.example.com/mcp', 'localhost:7300/mcp', 'ws://mcp.example.com/ws', 'nonsense'])(
+  '%s is said to be no address of a gateway',
+  (typed) => {
+    expect(() => new KeptTokens(path).find(typed)).toThrow(
+      expect.objectContaining({
+        exit: 'usage',
+        message: expect.stringContaining('such as https://mcp.example.com/mcp') as string,
+      }),
+    );
+  },
+);
 
-it.each(['https://ann:hunter2@mcp.example.com/mcp', 'ann:hunter2@mcp.example.com/mcp'])('a password in an address is refused, and not repeated: %s', (typed) => {
-  expect(() => new KeptTokens(path).find(typed)).toThrow(expect.objectContaining({ exit: 'usage', message: expect.not.stringContaining('hunter2') as string }));
-});
+it.each(['https://ann:hunter2@mcp.example.com/mcp', 'ann:hunter2@mcp.example.com/mcp'])(
+  'a password in an address is refused, and not repeated: %s',
+  (typed) => {
+    expect(() => new KeptTokens(path).find(typed)).toThrow(
+      expect.objectContaining({ exit: 'usage', message: expect.not.stringContaining('hunter2') as string }),
+    );
+  },
+);
 
 it('a symbolic link to the file stays one', async () => {
   const target = join(folder, 'elsewhere.json');
   writeFileSync(target, '{"gateways":{}}', { mode: 0o600 });
   symlinkSync(target, path);
   await new KeptTokens(path).change(address, () => Promise.resolve(kept));
-  expect([lstatSync(path).isSymbolicLink(), gatewaysIn(target), lstatSync(target).mode & 0o777]).toEqual([true, [address], 0o600]);
+  expect([lstatSync(path).isSymbolicLink(), gatewaysIn(target), lstatSync(target).mode & 0o777]).toEqual([
+    true,
+    [address],
+    0o600,
+  ]);
 });
 
 it('the lock of a program that was killed keeps nobody waiting, and that of a program that works is respected', async () => {

@@ -7,8 +7,11 @@ import { z } from 'zod';
 import { CommandProblem } from '../outcome.ts';
 
 const kept = z.object({
-  issuer: z.string(), clientId: z.string(), clientSecret: z.string().optional(),
-  accessToken: z.string(), refreshToken: z.string().optional(),
+  issuer: z.string(),
+  clientId: z.string(),
+  clientSecret: z.string().optional(),
+  accessToken: z.string(),
+  refreshToken: z.string().optional(),
   /** Milliseconds since 1970; undefined where the issuer did not say. */
   expiresAt: z.number().optional(),
   scope: z.string().optional(),
@@ -25,20 +28,37 @@ export type Kept = z.output<typeof kept>;
 export function gatewayAddress(typed: string, where = ''): string {
   const url = URL.canParse(typed) ? new URL(typed) : undefined;
   // What may be a password is not repeated.
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new CommandProblem('usage', `${where}expected the address of a gateway, such as https://mcp.example.com/mcp${typed.includes('@') ? '' : `, not ${JSON.stringify(typed)}`}`);
-  if (url.username !== '' || url.password !== '') throw new CommandProblem('usage', `${where}the address has a user name or password in it, which no gateway takes there; leave it out`);
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new CommandProblem(
+      'usage',
+      `${where}expected the address of a gateway, such as https://mcp.example.com/mcp${typed.includes('@') ? '' : `, not ${JSON.stringify(typed)}`}`,
+    );
+  if (url.username !== '' || url.password !== '')
+    throw new CommandProblem(
+      'usage',
+      `${where}the address has a user name or password in it, which no gateway takes there; leave it out`,
+    );
   url.hash = '';
   return url.href.replace(/\/$/, '');
 }
 
-const isSame = (kept: string, address: string): boolean => URL.canParse(kept) && new URL(kept).href.replace(/\/$/, '') === address;
+const isSame = (kept: string, address: string): boolean =>
+  URL.canParse(kept) && new URL(kept).href.replace(/\/$/, '') === address;
 
 export class KeptTokens {
   readonly path: string;
 
   /** @param path of the file; default: `OMNIBUS_TOKENS`, or `omnibus/tokens.json` in the folder of the user's settings. */
-  constructor(path: string | undefined, { OMNIBUS_TOKENS: named, XDG_CONFIG_HOME: home }: NodeJS.ProcessEnv = process.env) {
-    this.path = path !== undefined ? resolve(path) : named !== undefined && named !== '' ? resolve(named) : join(home ?? join(homedir(), '.config'), 'omnibus', 'tokens.json');
+  constructor(
+    path: string | undefined,
+    { OMNIBUS_TOKENS: named, XDG_CONFIG_HOME: home }: NodeJS.ProcessEnv = process.env,
+  ) {
+    this.path =
+      path !== undefined
+        ? resolve(path)
+        : named !== undefined && named !== ''
+          ? resolve(named)
+          : join(home ?? join(homedir(), '.config'), 'omnibus', 'tokens.json');
   }
 
   /** @returns the tokens for a gateway; undefined where there are none. @throws {Error} in words, when the address is none or the file cannot be read. */
@@ -81,7 +101,11 @@ export class KeptTokens {
     const written = `${target}.new`;
     this.#inWords('written', () => {
       rmSync(written, { force: true });
-      writeFileSync(written, `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+      writeFileSync(
+        written,
+        `${JSON.stringify({ gateways: Object.fromEntries([...others, ...(after === undefined ? [] : [[address, after] as const])]) }, null, 2)}\n`,
+        { mode: 0o600, flag: 'wx' },
+      );
       renameSync(written, target);
     });
   }
@@ -116,12 +140,16 @@ export class KeptTokens {
     try {
       return work();
     } catch (error) {
-      throw new Error(`${this.path} cannot be ${done}: ${(error as NodeJS.ErrnoException).code === 'EISDIR' ? 'it is a folder' : (error as Error).message}`, { cause: error });
+      throw new Error(
+        `${this.path} cannot be ${done}: ${(error as NodeJS.ErrnoException).code === 'EISDIR' ? 'it is a folder' : (error as Error).message}`,
+        { cause: error },
+      );
     }
   }
 }
 
-const findIn = (all: Readonly<Record<string, Kept>>, address: string): Kept | undefined => all[address] ?? Object.entries(all).find(([kept]) => isSame(kept, address))?.[1];
+const findIn = (all: Readonly<Record<string, Kept>>, address: string): Kept | undefined =>
+  all[address] ?? Object.entries(all).find(([kept]) => isSame(kept, address))?.[1];
 
 function parseText(text: string): unknown {
   try {

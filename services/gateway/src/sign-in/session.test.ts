@@ -22,7 +22,13 @@ let signedIn: SignedIn | undefined;
 
 /** Signs in with a token that is valid for an hour. */
 async function signIn(): Promise<SignedIn> {
-  const kept: Kept = { issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, clientId: 'c', accessToken: 'first', refreshToken: 'r0', expiresAt: Date.now() + 3_600_000 };
+  const kept: Kept = {
+    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    clientId: 'c',
+    accessToken: 'first',
+    refreshToken: 'r0',
+    expiresAt: Date.now() + 3_600_000,
+  };
   await tokens.change(url, () => Promise.resolve(kept));
   signedIn = new SignedIn(tokens, url, kept, (problem) => problems.push(problem));
   return signedIn;
@@ -34,12 +40,19 @@ beforeEach(async () => {
     void (async (): Promise<void> => {
       let body = '';
       for await (const chunk of request) body += String(chunk);
-      const answer = (status: number, value: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+      const answer = (status: number, value: object): void =>
+        void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
       const issuer = `http://${request.headers.host ?? ''}`;
-      if (request.url === '/.well-known/oauth-authorization-server') return answer(200, { issuer, token_endpoint: `${issuer}/token` });
+      if (request.url === '/.well-known/oauth-authorization-server')
+        return answer(200, { issuer, token_endpoint: `${issuer}/token` });
       if (request.url !== '/token' || isBroken) return answer(503, {});
       brought.push(new URLSearchParams(body).get('refresh_token') ?? '');
-      return answer(200, { access_token: `fresh-${brought.length}`, token_type: 'bearer', refresh_token: `r${brought.length}`, expires_in: 3_600 });
+      return answer(200, {
+        access_token: `fresh-${brought.length}`,
+        token_type: 'bearer',
+        refresh_token: `r${brought.length}`,
+        expires_in: 3_600,
+      });
     })();
   });
   server.listen(0, '127.0.0.1');
@@ -61,7 +74,9 @@ it('a request after a suspension beyond the expiry of its token waits for a new 
   const { authorization } = await signIn();
   expect(authorization()).toBe('Bearer first');
   vi.setSystemTime(Date.now() + 7_200_000);
-  expect(await Promise.all([authorization(), authorization(), authorization()])).toEqual(Array.from({ length: 3 }, () => 'Bearer fresh-1'));
+  expect(await Promise.all([authorization(), authorization(), authorization()])).toEqual(
+    Array.from({ length: 3 }, () => 'Bearer fresh-1'),
+  );
   expect([brought, authorization()]).toEqual([['r0'], 'Bearer fresh-1']);
 });
 
@@ -80,7 +95,9 @@ it('a token that the gateway refuses is refreshed, or replaced by the one that a
   refused();
   await expect.poll(authorization).toBe('Bearer fresh-1');
   const other = await signIn();
-  await tokens.change(url, (before) => Promise.resolve(before === undefined ? undefined : { ...before, accessToken: 'of-another-program' }));
+  await tokens.change(url, (before) =>
+    Promise.resolve(before === undefined ? undefined : { ...before, accessToken: 'of-another-program' }),
+  );
   other.refused();
   await expect.poll(other.authorization).toBe('Bearer of-another-program');
   expect(brought).toEqual(['r0']);

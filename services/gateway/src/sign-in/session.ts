@@ -16,7 +16,9 @@ export async function freshToken(tokens: KeptTokens, url: string): Promise<Kept 
   const kept = tokens.find(url);
   if (kept === undefined || isFresh(kept)) return kept;
   // While this program waited for the lock, another one may have refreshed it.
-  return tokens.change(url, async (before) => (before === undefined || isFresh(before) ? before : refresh(before, gatewayAddress(url))));
+  return tokens.change(url, async (before) =>
+    before === undefined || isFresh(before) ? before : refresh(before, gatewayAddress(url)),
+  );
 }
 
 const isFresh = ({ expiresAt }: Kept): boolean => expiresAt === undefined || expiresAt - Date.now() > earlyMs;
@@ -27,7 +29,9 @@ const isFresh = ({ expiresAt }: Kept): boolean => expiresAt === undefined || exp
  * @throws {SignInProblem} when there is none.
  */
 export async function otherToken(tokens: KeptTokens, url: string, refused: Kept): Promise<Kept | undefined> {
-  return tokens.change(url, async (before) => (before === undefined || before.accessToken !== refused.accessToken ? before : refresh(before, gatewayAddress(url))));
+  return tokens.change(url, async (before) =>
+    before === undefined || before.accessToken !== refused.accessToken ? before : refresh(before, gatewayAddress(url)),
+  );
 }
 
 /** Keeps a token fresh as long as a program runs. */
@@ -55,7 +59,9 @@ export class SignedIn {
   readonly authorization = (): string | Promise<string> => {
     if (this.#isLacking) this.#takeOther();
     const { expiresAt = Infinity, accessToken } = this.#kept;
-    return Date.now() < expiresAt || performance.now() - this.#failedAt < retryMs ? `Bearer ${accessToken}` : this.#renew().then(() => `Bearer ${this.#kept.accessToken}`);
+    return Date.now() < expiresAt || performance.now() - this.#failedAt < retryMs
+      ? `Bearer ${accessToken}`
+      : this.#renew().then(() => `Bearer ${this.#kept.accessToken}`);
   };
 
   /** The gateway has refused the token: looks for another one for the next requests. */
@@ -63,7 +69,10 @@ export class SignedIn {
     if (performance.now() - this.#refusedAt < retryMs) return;
     this.#refusedAt = performance.now();
     // If there is none, the answer to the refused request has told the client.
-    otherToken(this.#tokens, this.#url, this.#kept).then((kept) => this.#take(kept), (error: unknown) => this.#onProblem((error as Error).message));
+    otherToken(this.#tokens, this.#url, this.#kept).then(
+      (kept) => this.#take(kept),
+      (error: unknown) => this.#onProblem((error as Error).message),
+    );
   };
 
   /** The token lacks a scope: from now on, requests take the one that the user signs in for elsewhere (`omnibus login --scope`). */

@@ -34,7 +34,7 @@ const userMs = 10 * 60_000;
 const path = '/callback';
 /** A request that has no effect, to see whether the gateway answers 401. */
 const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
-const json = { 'content-type': 'application/json', 'accept': 'application/json, text/event-stream' };
+const json = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** What a gateway that requires a token says about it. */
 interface Guarded {
@@ -52,20 +52,43 @@ interface Guarded {
 async function findIssuer(url: string): Promise<Guarded | undefined> {
   const answer = await reach(url, { method: 'POST', headers: json, body: ping });
   await answer.body?.cancel();
-  if (isNoEndpoint(answer.status)) throw new SignInProblem(`${url} answers HTTP ${answer.status}, as no endpoint of a gateway does: is the address right?`, 'unreachable');
+  if (isNoEndpoint(answer.status))
+    throw new SignInProblem(
+      `${url} answers HTTP ${answer.status}, as no endpoint of a gateway does: is the address right?`,
+      'unreachable',
+    );
   if (answer.status !== 401) return undefined;
   const challenge = answer.headers.get('www-authenticate') ?? '';
   const named = /resource_metadata="([^"]+)"/.exec(challenge)?.[1];
   const { origin, pathname } = new URL(url);
   // The metadata have to be at the origin of the gateway: it must not send the user's client elsewhere.
-  if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin)) throw new SignInProblem(`${url} names metadata of another host: ${printable(named)}; use the address under which it is known, which begins with ${URL.canParse(named) ? new URL(named).origin : 'that'}`);
+  if (named !== undefined && (!URL.canParse(named) || new URL(named).origin !== origin))
+    throw new SignInProblem(
+      `${url} names metadata of another host: ${printable(named)}; use the address under which it is known, which begins with ${URL.canParse(named) ? new URL(named).origin : 'that'}`,
+    );
   const address = named ?? `${origin}/.well-known/oauth-protected-resource${pathname.replace(/\/$/, '')}`;
-  const metadata = await (await reach(address, { headers: { accept: 'application/json' } })).json().catch(() => undefined) as unknown;
-  if (!isObject(metadata) || !Array.isArray(metadata['authorization_servers']) || typeof metadata['authorization_servers'][0] !== 'string') throw new SignInProblem(`${url} wants to know who asks, and does not say where one signs in: give an API key in OMNIBUS_TOKEN, or with --header "Authorization: Bearer ..." where a command has that`, 'forbidden');
+  const metadata = (await (
+    await reach(address, { headers: { accept: 'application/json' } })
+  )
+    .json()
+    .catch(() => undefined)) as unknown;
+  if (
+    !isObject(metadata) ||
+    !Array.isArray(metadata['authorization_servers']) ||
+    typeof metadata['authorization_servers'][0] !== 'string'
+  )
+    throw new SignInProblem(
+      `${url} wants to know who asks, and does not say where one signs in: give an API key in OMNIBUS_TOKEN, or with --header "Authorization: Bearer ..." where a command has that`,
+      'forbidden',
+    );
   const { resource } = metadata;
-  if (typeof resource !== 'string' || canonical(resource) !== canonical(url)) throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
+  if (typeof resource !== 'string' || canonical(resource) !== canonical(url))
+    throw new SignInProblem(`${address} is about ${String(resource)}, and not about ${url}; use that address`);
   const issuer = metadata['authorization_servers'][0] as string;
-  if (!URL.canParse(issuer) || (new URL(issuer).protocol !== 'https:' && !isHere(issuer))) throw new SignInProblem(`${url} names ${JSON.stringify(printable(issuer))} as the place to sign in, which is no https:// address`);
+  if (!URL.canParse(issuer) || (new URL(issuer).protocol !== 'https:' && !isHere(issuer)))
+    throw new SignInProblem(
+      `${url} names ${JSON.stringify(printable(issuer))} as the place to sign in, which is no https:// address`,
+    );
   return { resource, issuer, scope: scopeOf(challenge, metadata) };
 }
 
@@ -77,7 +100,11 @@ const isNoEndpoint = (status: number): boolean => [403, 404, 405, 410].includes(
  * @throws {SignInProblem} when it cannot be reached.
  */
 export async function isTaken(url: string, { accessToken }: Kept): Promise<boolean> {
-  const answer = await reach(url, { method: 'POST', headers: { ...json, authorization: `Bearer ${accessToken}` }, body: ping });
+  const answer = await reach(url, {
+    method: 'POST',
+    headers: { ...json, authorization: `Bearer ${accessToken}` },
+    body: ping,
+  });
   await answer.body?.cancel();
   return answer.status !== 401;
 }
@@ -88,8 +115,13 @@ export async function signIn(options: SignInOptions): Promise<Kept | undefined> 
   if (guarded === undefined) return undefined;
   await options.prepare?.();
   const { scopes = [] } = options;
-  const wanted = scopes.length === 0 ? guarded : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
-  return inWords(async () => (await prefersDevice(options, wanted) ? byDevice(options, wanted) : byBrowser(options, wanted)));
+  const wanted =
+    scopes.length === 0
+      ? guarded
+      : { ...guarded, scope: [guarded.scope, ...scopes].filter((each) => each !== undefined).join(' ') };
+  return inWords(async () =>
+    (await prefersDevice(options, wanted)) ? byDevice(options, wanted) : byBrowser(options, wanted),
+  );
 }
 
 async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
@@ -102,8 +134,16 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', redirectUri);
     const isAnswer = url.pathname === path && url.searchParams.get('state') === state;
-    response.writeHead(isAnswer ? 200 : 404, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': "default-src 'none'", 'cache-control': 'no-store', 'connection': 'close' })
-      .end(`<!doctype html><html lang="en"><title>Omnibus</title><p id="${isAnswer ? 'done' : 'nothing'}">${isAnswer ? 'You may close this page and go back to the program.' : 'There is nothing here.'}</p></html>`);
+    response
+      .writeHead(isAnswer ? 200 : 404, {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': "default-src 'none'",
+        'cache-control': 'no-store',
+        connection: 'close',
+      })
+      .end(
+        `<!doctype html><html lang="en"><title>Omnibus</title><p id="${isAnswer ? 'done' : 'nothing'}">${isAnswer ? 'You may close this page and go back to the program.' : 'There is nothing here.'}</p></html>`,
+      );
     if (isAnswer) arrived(url);
   });
   const state = client.randomState();
@@ -113,11 +153,16 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
   const timer = setTimeout(() => arrival.abort(), userMs);
   try {
     const configuration = await registered(options, issuer, redirectUri);
-    if (!configuration.serverMetadata().supportsPKCE()) throw new SignInProblem(`${issuer} does not say that it knows PKCE, without which no code is safe`);
+    if (!configuration.serverMetadata().supportsPKCE())
+      throw new SignInProblem(`${issuer} does not say that it knows PKCE, without which no code is safe`);
     const verifier = client.randomPKCECodeVerifier();
     const address = client.buildAuthorizationUrl(configuration, {
-      redirect_uri: redirectUri, state, resource, ...(scope === undefined ? {} : { scope }),
-      code_challenge: await client.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
+      redirect_uri: redirectUri,
+      state,
+      resource,
+      ...(scope === undefined ? {} : { scope }),
+      code_challenge: await client.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
     });
     options.say(`sign in with your browser: ${address.href}`);
     if (options.opensBrowser) openBrowser(address.href);
@@ -126,7 +171,15 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
     });
     const url = await Promise.race([answer, ended]);
     checkSender(url.searchParams.get('iss'), configuration, issuer);
-    return keptOf(await client.authorizationCodeGrant(configuration, url, { pkceCodeVerifier: verifier, expectedState: state }, { resource }), keptClient(configuration, issuer));
+    return keptOf(
+      await client.authorizationCodeGrant(
+        configuration,
+        url,
+        { pkceCodeVerifier: verifier, expectedState: state },
+        { resource },
+      ),
+      keptClient(configuration, issuer),
+    );
   } finally {
     clearTimeout(timer);
     server.close();
@@ -141,8 +194,14 @@ async function byBrowser(options: SignInOptions, { resource, issuer, scope }: Gu
 function checkSender(said: string | null, configuration: Configuration, issuer: string): void {
   if (said === issuer) return;
   const { authorization_response_iss_parameter_supported: says } = configuration.serverMetadata();
-  if (said !== null) throw new SignInProblem(`the browser came back from ${JSON.stringify(printable(said, 200))}, and not from ${issuer}, where the sign-in began (iss): nothing of it was used. Sign in again; if that repeats, the issuer says a wrong name, or somebody interferes`);
-  if (says === true) throw new SignInProblem(`the browser came back without the name of the issuer (iss), which ${issuer} always gives: nothing of the answer was used. Sign in again`);
+  if (said !== null)
+    throw new SignInProblem(
+      `the browser came back from ${JSON.stringify(printable(said, 200))}, and not from ${issuer}, where the sign-in began (iss): nothing of it was used. Sign in again; if that repeats, the issuer says a wrong name, or somebody interferes`,
+    );
+  if (says === true)
+    throw new SignInProblem(
+      `the browser came back without the name of the issuer (iss), which ${issuer} always gives: nothing of the answer was used. Sign in again`,
+    );
 }
 
 /** Whether to sign in by a code that is typed on another device. */
@@ -155,24 +214,52 @@ async function prefersDevice({ usesDevice }: SignInOptions, { issuer }: Guarded)
 
 async function byDevice(options: SignInOptions, { resource, issuer, scope }: Guarded): Promise<Kept> {
   const client = await import('openid-client');
-  const configuration = await registered(options, issuer, 'http://127.0.0.1/callback', ['urn:ietf:params:oauth:grant-type:device_code']);
-  if (configuration.serverMetadata().device_authorization_endpoint === undefined) throw new SignInProblem(`${issuer} has no sign-in by a code that is typed elsewhere; sign in with a browser, without --device`);
-  const device = await client.initiateDeviceAuthorization(configuration, { resource, ...(scope === undefined ? {} : { scope }) });
+  const configuration = await registered(options, issuer, 'http://127.0.0.1/callback', [
+    'urn:ietf:params:oauth:grant-type:device_code',
+  ]);
+  if (configuration.serverMetadata().device_authorization_endpoint === undefined)
+    throw new SignInProblem(
+      `${issuer} has no sign-in by a code that is typed elsewhere; sign in with a browser, without --device`,
+    );
+  const device = await client.initiateDeviceAuthorization(configuration, {
+    resource,
+    ...(scope === undefined ? {} : { scope }),
+  });
   const { verification_uri: page, user_code: code, verification_uri_complete: complete } = device;
   // The server may be anybody's: its words must not control the terminal.
-  options.say(`open ${printable(page)} anywhere and type ${printable(code)}${complete === undefined ? '' : `, or open ${printable(complete)}`}`);
-  return keptOf(await client.pollDeviceAuthorizationGrant(configuration, device, { resource }), keptClient(configuration, issuer));
+  options.say(
+    `open ${printable(page)} anywhere and type ${printable(code)}${complete === undefined ? '' : `, or open ${printable(complete)}`}`,
+  );
+  return keptOf(
+    await client.pollDeviceAuthorizationGrant(configuration, device, { resource }),
+    keptClient(configuration, issuer),
+  );
 }
 
-async function registered({ clientId, clientSecret }: SignInOptions, issuer: string, redirectUri: string, moreGrants: readonly string[] = []): Promise<Configuration> {
+async function registered(
+  { clientId, clientSecret }: SignInOptions,
+  issuer: string,
+  redirectUri: string,
+  moreGrants: readonly string[] = [],
+): Promise<Configuration> {
   if (clientId !== undefined) return discovered(issuer, clientId, clientSecret);
   const client = await import('openid-client');
   const options = await discoveryOptions(client, issuer);
-  const metadata = { client_name: 'Omnibus command line', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none', grant_types: ['authorization_code', 'refresh_token', ...moreGrants], response_types: ['code'] };
+  const metadata = {
+    client_name: 'Omnibus command line',
+    redirect_uris: [redirectUri],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token', ...moreGrants],
+    response_types: ['code'],
+  };
   try {
     return await client.dynamicClientRegistration(new URL(issuer), metadata, client.None(), options);
   } catch (error) {
-    throw new SignInProblem(`no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`, 'forbidden', { cause: error });
+    throw new SignInProblem(
+      `no client could be registered at ${issuer} (${(error as Error).message}); register one there for ${redirectUri.replace(/:\d+\//, '/')} and give it with --client-id`,
+      'forbidden',
+      { cause: error },
+    );
   }
 }
 

@@ -22,7 +22,7 @@ export function operandOf(args: readonly string[], withValue: ReadonlySet<string
     if (arg === '--') return { operand: args[at + 1], rest: args.slice(at + 1), options };
     if (!arg.startsWith('-') || arg === '-') return { operand: arg, rest: args.slice(at), options };
     const [option = '', value] = /^(--[^=]+)=(.*)$/s.exec(arg)?.slice(1) ?? [arg];
-    const given = value ?? (withValue.has(option) ? args[at += 1] : undefined);
+    const given = value ?? (withValue.has(option) ? args[(at += 1)] : undefined);
     if (given !== undefined) options.set(option, [...(options.get(option) ?? []), given]);
   }
   return { operand: undefined, rest: [], options };
@@ -30,7 +30,15 @@ export function operandOf(args: readonly string[], withValue: ReadonlySet<string
 
 /** Programs that only start the rest of their arguments, with those of their options that take a value. */
 const wrappers: Readonly<Record<string, readonly string[]>> = {
-  env: ['-u', '--unset', '-C', '--chdir'], nohup: [], nice: ['-n', '--adjustment'], ionice: ['-c', '-n', '-p'], setsid: [], stdbuf: ['-i', '-o', '-e'], time: [], exec: [], caffeinate: [],
+  env: ['-u', '--unset', '-C', '--chdir'],
+  nohup: [],
+  nice: ['-n', '--adjustment'],
+  ionice: ['-c', '-n', '-p'],
+  setsid: [],
+  stdbuf: ['-i', '-o', '-e'],
+  time: [],
+  exec: [],
+  caffeinate: [],
 };
 
 /** @returns the command that a wrapper starts; undefined for a program that is no wrapper. */

@@ -27,7 +27,10 @@ export interface ConsentOptions {
 export async function consentProblem(options: ConsentOptions): Promise<string | undefined> {
   const { file, starts, isOfClient, yes = false, digest } = options;
   const all = digestOfAll(starts);
-  if (digest !== undefined) return digest === all ? undefined : `--consent: the servers of ${file} now start something else than what ${digest} stands for:\n${shownOf(starts)}\n"omnibus check ${file}" says the digest of what they start now: ${all}`;
+  if (digest !== undefined)
+    return digest === all
+      ? undefined
+      : `--consent: the servers of ${file} now start something else than what ${digest} stands for:\n${shownOf(starts)}\n"omnibus check ${file}" says the digest of what they start now: ${all}`;
   if (starts.length === 0) return undefined;
   const known = agreedIn(file);
   const isAsked = isAtTerminal(options);
@@ -36,8 +39,13 @@ export async function consentProblem(options: ConsentOptions): Promise<string | 
   if (changed.length === 0) return undefined;
   if (known === undefined && !isOfClient && !yes) notice(`${file} starts on this machine:\n${shownOf(starts)}`);
   else if (!yes) {
-    notice(known === undefined ? `${file} is a file of an MCP client, and starts on this machine:\n${shownOf(starts)}` : `${file} has changed since you last agreed to it, and starts on this machine:\n${shownOf(changed)}`);
-    if (!(await confirm(changed.length === 1 ? 'Start it?' : 'Start them?', false))) return 'nothing was started; take the server out of the file, or set "disabled: true" for it';
+    notice(
+      known === undefined
+        ? `${file} is a file of an MCP client, and starts on this machine:\n${shownOf(starts)}`
+        : `${file} has changed since you last agreed to it, and starts on this machine:\n${shownOf(changed)}`,
+    );
+    if (!(await confirm(changed.length === 1 ? 'Start it?' : 'Start them?', false)))
+      return 'nothing was started; take the server out of the file, or set "disabled: true" for it';
   }
   agree(file, starts);
   return undefined;
@@ -53,11 +61,16 @@ export function changedSince(file: string, starts: readonly Start[]): readonly S
 export function agreeToAdded(file: string, starts: readonly Start[], servers: readonly string[]): void {
   const known = agreedIn(file);
   if (known === undefined) return;
-  agree(file, starts.filter(({ server, digest }) => servers.includes(server) || known[server] === digest));
+  agree(
+    file,
+    starts.filter(({ server, digest }) => servers.includes(server) || known[server] === digest),
+  );
 }
 
 export function shownOf(starts: readonly Start[]): string {
-  return starts.flatMap(({ server, line, risks }) => [`  ${server}: ${line}`, ...risks.map((risk) => `    warning: ${risk}`)]).join('\n');
+  return starts
+    .flatMap(({ server, line, risks }) => [`  ${server}: ${line}`, ...risks.map((risk) => `    warning: ${risk}`)])
+    .join('\n');
 }
 
 /** Whether a person can be asked. In a container that is not assumed, even with a terminal. */
@@ -84,7 +97,11 @@ function agreedIn(file: string): Agreed | undefined {
   const known = read();
   const path = realpathSync(file);
   const agreed = Object.hasOwn(known, path) ? known[path] : undefined;
-  return isObject(agreed) ? Object.fromEntries(Object.entries(agreed).filter((entry): entry is [string, string] => typeof entry[1] === 'string')) : undefined;
+  return isObject(agreed)
+    ? Object.fromEntries(
+        Object.entries(agreed).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+      )
+    : undefined;
 }
 
 function agree(file: string, starts: readonly Start[]): void {
@@ -92,7 +109,11 @@ function agree(file: string, starts: readonly Start[]): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     const written = `${path}.${process.pid}.new`;
-    writeFileSync(written, `${JSON.stringify({ ...read(), [realpathSync(file)]: Object.fromEntries(starts.map(({ server, digest }) => [server, digest])) }, null, 2)}\n`, { mode: 0o600 });
+    writeFileSync(
+      written,
+      `${JSON.stringify({ ...read(), [realpathSync(file)]: Object.fromEntries(starts.map(({ server, digest }) => [server, digest])) }, null, 2)}\n`,
+      { mode: 0o600 },
+    );
     renameSync(written, path);
   } catch (error) {
     notice(`omnibus: what you agreed to cannot be kept, and is asked for again next time: ${(error as Error).message}`);

@@ -19,7 +19,8 @@ export interface Start {
 }
 
 /** Variables whose value can make a program run other code. */
-const codeVariables = /^(LD_(PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|NODE_(OPTIONS|PATH)|PYTHON(PATH|STARTUP|HOME)|PERL5(OPT|LIB)|RUBY(OPT|LIB)|BASH_ENV|ENV|PATH|JAVA_TOOL_OPTIONS|NPM_CONFIG_\w+|UV_\w*INDEX\w*|PIP_\w+)$/i;
+const codeVariables =
+  /^(LD_(PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|NODE_(OPTIONS|PATH)|PYTHON(PATH|STARTUP|HOME)|PERL5(OPT|LIB)|RUBY(OPT|LIB)|BASH_ENV|ENV|PATH|JAVA_TOOL_OPTIONS|NPM_CONFIG_\w+|UV_\w*INDEX\w*|PIP_\w+)$/i;
 /** A word that was made at random, and is neither a program nor a command of a shell. */
 const lettersAndDigits = /^(?=.*\d)(?=.*[A-Za-z])[^\s"'`$|;<>()\\]{16,}$/;
 /** Characters of a command that are shown. */
@@ -41,9 +42,24 @@ export function startsOf({ config, given }: Written): readonly Start[] {
     const { cwd, user, sandbox } = rest;
     const line = [String(command), ...(Array.isArray(args) ? args.map(String) : [])];
     const variables = isObject(env) ? env : {};
-    const about = { line, cwd, user, sandbox, variables: Object.keys(variables).toSorted(), code: Object.fromEntries(Object.entries(variables).filter(([name]) => codeVariables.test(name))) };
+    const about = {
+      line,
+      cwd,
+      user,
+      sandbox,
+      variables: Object.keys(variables).toSorted(),
+      code: Object.fromEntries(Object.entries(variables).filter(([name]) => codeVariables.test(name))),
+    };
     const [program = '', ...words] = withoutSecrets(line);
-    return [{ server, line: printable([program, ...words].map(quoted).join(' '), shownCharacters), digest: digestOf(about), risks: risksOf(program, words), unpinned: unpinnedOf(program, words) }];
+    return [
+      {
+        server,
+        line: printable([program, ...words].map(quoted).join(' '), shownCharacters),
+        digest: digestOf(about),
+        risks: risksOf(program, words),
+        unpinned: unpinnedOf(program, words),
+      },
+    ];
   });
 }
 

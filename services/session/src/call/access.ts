@@ -6,7 +6,14 @@ import type { Sight } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
 import { Proofs } from '@omnibus/identity';
 import type { Circumstances, Decision, Guardrails, Policy, Redaction, Rights, Target } from '@omnibus/policy';
-import { anonymous, type Caller, type CatalogRecord, type Facts, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  anonymous,
+  type Caller,
+  type CatalogRecord,
+  type Facts,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { shareOf } from './client-of.ts';
 import type { CredentialLimits } from './credential-limits.ts';
@@ -103,12 +110,25 @@ export class AccessRules {
     const isOther = this.isOther(config, policy);
     this.#options.outside?.keep(new Set(guardrails?.all.map(({ id }) => id)));
     if (isOther) this.#sights = new WeakMap();
-    this.#rules = policy === undefined && guardrails === undefined ? undefined : { policy, guardrails, isRecording: config.access?.mode === 'record', believed: believedOf(config), permissions: new WeakMap(), name: nameOf(config, policy) };
+    this.#rules =
+      policy === undefined && guardrails === undefined
+        ? undefined
+        : {
+            policy,
+            guardrails,
+            isRecording: config.access?.mode === 'record',
+            believed: believedOf(config),
+            permissions: new WeakMap(),
+            name: nameOf(config, policy),
+          };
   }
 
   /** Whether these rules differ from those in force. */
   isOther(config: Config, policy: Policy | undefined): boolean {
-    return (policy === undefined ? undefined : nameOf(config, policy)) !== (this.#rules?.policy === undefined ? undefined : this.#rules.name);
+    return (
+      (policy === undefined ? undefined : nameOf(config, policy)) !==
+      (this.#rules?.policy === undefined ? undefined : this.#rules.name)
+    );
   }
 
   /** @returns undefined where there are neither rules nor guardrails, and the caller's credential limits nothing. */
@@ -118,7 +138,13 @@ export class AccessRules {
     // Addresses differ from request to request.
     if (facts === undefined || caller.address !== undefined) return this.#made(caller, facts);
     const known = this.#known.get(facts);
-    if (known !== undefined && known.rules === this.#rules && known.endpoint === caller.endpoint && known.principal === caller.principal) return known.access;
+    if (
+      known !== undefined &&
+      known.rules === this.#rules &&
+      known.endpoint === caller.endpoint &&
+      known.principal === caller.principal
+    )
+      return known.access;
     const access = this.#made(caller, facts);
     this.#known.set(facts, { rules: this.#rules, endpoint: caller.endpoint, principal: caller.principal, access });
     return access;
@@ -127,7 +153,11 @@ export class AccessRules {
   #made(caller: Caller, facts: Facts | undefined): Access | undefined {
     const ruled = this.#byRules(caller, facts);
     const { limits } = this.#options;
-    return limits === undefined || facts === undefined ? ruled : limits.narrow(ruled, facts, caller.endpoint, (wanted) => this.#tell({ effect: 'deny', rule: keyRule, isVisible: false }, false, wanted, caller));
+    return limits === undefined || facts === undefined
+      ? ruled
+      : limits.narrow(ruled, facts, caller.endpoint, (wanted) =>
+          this.#tell({ effect: 'deny', rule: keyRule, isVisible: false }, false, wanted, caller),
+        );
   }
 
   #byRules(caller: Caller, facts: Facts | undefined): Access | undefined {
@@ -139,22 +169,38 @@ export class AccessRules {
     const { policy } = rules;
     if (policy === undefined) {
       const screen = (wanted: Wanted): Screen | undefined => this.#screen(rules, wanted, asking, undefined);
-      return { sight: undefined, decide: (wanted) => ({ effect: 'allow', isVisible: true, isRecorded: false, screen: screen(wanted) }), screen, redacted: (_wanted, part) => part };
+      return {
+        sight: undefined,
+        decide: (wanted) => ({ effect: 'allow', isVisible: true, isRecorded: false, screen: screen(wanted) }),
+        screen,
+        redacted: (_wanted, part) => part,
+      };
     }
     if (isUnknown) return withoutFacts;
     const rights = policy.rightsOf(facts);
-    const redaction = (wanted: Wanted): Redaction | undefined => (rules.isRecording ? undefined : rights.redaction(targetOf(wanted, rules.believed), circumstancesOf(wanted, asking)));
+    const redaction = (wanted: Wanted): Redaction | undefined =>
+      rules.isRecording
+        ? undefined
+        : rights.redaction(targetOf(wanted, rules.believed), circumstancesOf(wanted, asking));
     return {
       sight: rules.isRecording ? undefined : this.#sightOf(rules, rights),
       decide: (wanted) => this.#decide(rules, rights, wanted, asking),
-      screen: (wanted, isRedacted = true) => this.#screen(rules, wanted, asking, isRedacted ? redaction(wanted) : undefined),
+      screen: (wanted, isRedacted = true) =>
+        this.#screen(rules, wanted, asking, isRedacted ? redaction(wanted) : undefined),
       redacted: (wanted, part) => redaction(wanted)?.result(part) ?? part,
     };
   }
 
   /** A server's record with its lists and instructions as guardrails leave them; the same where they have nothing to say. */
   guarded(record: CatalogRecord): CatalogRecord {
-    return guardedRecord(record, this.#rules?.guardrails, (note, { kind, name }) => this.#tellGuarded(note, undefined, { kind, server: record.server, name, method: 'list' }, { principal: anonymous }));
+    return guardedRecord(record, this.#rules?.guardrails, (note, { kind, name }) =>
+      this.#tellGuarded(
+        note,
+        undefined,
+        { kind, server: record.server, name, method: 'list' },
+        { principal: anonymous },
+      ),
+    );
   }
 
   #sightOf({ believed, name }: Rules, rights: Rights): Sight {
@@ -170,23 +216,61 @@ export class AccessRules {
     return sight;
   }
 
-  #screen({ guardrails, believed }: Rules, wanted: Wanted, asking: Asking, redaction: Redaction | undefined): Screen | undefined {
-    const about = guardrails?.about(asking.facts, targetOf(wanted, believed), circumstancesOf(wanted, asking), asking.isUnknown) ?? [];
+  #screen(
+    { guardrails, believed }: Rules,
+    wanted: Wanted,
+    asking: Asking,
+    redaction: Redaction | undefined,
+  ): Screen | undefined {
+    const about =
+      guardrails?.about(asking.facts, targetOf(wanted, believed), circumstancesOf(wanted, asking), asking.isUnknown) ??
+      [];
     if (redaction === undefined && about.length === 0) return undefined;
     const { principal } = asking.caller;
     return new Screen({
-      redaction, guardrails: about, wanted, outside: this.#options.outside, schemaProblem: guardrails?.schemaProblem ?? noProblem,
-      caller: { principal, owner: shareOf(asking.caller, asking.facts), isKnown: principal !== anonymous, about: wanted },
+      redaction,
+      guardrails: about,
+      wanted,
+      outside: this.#options.outside,
+      schemaProblem: guardrails?.schemaProblem ?? noProblem,
+      caller: {
+        principal,
+        owner: shareOf(asking.caller, asking.facts),
+        isKnown: principal !== anonymous,
+        about: wanted,
+      },
       tell: (note, problem) => this.#tellGuarded(note, problem, wanted, asking.caller),
     });
   }
 
-  #tellGuarded({ guardrail, stage, action }: GuardrailNote, problem: string | undefined, { kind, server, name, method }: Wanted, { principal }: Pick<Caller, 'principal'>): void {
+  #tellGuarded(
+    { guardrail, stage, action }: GuardrailNote,
+    problem: string | undefined,
+    { kind, server, name, method }: Wanted,
+    { principal }: Pick<Caller, 'principal'>,
+  ): void {
     this.#options.metrics.guarded(guardrail, stage, action);
-    this.#lines.write({ guardrail, stage, action, principal, method, server, [kind]: name, ...(problem === undefined ? {} : { problem }) }, action === 'failed' ? 'a guardrail could not look at a message' : 'a guardrail has found something');
+    this.#lines.write(
+      {
+        guardrail,
+        stage,
+        action,
+        principal,
+        method,
+        server,
+        [kind]: name,
+        ...(problem === undefined ? {} : { problem }),
+      },
+      action === 'failed' ? 'a guardrail could not look at a message' : 'a guardrail has found something',
+    );
   }
 
-  #decide(rules: Rules & { readonly policy?: Policy | undefined }, rights: Rights, wanted: Wanted, asking: Asking): Permission {
+  #decide(
+    rules: Rules & { readonly policy?: Policy | undefined },
+    rights: Rights,
+    wanted: Wanted,
+    asking: Asking,
+  ): Permission {
     const { policy, isRecording, believed, permissions } = rules;
     const target = targetOf(wanted, believed);
     const fixed = rights.fixed(target);
@@ -194,18 +278,43 @@ export class AccessRules {
     if (known !== undefined) return known;
     const decision = fixed ?? rights.decide(target, circumstancesOf(wanted, asking));
     const { effect, rule, because, terms, isVisible, redaction } = decision;
-    if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording)) this.#tell(decision, isRecording, wanted, asking.caller);
-    if (isRecording && redaction !== undefined) this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
+    if (decision.effect === 'deny' || (decision.effect === 'ask' && isRecording))
+      this.#tell(decision, isRecording, wanted, asking.caller);
+    if (isRecording && redaction !== undefined)
+      this.#tell({ ...decision, rule: redaction.rule }, true, wanted, asking.caller);
     const isRefused = decision.effect === 'deny' && !isRecording;
     const screen = isRefused ? undefined : this.#screen(rules, wanted, asking, isRecording ? undefined : redaction);
-    const permission = { effect, rule, because, terms, isVisible, isRecorded: isRecording, policy: policy?.version, screen };
-    if (decision === rights.fixed(target) && effect === 'allow' && redaction === undefined && rules.guardrails === undefined) permissions.set(decision, permission);
+    const permission = {
+      effect,
+      rule,
+      because,
+      terms,
+      isVisible,
+      isRecorded: isRecording,
+      policy: policy?.version,
+      screen,
+    };
+    if (
+      decision === rights.fixed(target) &&
+      effect === 'allow' &&
+      redaction === undefined &&
+      rules.guardrails === undefined
+    )
+      permissions.set(decision, permission);
     return permission;
   }
 
-  #tell({ rule, isVisible, effect }: Decision, isRecording: boolean, { kind, server, name, method }: Wanted, { principal }: Caller): void {
+  #tell(
+    { rule, isVisible, effect }: Decision,
+    isRecording: boolean,
+    { kind, server, name, method }: Wanted,
+    { principal }: Caller,
+  ): void {
     this.#options.metrics.refusedByRule(isRecording ? 'recorded' : isVisible ? 'denied' : 'hidden', rule ?? 'default');
-    this.#lines.write({ rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible }, isRecording ? words[effect] : 'refused by a rule');
+    this.#lines.write(
+      { rule: rule ?? 'default', principal, method, server, [kind]: name, hidden: !isVisible },
+      isRecording ? words[effect] : 'refused by a rule',
+    );
   }
 }
 
@@ -217,14 +326,21 @@ interface Asking {
   readonly isUnknown: boolean;
 }
 
-function circumstancesOf({ kind, server, name, method, args, isBegun }: Wanted, { caller: { address }, facts }: Asking): Circumstances {
+function circumstancesOf(
+  { kind, server, name, method, args, isBegun }: Wanted,
+  { caller: { address }, facts }: Asking,
+): Circumstances {
   return { facts, kind, server, name, method, args, now: Date.now(), address, isBegun };
 }
 
 const noProblem = (): undefined => undefined;
 
 /** Log messages for decisions that are only recorded. */
-const words = { deny: 'a rule would refuse this', ask: 'a rule would have this approved first', allow: 'a rule would redact the answer' } as const;
+const words = {
+  deny: 'a rule would refuse this',
+  ask: 'a rule would have this approved first',
+  allow: 'a rule would redact the answer',
+} as const;
 
 /** Access of a known caller without facts: it sees nothing and may do nothing until its next request brings them. */
 const withoutFacts: Access = {
@@ -234,12 +350,20 @@ const withoutFacts: Access = {
   redacted: (_wanted, part) => part,
 };
 
-const believedOf = ({ mcpServers }: Config): ReadonlySet<string> => new Set(Object.entries(mcpServers).filter(([, { hints }]) => hints === 'believe').map(([server]) => server));
-const nameOf = (config: Config, policy: Policy | undefined): string => [policy?.version, config.access?.mode, ...believedOf(config)].join(' ');
+const believedOf = ({ mcpServers }: Config): ReadonlySet<string> =>
+  new Set(
+    Object.entries(mcpServers)
+      .filter(([, { hints }]) => hints === 'believe')
+      .map(([server]) => server),
+  );
+const nameOf = (config: Config, policy: Policy | undefined): string =>
+  [policy?.version, config.access?.mode, ...believedOf(config)].join(' ');
 
 function targetOf(wanted: Pick<Wanted, 'kind' | 'server' | 'name' | 'entry'>, believed: ReadonlySet<string>): Target {
   const { kind, server, name, entry } = wanted;
-  return kind === 'tool' && believed.has(server) ? { kind, server, name, annotations: entry?.['annotations'] ?? null } : wanted;
+  return kind === 'tool' && believed.has(server)
+    ? { kind, server, name, annotations: entry?.['annotations'] ?? null }
+    : wanted;
 }
 
 /** Whether the facts about a caller were missing until now, in which case the difference in what it sees is no change. */

@@ -33,7 +33,13 @@ export interface Adapters {
    * @param except a worker that turned out not to be there.
    * @param chosen the worker that the last request of the same client was sent to.
    */
-  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId, chosen?: WorkerId): CallTarget;
+  route(
+    server: ServerName,
+    affinity: WorkerId | undefined,
+    context: ExchangeRequest['context'],
+    except?: WorkerId,
+    chosen?: WorkerId,
+  ): CallTarget;
   /** Whether it is proven that a worker is gone. */
   isLost(worker: WorkerId): boolean;
   /** Cancels a given-up exchange at the worker that may still work on it, now and when that worker comes back. */

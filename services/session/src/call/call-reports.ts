@@ -1,6 +1,13 @@
 /** Reports calls to watchers (`Tap`), to the log, and to the list of the last failures. Arguments and results are never in the log or the list of failures. */
 import { randomBytes } from 'node:crypto';
-import { isObject, printable, type ExchangeOutcome, type GatewayFault, type JsonObject, type WorkerId } from '@omnibus/protocol';
+import {
+  isObject,
+  printable,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { Failures, shownTag, Tap, type Logger } from '@omnibus/telemetry';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { Destination } from './route.ts';
@@ -14,17 +21,34 @@ export interface CallReportOptions {
 }
 
 /** @param tap default: one that nobody can watch, for tests. @param config gives the log level of calls. */
-export function callReportsOf({ tap = noTap(), failures = new Failures(), log, config }: { readonly tap?: Tap | undefined; readonly failures?: Failures | undefined; readonly log: Logger; readonly config: { readonly log: { readonly calls: CallReportOptions['level'] } } }): CallReports {
+export function callReportsOf({
+  tap = noTap(),
+  failures = new Failures(),
+  log,
+  config,
+}: {
+  readonly tap?: Tap | undefined;
+  readonly failures?: Failures | undefined;
+  readonly log: Logger;
+  readonly config: { readonly log: { readonly calls: CallReportOptions['level'] } };
+}): CallReports {
   return new CallReports({ tap, failures, log, level: config.log.calls });
 }
 
 function noTap(): Tap {
   const nothing = (): void => undefined;
-  return new Tap({ process: 'nobody' as WorkerId, clock: { schedule: () => ({ cancel: nothing }) }, say: nothing, mayPayloads: () => false, metrics: { watches: { set: nothing }, dropped: { inc: nothing } } });
+  return new Tap({
+    process: 'nobody' as WorkerId,
+    clock: { schedule: () => ({ cancel: nothing }) },
+    say: nothing,
+    mayPayloads: () => false,
+    metrics: { watches: { set: nothing }, dropped: { inc: nothing } },
+  });
 }
 
 type ReportedClient = Pick<ClientPort<CallStream>, 'key' | 'asking' | 'standsAlone' | 'dialect' | 'info'>;
-type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> & Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
+type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream'> &
+  Partial<Pick<ForwardedCall<CallStream>, 'permission' | 'tap'>>;
 
 const maxProblem = 300;
 
@@ -40,37 +64,76 @@ export class CallReports {
   }
 
   /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
-  routed(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool' | 'params'>): string | undefined {
+  routed(
+    port: ReportedClient,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool' | 'params'>,
+  ): string | undefined {
     const { tap } = this;
     if (!tap.isWatched) return undefined;
     const tag = this.#chosen(port, call, to);
-    if (tag !== undefined) tap.tell(tag, 'session', 'routed', { ...this.#about(port, call, to), revision: port.dialect.revision, ...tap.payload(tag, to.params['arguments']) });
+    if (tag !== undefined)
+      tap.tell(tag, 'session', 'routed', {
+        ...this.#about(port, call, to),
+        revision: port.dialect.revision,
+        ...tap.payload(tag, to.params['arguments']),
+      });
     return tag;
   }
 
   /** Reports that a call waits for an approval before it is sent. @param by who can approve it. @returns its tag where it is watched. */
-  waitsForApproval(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool'>, by: 'caller' | 'approvers'): string | undefined {
+  waitsForApproval(
+    port: ReportedClient,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'>,
+    by: 'caller' | 'approvers',
+  ): string | undefined {
     if (!this.tap.isWatched) return undefined;
     const tag = this.#chosen(port, call, to);
     if (tag !== undefined) this.tap.tell(tag, 'session', 'approval-asked', { ...this.#about(port, call, to), by });
     return tag;
   }
 
-  #chosen({ info, key }: ReportedClient, { tap, stream }: ReportedCall, { server, tool }: Pick<Destination, 'server' | 'tool'>): string | undefined {
+  #chosen(
+    { info, key }: ReportedClient,
+    { tap, stream }: ReportedCall,
+    { server, tool }: Pick<Destination, 'server' | 'tool'>,
+  ): string | undefined {
     const tag = this.tap.chooseKnown(tap ?? stream.tap, { server, tool, client: info?.name, session: key });
     if (tag !== undefined) stream.watchedAs?.(tag);
     return tag;
   }
 
   /** Reports the end of a call. @param since when it was sent, by `performance.now()`. @param characters length of the answer as JSON. */
-  ended(port: ReportedClient, call: ReportedCall, to: Pick<Destination, 'server' | 'tool'>, outcome: ExchangeOutcome | 'cancelled', { tag, since, characters = 0 }: { readonly tag: string | undefined; readonly since: number; readonly characters?: number | undefined }): void {
+  ended(
+    port: ReportedClient,
+    call: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'>,
+    outcome: ExchangeOutcome | 'cancelled',
+    {
+      tag,
+      since,
+      characters = 0,
+    }: { readonly tag: string | undefined; readonly since: number; readonly characters?: number | undefined },
+  ): void {
     const isFailure = outcome !== 'cancelled' && (outcome.kind !== 'result' || outcome.result['isError'] === true);
     if (tag === undefined && !this.#isLogged && !isFailure) return;
     // Where a rule redacts or a guardrail may change the answer, neither payload nor message of the server is shown here.
     const isWhole = call.permission?.screen?.takesOut !== true;
     const { problem, ...words } = wordsOf(outcome);
-    const said = { ...words, ...(isWhole && problem !== undefined ? { problem } : {}), ms: Math.round((performance.now() - since) * 10) / 10 };
-    if (tag !== undefined) this.tap.tell(tag, 'session', 'settled', { ...said, bytes: characters, ...(isWhole && outcome !== 'cancelled' && outcome.kind === 'result' ? this.tap.payload(tag, outcome.result) : {}) });
+    const said = {
+      ...words,
+      ...(isWhole && problem !== undefined ? { problem } : {}),
+      ms: Math.round((performance.now() - since) * 10) / 10,
+    };
+    if (tag !== undefined)
+      this.tap.tell(tag, 'session', 'settled', {
+        ...said,
+        bytes: characters,
+        ...(isWhole && outcome !== 'cancelled' && outcome.kind === 'result'
+          ? this.tap.payload(tag, outcome.result)
+          : {}),
+      });
     const about = this.#isLogged || isFailure ? this.#about(port, call, to) : {};
     if (isFailure) this.#keep(call, about, said, tag);
     if (this.#isLogged) this.#log({ ...about, ...said, bytes: characters });
@@ -94,14 +157,28 @@ export class CallReports {
 
   #keep(call: ReportedCall, about: JsonObject, said: JsonObject, tag: string | undefined): void {
     const [, trace] = call.stream.trace?.split('-') ?? [];
-    this.#options.failures.add({ tag: tag === undefined ? (trace ?? randomBytes(16).toString('hex')) : shownTag(tag), at: Date.now(), ...about, ...said });
+    this.#options.failures.add({
+      tag: tag === undefined ? (trace ?? randomBytes(16).toString('hex')) : shownTag(tag),
+      at: Date.now(),
+      ...about,
+      ...said,
+    });
   }
 
-  #about({ key, asking: { endpoint, principal }, standsAlone, info }: ReportedClient, { method, given }: ReportedCall, to: Pick<Destination, 'server' | 'tool'> | undefined): JsonObject {
+  #about(
+    { key, asking: { endpoint, principal }, standsAlone, info }: ReportedClient,
+    { method, given }: ReportedCall,
+    to: Pick<Destination, 'server' | 'tool'> | undefined,
+  ): JsonObject {
     const name = given['name'] ?? given['uri'];
     return {
-      method, endpoint, principal, ...(typeof name === 'string' ? { name: printable(name, 200) } : {}), ...(to === undefined ? {} : { server: to.server, ...(to.tool === undefined ? {} : { tool: to.tool }) }),
-      ...(standsAlone ? {} : { session: key.slice(0, 12) }), ...(info === undefined ? {} : { client: info.name }),
+      method,
+      endpoint,
+      principal,
+      ...(typeof name === 'string' ? { name: printable(name, 200) } : {}),
+      ...(to === undefined ? {} : { server: to.server, ...(to.tool === undefined ? {} : { tool: to.tool }) }),
+      ...(standsAlone ? {} : { session: key.slice(0, 12) }),
+      ...(info === undefined ? {} : { client: info.name }),
     };
   }
 }
@@ -109,8 +186,22 @@ export class CallReports {
 function wordsOf(outcome: ExchangeOutcome | 'cancelled'): JsonObject {
   if (outcome === 'cancelled') return { outcome };
   switch (outcome.kind) {
-    case 'result': return { outcome: outcome.result['isError'] === true ? 'toolError' : 'result', ...(isObject(outcome.result['inputRequests']) ? { reason: 'asks' } : {}) };
-    case 'error': return { outcome: 'error', reason: String(outcome.error.code), problem: printable(outcome.error.message, maxProblem) };
-    case 'fault': return { outcome: outcome.fault.reason.endsWith('.timeout') ? 'timeout' : 'fault', reason: outcome.fault.reason, problem: printable(outcome.fault.message, maxProblem) };
+    case 'result':
+      return {
+        outcome: outcome.result['isError'] === true ? 'toolError' : 'result',
+        ...(isObject(outcome.result['inputRequests']) ? { reason: 'asks' } : {}),
+      };
+    case 'error':
+      return {
+        outcome: 'error',
+        reason: String(outcome.error.code),
+        problem: printable(outcome.error.message, maxProblem),
+      };
+    case 'fault':
+      return {
+        outcome: outcome.fault.reason.endsWith('.timeout') ? 'timeout' : 'fault',
+        reason: outcome.fault.reason,
+        problem: printable(outcome.fault.message, maxProblem),
+      };
   }
 }

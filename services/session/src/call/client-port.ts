@@ -1,6 +1,22 @@
 /** A client as the code that carries its requests to servers sees it: a session, or one request without a session. */
 import type { View } from '@omnibus/catalog';
-import type { Asker, Caller, ClientInfo, ExchangeEvent, ExchangeMethod, Facts, GatewayFault, InputAnswer, InputKey, JsonObject, JsonRpcId, LogLevel, ProgressEvent, ServerName, SessionKey } from '@omnibus/protocol';
+import type {
+  Asker,
+  Caller,
+  ClientInfo,
+  ExchangeEvent,
+  ExchangeMethod,
+  Facts,
+  GatewayFault,
+  InputAnswer,
+  InputKey,
+  JsonObject,
+  JsonRpcId,
+  LogLevel,
+  ProgressEvent,
+  ServerName,
+  SessionKey,
+} from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { CallAccounting } from './limits/call-gate.ts';
 import type { Access, Permission } from './access.ts';
@@ -55,7 +71,12 @@ export interface ClientPort<Stream extends CallStream> {
   /** Whether a log message is severe enough for it. */
   wantsLog(params: JsonObject): boolean;
   /** Passes a question of the server to the client; the answer goes to `asker`. */
-  ask(asker: Questioner, call: ForwardedCall<Stream>, server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void;
+  ask(
+    asker: Questioner,
+    call: ForwardedCall<Stream>,
+    server: ServerName,
+    event: Extract<ExchangeEvent, { kind: 'input' }>,
+  ): void;
   inputWithdrawn(asker: Questioner, input: InputKey, reason: string): void;
   /** Withdraws all open questions of an asker that has ended. */
   askerEnded(asker: Questioner, reason: string): void;

@@ -30,7 +30,12 @@ export class CredentialLimits {
    * @param ruled undefined where there are no rules.
    * @param refused called with requests that the key excludes.
    */
-  narrow(ruled: Access | undefined, facts: Facts, endpoint: EndpointName, refused: (wanted: Wanted) => void): Access | undefined {
+  narrow(
+    ruled: Access | undefined,
+    facts: Facts,
+    endpoint: EndpointName,
+    refused: (wanted: Wanted) => void,
+  ): Access | undefined {
     const only = this.#rightsOf(facts);
     if (only === undefined && (this.#scopes.isEmpty || facts.isUnscoped === true)) return ruled;
     return {
@@ -44,7 +49,9 @@ export class CredentialLimits {
         const permission = ruled?.decide(wanted) ?? { effect: 'allow', isVisible: true, isRecorded: false };
         if (permission.effect === 'deny' && !permission.isRecorded) return permission;
         const missingScopes = this.#scopes.missing(facts, endpoint, { kind, server, name });
-        return missingScopes === undefined ? permission : { effect: 'deny', isVisible: true, isRecorded: false, policy: permission.policy, missingScopes };
+        return missingScopes === undefined
+          ? permission
+          : { effect: 'deny', isVisible: true, isRecorded: false, policy: permission.policy, missingScopes };
       },
       screen: (wanted, isRedacted) => ruled?.screen(wanted, isRedacted),
       redacted: (wanted, part) => ruled?.redacted(wanted, part) ?? part,
@@ -72,7 +79,8 @@ export class CredentialLimits {
     if (known !== undefined) return known;
     const sight: Sight = {
       name: `${ruled?.name ?? ''} ${only.name}`,
-      sees: (kind, server, name, entry) => only.sees({ kind, server, name }) && ruled?.sees(kind, server, name, entry) !== false,
+      sees: (kind, server, name, entry) =>
+        only.sees({ kind, server, name }) && ruled?.sees(kind, server, name, entry) !== false,
       seesServer: (server) => only.seesServer(server) && ruled?.seesServer(server) !== false,
       mayEverythingOf: (server) => only.mayEverythingOf(server) && ruled?.mayEverythingOf(server) !== false,
     };

@@ -1,7 +1,18 @@
 /** The inputs of an exchange: the request, its time limits, its observer, and the parts of the worker that it uses. */
 import type { Bus } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import type { ExchangeContext, ExchangeEvent, ExchangeId, ExchangeMethod, ExchangeOutcome, InputAnswer, InputKey, JsonObject, ServerName, WorkerId } from '@omnibus/protocol';
+import type {
+  ExchangeContext,
+  ExchangeEvent,
+  ExchangeId,
+  ExchangeMethod,
+  ExchangeOutcome,
+  InputAnswer,
+  InputKey,
+  JsonObject,
+  ServerName,
+  WorkerId,
+} from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Adapters } from './adapters.ts';
 

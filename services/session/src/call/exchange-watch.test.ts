@@ -3,8 +3,20 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects, type Subscription } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, localUser, newRequestKey, newWorkerId, parseServerName, presenceMs,
-  type ControlCommand, type ExchangeContext, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type HeldExchanges, type ServerName, type WorkerId,
+  anonymous,
+  localUser,
+  newRequestKey,
+  newWorkerId,
+  parseServerName,
+  presenceMs,
+  type ControlCommand,
+  type ExchangeContext,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeMethod,
+  type HeldExchanges,
+  type ServerName,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Exchange } from './exchange.ts';
@@ -32,18 +44,26 @@ class Backend {
 
   async start(): Promise<void> {
     this.#subscriptions = [
-      await bus.subscribe(subjects.backendAt(server, this.worker), ({ exchange }, reply) => void this.calls.set(exchange, reply)),
-      await bus.subscribe(subjects.backendHolds(server, this.worker), (asked: HeldExchanges, reply: (held: HeldExchanges) => void) => {
-        const answer = (): void => reply({ exchanges: asked.exchanges.filter((exchange) => this.calls.has(exchange)) });
-        if (this.isPaused) this.#waiting.push(answer);
-        else answer();
-      }),
+      await bus.subscribe(
+        subjects.backendAt(server, this.worker),
+        ({ exchange }, reply) => void this.calls.set(exchange, reply),
+      ),
+      await bus.subscribe(
+        subjects.backendHolds(server, this.worker),
+        (asked: HeldExchanges, reply: (held: HeldExchanges) => void) => {
+          const answer = (): void =>
+            reply({ exchanges: asked.exchanges.filter((exchange) => this.calls.has(exchange)) });
+          if (this.isPaused) this.#waiting.push(answer);
+          else answer();
+        },
+      ),
     ];
     backends.push(this);
   }
 
   beat(isLeaving = false): void {
-    if (!this.isPaused) bus.publish(subjects.backendPresence, { worker: this.worker, servers: [server], isLeaving, reconnects: 0 });
+    if (!this.isPaused)
+      bus.publish(subjects.backendPresence, { worker: this.worker, servers: [server], isLeaving, reconnects: 0 });
   }
 
   /** Its process ends without a word. */
@@ -68,7 +88,15 @@ beforeEach(async () => {
   [controls, outcomes, backends] = [[], [], []];
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session) });
+  watch = new ExchangeWatch({
+    bus,
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    changed: () => undefined,
+    workersChanged: () => undefined,
+    reaching: (_server, workers) => workers,
+    keptFor: (_server, { standsAlone, client, session }) => (standsAlone ? client?.id : session),
+  });
   await watch.start();
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
 });
@@ -94,17 +122,42 @@ async function started(): Promise<Backend> {
 }
 
 /** A call at the worker that NATS or the watch chooses, or at the one it is bound to. */
-async function call(method: ExchangeMethod = 'tools/call', bound?: WorkerId, more: Partial<ExchangeContext> = {}, chosen?: Map<ServerName, WorkerId>): Promise<Exchange> {
+async function call(
+  method: ExchangeMethod = 'tools/call',
+  bound?: WorkerId,
+  more: Partial<ExchangeContext> = {},
+  chosen?: Map<ServerName, WorkerId>,
+): Promise<Exchange> {
   count += 1;
-  const exchange = Exchange.start({ bus, wheel, adapters: watch, metrics }, {
-    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, affinity: bound, chosen,
-    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false, ...more },
-  }, (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
+  const exchange = Exchange.start(
+    { bus, wheel, adapters: watch, metrics },
+    {
+      exchange: `exchange-${count}` as ExchangeId,
+      server,
+      method,
+      params: {},
+      subject: ['tool', 'act'],
+      limits,
+      affinity: bound,
+      chosen,
+      context: {
+        principal: anonymous,
+        session: newRequestKey(),
+        capabilities: {},
+        standsAlone: false,
+        logLevel: undefined,
+        wantsProgress: false,
+        ...more,
+      },
+    },
+    (outcome) => outcomes.push(outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind),
+  );
   await vi.advanceTimersByTimeAsync(0);
   return exchange;
 }
 
-const cancelsAt = (worker: WorkerId): string[] => controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
+const cancelsAt = (worker: WorkerId): string[] =>
+  controls.flatMap((command) => (command.kind === 'cancel' && command.worker === worker ? [command.exchange] : []));
 
 describe('a call', () => {
   it('of a session that servers keep state for waits at the start until a backend is heard of, and others of it go to the same one', async () => {
@@ -185,12 +238,21 @@ describe('a call', () => {
     const { id } = await call('tasks/get', first.worker);
     first.kill();
     await pass(3_500);
-    expect([outcomes, second.calls.has(id), cancelsAt(second.worker), cancelsAt(first.worker)]).toEqual([[], true, [], [id]]);
+    expect([outcomes, second.calls.has(id), cancelsAt(second.worker), cancelsAt(first.worker)]).toEqual([
+      [],
+      true,
+      [],
+      [id],
+    ]);
   });
 
   it('that went to whichever adapter NATS chose is looked for at each that may have it', async () => {
     await pass(2 * presenceMs);
-    const nats = await bus.subscribe(subjects.backend(server), ({ exchange }, reply) => void backends[0]?.calls.set(exchange, reply), { queue: 'backend' });
+    const nats = await bus.subscribe(
+      subjects.backend(server),
+      ({ exchange }, reply) => void backends[0]?.calls.set(exchange, reply),
+      { queue: 'backend' },
+    );
     const exchange = await call();
     nats.close();
     expect(exchange.sentTo).toBeUndefined();
@@ -242,8 +304,14 @@ describe('a call', () => {
 
   it('of one session goes to the backend of its first calls, though others come while they are open', async () => {
     const first = await started();
-    const sessions = Array.from({ length: 8 }, () => ({ session: newRequestKey(), chosen: new Map<ServerName, WorkerId>() }));
-    const sentOf = (): Promise<(WorkerId | undefined)[]> => Promise.all(sessions.map(async ({ session, chosen }) => (await call('tools/call', undefined, { session }, chosen)).sentTo));
+    const sessions = Array.from({ length: 8 }, () => ({
+      session: newRequestKey(),
+      chosen: new Map<ServerName, WorkerId>(),
+    }));
+    const sentOf = (): Promise<(WorkerId | undefined)[]> =>
+      Promise.all(
+        sessions.map(async ({ session, chosen }) => (await call('tools/call', undefined, { session }, chosen)).sentTo),
+      );
     expect(new Set(await sentOf())).toEqual(new Set([first.worker]));
     await Promise.all([started(), started()]);
     await pass(presenceMs);
@@ -253,15 +321,19 @@ describe('a call', () => {
     expect(await sentOf()).not.toContain(first.worker);
   });
 
-  it('without a session goes where its user\'s others go, and anywhere when nobody knows whose it is', async () => {
+  it("without a session goes where its user's others go, and anywhere when nobody knows whose it is", async () => {
     await Promise.all([started(), started(), started()]);
     await pass(presenceMs);
     const sentOf = async (more: Partial<ExchangeContext>): Promise<Set<WorkerId | undefined>> => {
       const sent = new Set<WorkerId | undefined>();
-      for (let again = 0; again < 30; again += 1) sent.add((await call('tools/call', undefined, { session: newRequestKey(), standsAlone: true, ...more })).sentTo);
+      for (let again = 0; again < 30; again += 1)
+        sent.add(
+          (await call('tools/call', undefined, { session: newRequestKey(), standsAlone: true, ...more })).sentTo,
+        );
       return sent;
     };
-    for (const client of [localUser, { id: 'a connection', isOne: true }]) expect((await sentOf({ client })).size).toBe(1);
+    for (const client of [localUser, { id: 'a connection', isOne: true }])
+      expect((await sentOf({ client })).size).toBe(1);
     expect((await sentOf({})).size).toBeGreaterThan(1);
   });
 
@@ -277,7 +349,10 @@ describe('a call', () => {
     await pass(5_000);
     const last = await call('tasks/result', other.worker, { taskPlace });
     await pass(0);
-    expect([outcomes, [id, late.id, last.id].filter((each) => other.calls.has(each))]).toEqual([['task.lost', 'task.lost', 'task.lost'], []]);
+    expect([outcomes, [id, late.id, last.id].filter((each) => other.calls.has(each))]).toEqual([
+      ['task.lost', 'task.lost', 'task.lost'],
+      [],
+    ]);
   });
 
   it('about a task that the server itself keeps goes where it was made, and by another way when that one is gone', async () => {

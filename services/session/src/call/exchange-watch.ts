@@ -56,7 +56,8 @@ export class ExchangeWatch implements Adapters {
       subject: subjects.backendPresence,
       heard: (sign, before) => {
         if (!sign.isLeaving) this.#signs.set(sign.worker, sign);
-        if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers)) this.#adapters = undefined;
+        if (before === undefined || sign.isLeaving || String(before.servers) !== String(sign.servers))
+          this.#adapters = undefined;
       },
       joined: ({ worker, servers }) => {
         options.workersChanged();
@@ -81,7 +82,9 @@ export class ExchangeWatch implements Adapters {
       },
     });
     this.#inquiry = new Inquiry<Exchange, HeldExchanges>({
-      bus, clock: wheel, workers: this.#workers,
+      bus,
+      clock: wheel,
+      workers: this.#workers,
       payload: (exchanges) => ({ exchanges: exchanges.map(({ id }) => id) }),
       heldOf: (answer, asked) => {
         const ids = new Set(answer.exchanges);
@@ -139,14 +142,27 @@ export class ExchangeWatch implements Adapters {
    * @param except a worker that turned out not to be there.
    * @param chosen the worker that the last request of the same client was sent to: it is chosen again, though others have come since.
    */
-  route(server: ServerName, affinity: WorkerId | undefined, context: ExchangeRequest['context'], except?: WorkerId, chosen?: WorkerId): CallTarget {
-    if (affinity !== undefined && this.#workers.state(affinity) !== 'lost') return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
+  route(
+    server: ServerName,
+    affinity: WorkerId | undefined,
+    context: ExchangeRequest['context'],
+    except?: WorkerId,
+    chosen?: WorkerId,
+  ): CallTarget {
+    if (affinity !== undefined && this.#workers.state(affinity) !== 'lost')
+      return { to: subjects.backendAt(server, affinity), worker: affinity, isBound: true };
     const known = this.#known().get(server);
     const there = except === undefined ? known : known?.filter((worker) => worker !== except);
     const worker = there === undefined || there.length < 2 ? there?.[0] : this.#choose(server, there, context, chosen);
     if (worker !== undefined) return { to: subjects.backendAt(server, worker), worker, isBound: false };
-    const mustHear = this.#workers.isBeginning && !context.standsAlone && this.#options.keptFor(server, context) !== undefined;
-    return { to: subjects.backend(server), worker, isBound: false, heard: mustHear ? this.#workers.heard(() => this.#known().has(server)) : undefined };
+    const mustHear =
+      this.#workers.isBeginning && !context.standsAlone && this.#options.keptFor(server, context) !== undefined;
+    return {
+      to: subjects.backend(server),
+      worker,
+      isBound: false,
+      heard: mustHear ? this.#workers.heard(() => this.#known().has(server)) : undefined,
+    };
   }
 
   /** By server, the number of workers that a call may go to. */
@@ -155,11 +171,21 @@ export class ExchangeWatch implements Adapters {
   }
 
   #known(): ReadonlyMap<ServerName, readonly WorkerId[]> {
-    this.#adapters ??= new Map([...adaptersOf(this.#workers.signs)].map(([each, workers]) => [each, this.#workers.nearest(this.#options.reaching(each, workers))]));
+    this.#adapters ??= new Map(
+      [...adaptersOf(this.#workers.signs)].map(([each, workers]) => [
+        each,
+        this.#workers.nearest(this.#options.reaching(each, workers)),
+      ]),
+    );
     return this.#adapters;
   }
 
-  #choose(server: ServerName, there: readonly WorkerId[], context: ExchangeRequest['context'], chosen: WorkerId | undefined): WorkerId | undefined {
+  #choose(
+    server: ServerName,
+    there: readonly WorkerId[],
+    context: ExchangeRequest['context'],
+    chosen: WorkerId | undefined,
+  ): WorkerId | undefined {
     const caller = this.#options.keptFor(server, context);
     if (caller === undefined) return there[Math.floor(Math.random() * there.length)];
     if (chosen !== undefined && there.includes(chosen)) return chosen;
@@ -175,7 +201,12 @@ export class ExchangeWatch implements Adapters {
   }
 
   #stop(worker: WorkerId, { server, exchange }: Abandoned): void {
-    this.#options.bus.publish(subjects.backendControl(server), { kind: 'cancel', exchange, reason: 'the call was given up', worker });
+    this.#options.bus.publish(subjects.backendControl(server), {
+      kind: 'cancel',
+      exchange,
+      reason: 'the call was given up',
+      worker,
+    });
   }
 
   #stopAgain(worker: WorkerId): void {
@@ -199,10 +230,17 @@ export class ExchangeWatch implements Adapters {
       if (known === undefined) byServer.set(server, [exchange]);
       else known.push(exchange);
     }
-    for (const { worker } of this.#signs.values()) if (this.#workers.state(worker) === 'lost') this.#signs.delete(worker);
+    for (const { worker } of this.#signs.values())
+      if (this.#workers.state(worker) === 'lost') this.#signs.delete(worker);
     for (const [server, exchanges] of byServer) {
-      const everyone = [...this.#signs.values(), ...(signs ?? [])].filter((sign) => sign.servers.includes(server)).map(({ worker }) => worker);
-      this.#inquiry.ask(exchanges, (worker) => subjects.backendHolds(server, worker), ({ sentTo }) => (sentTo === undefined ? everyone : [sentTo]));
+      const everyone = [...this.#signs.values(), ...(signs ?? [])]
+        .filter((sign) => sign.servers.includes(server))
+        .map(({ worker }) => worker);
+      this.#inquiry.ask(
+        exchanges,
+        (worker) => subjects.backendHolds(server, worker),
+        ({ sentTo }) => (sentTo === undefined ? everyone : [sentTo]),
+      );
     }
   }
 }

@@ -3,8 +3,17 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, subjects } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, newRequestKey, newWorkerId, parseServerName,
-  type CallCommand, type ControlCommand, type ExchangeEvent, type ExchangeId, type ExchangeMethod, type ExchangeOutcome, type InputKey,
+  anonymous,
+  newRequestKey,
+  newWorkerId,
+  parseServerName,
+  type CallCommand,
+  type ControlCommand,
+  type ExchangeEvent,
+  type ExchangeId,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type InputKey,
 } from '@omnibus/protocol';
 import { Metrics, createLogger } from '@omnibus/telemetry';
 import { Exchange } from './exchange.ts';
@@ -12,7 +21,12 @@ import { ExchangeWatch } from './exchange-watch.ts';
 
 const server = parseServerName('up');
 const limits = { callMs: 1_000, maxMs: 5_000, humanMs: 3_000, taskMs: 9_000 };
-const question = (input: InputKey): ExchangeEvent => ({ kind: 'input', input, method: 'elicitation/create', params: { message: `number ${input}` } });
+const question = (input: InputKey): ExchangeEvent => ({
+  kind: 'input',
+  input,
+  method: 'elicitation/create',
+  params: { message: `number ${input}` },
+});
 
 let bus: MemoryBus;
 let wheel: DeadlineWheel;
@@ -29,9 +43,19 @@ beforeEach(async () => {
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   metrics = new Metrics({ processMetrics: false });
-  watch = new ExchangeWatch({ bus, wheel, log: createLogger({ level: 'silent', format: 'json' }), changed: () => undefined, workersChanged: () => undefined, reaching: (_server, workers) => workers, keptFor: () => undefined });
+  watch = new ExchangeWatch({
+    bus,
+    wheel,
+    log: createLogger({ level: 'silent', format: 'json' }),
+    changed: () => undefined,
+    workersChanged: () => undefined,
+    reaching: (_server, workers) => workers,
+    keptFor: () => undefined,
+  });
   [calls, controls, said, outcomes] = [[], [], [], []];
-  await bus.subscribe(subjects.backend(server), (command, reply) => void calls.push({ command, reply }), { queue: 'backend' });
+  await bus.subscribe(subjects.backend(server), (command, reply) => void calls.push({ command, reply }), {
+    queue: 'backend',
+  });
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
 });
 
@@ -39,20 +63,40 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-async function begin(method: ExchangeMethod = 'tools/call', isRepeatable = false): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
+async function begin(
+  method: ExchangeMethod = 'tools/call',
+  isRepeatable = false,
+): Promise<{ readonly exchange: Exchange; readonly say: (event: ExchangeEvent) => Promise<void> }> {
   count += 1;
-  const exchange = new Exchange({ bus, wheel, adapters: watch, metrics }, {
-    exchange: `exchange-${count}` as ExchangeId, server, method, params: {}, subject: ['tool', 'act'], limits, isRepeatable,
-    context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: true },
-  }, {
-    progress: ({ progress }) => said.push(`progress ${JSON.stringify(progress)}`),
-    log: () => said.push('log'),
-    affinity: () => undefined,
-    lost: (outcome) => said.push(`lost, ${outcome}`),
-    input: ({ input }) => said.push(`asked ${input}`),
-    inputWithdrawn: (input) => said.push(`withdrawn ${input}`),
-    settled: (outcome) => outcomes.push(outcome),
-  }).begin();
+  const exchange = new Exchange(
+    { bus, wheel, adapters: watch, metrics },
+    {
+      exchange: `exchange-${count}` as ExchangeId,
+      server,
+      method,
+      params: {},
+      subject: ['tool', 'act'],
+      limits,
+      isRepeatable,
+      context: {
+        principal: anonymous,
+        session: newRequestKey(),
+        capabilities: {},
+        standsAlone: false,
+        logLevel: undefined,
+        wantsProgress: true,
+      },
+    },
+    {
+      progress: ({ progress }) => said.push(`progress ${JSON.stringify(progress)}`),
+      log: () => said.push('log'),
+      affinity: () => undefined,
+      lost: (outcome) => said.push(`lost, ${outcome}`),
+      input: ({ input }) => said.push(`asked ${input}`),
+      inputWithdrawn: (input) => said.push(`withdrawn ${input}`),
+      settled: (outcome) => outcomes.push(outcome),
+    },
+  ).begin();
   await pass(0);
   return {
     exchange,
@@ -68,16 +112,45 @@ async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-const reasons = (): unknown[] => outcomes.map((outcome) => (outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
-const answersGiven = (): unknown[] => controls.flatMap((command) => (command.kind === 'answer' ? [[command.input, 'error' in command.answer ? command.answer.error.data : command.answer.result]] : []));
+const reasons = (): unknown[] =>
+  outcomes.map((outcome) => (outcome.kind === 'fault' ? outcome.fault.reason : outcome.kind));
+const answersGiven = (): unknown[] =>
+  controls.flatMap((command) =>
+    command.kind === 'answer'
+      ? [[command.input, 'error' in command.answer ? command.answer.error.data : command.answer.result]]
+      : [],
+  );
 const cancelled = (): unknown[] => controls.flatMap((command) => (command.kind === 'cancel' ? [command.exchange] : []));
 
 describe('an exchange', () => {
   it('is sent when it begins, and looked after from then until it is settled', async () => {
-    const exchange = new Exchange({ bus, wheel, adapters: watch, metrics }, {
-      exchange: 'begins' as ExchangeId, server, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits,
-      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
-    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) });
+    const exchange = new Exchange(
+      { bus, wheel, adapters: watch, metrics },
+      {
+        exchange: 'begins' as ExchangeId,
+        server,
+        method: 'tools/call',
+        params: {},
+        subject: ['tool', 'act'],
+        limits,
+        context: {
+          principal: anonymous,
+          session: newRequestKey(),
+          capabilities: {},
+          standsAlone: false,
+          logLevel: undefined,
+          wantsProgress: false,
+        },
+      },
+      {
+        progress: () => undefined,
+        log: () => undefined,
+        affinity: () => undefined,
+        input: () => undefined,
+        inputWithdrawn: () => undefined,
+        settled: (outcome) => outcomes.push(outcome),
+      },
+    );
     await pass(0);
     expect([calls.length, watch.size]).toEqual([0, 0]);
     exchange.begin();
@@ -191,7 +264,13 @@ describe('an exchange', () => {
     await say(question(1));
     exchange.answerInput(1, { result: { n: 1 } });
     await say(question(1));
-    expect([said, answersGiven()]).toEqual([['asked 1'], [[1, { n: 1 }], [1, { n: 1 }]]]);
+    expect([said, answersGiven()]).toEqual([
+      ['asked 1'],
+      [
+        [1, { n: 1 }],
+        [1, { n: 1 }],
+      ],
+    ]);
     await say({ kind: 'input-answered', input: 1 });
     expect(exchange.unconfirmed).toBe(0);
   });
@@ -211,7 +290,10 @@ describe('an exchange', () => {
     const { say } = await begin();
     for (let input = 1; input <= 102; input += 1) await say(question(input));
     expect(said.length).toBe(100);
-    expect(answersGiven()).toEqual([[101, expect.objectContaining({ reason: 'input.limit' })], [102, expect.objectContaining({ reason: 'input.limit' })]]);
+    expect(answersGiven()).toEqual([
+      [101, expect.objectContaining({ reason: 'input.limit' })],
+      [102, expect.objectContaining({ reason: 'input.limit' })],
+    ]);
   });
 
   it('ignores what a newer peer says that it does not know, and counts it', async () => {
@@ -227,10 +309,33 @@ describe('an exchange', () => {
     const { say } = await begin();
     void say;
     const name = `\u009b31m\u0007${'x'.repeat(5_000)}`;
-    void new Exchange({ bus, wheel, adapters: watch, metrics }, {
-      exchange: 'words' as ExchangeId, server, method: 'tools/call', params: {}, subject: ['tool', name], limits,
-      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
-    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) }).begin();
+    void new Exchange(
+      { bus, wheel, adapters: watch, metrics },
+      {
+        exchange: 'words' as ExchangeId,
+        server,
+        method: 'tools/call',
+        params: {},
+        subject: ['tool', name],
+        limits,
+        context: {
+          principal: anonymous,
+          session: newRequestKey(),
+          capabilities: {},
+          standsAlone: false,
+          logLevel: undefined,
+          wantsProgress: false,
+        },
+      },
+      {
+        progress: () => undefined,
+        log: () => undefined,
+        affinity: () => undefined,
+        input: () => undefined,
+        inputWithdrawn: () => undefined,
+        settled: (outcome) => outcomes.push(outcome),
+      },
+    ).begin();
     await pass(1_200);
     const text = JSON.stringify(outcomes);
     expect(text).not.toMatch(/\p{Cc}/u);
@@ -239,10 +344,34 @@ describe('an exchange', () => {
 
   it('on a bus where nobody has the server is answered that it is not available', async () => {
     const other = parseServerName('nowhere');
-    void new Exchange({ bus, wheel, adapters: watch, metrics }, {
-      exchange: 'nobody' as ExchangeId, server: other, method: 'tools/call', params: {}, subject: ['tool', 'act'], limits, affinity: newWorkerId('backend'),
-      context: { principal: anonymous, session: newRequestKey(), capabilities: {}, standsAlone: false, logLevel: undefined, wantsProgress: false },
-    }, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: () => undefined, inputWithdrawn: () => undefined, settled: (outcome) => outcomes.push(outcome) }).begin();
+    void new Exchange(
+      { bus, wheel, adapters: watch, metrics },
+      {
+        exchange: 'nobody' as ExchangeId,
+        server: other,
+        method: 'tools/call',
+        params: {},
+        subject: ['tool', 'act'],
+        limits,
+        affinity: newWorkerId('backend'),
+        context: {
+          principal: anonymous,
+          session: newRequestKey(),
+          capabilities: {},
+          standsAlone: false,
+          logLevel: undefined,
+          wantsProgress: false,
+        },
+      },
+      {
+        progress: () => undefined,
+        log: () => undefined,
+        affinity: () => undefined,
+        input: () => undefined,
+        inputWithdrawn: () => undefined,
+        settled: (outcome) => outcomes.push(outcome),
+      },
+    ).begin();
     await pass(0);
     expect(reasons()).toEqual(['upstream.unavailable']);
   });

@@ -12,8 +12,18 @@ import { gatewayFaultOf, subjects, type BusError, type PendingRequest } from '@o
 import { Link } from '@omnibus/collections';
 import type { Deadline } from '@omnibus/lifecycle';
 import {
-  fault, repeatableMethods, toErrorObject,
-  type ControlCommand, type ExchangeEvent, type ExchangeId, type GatewayFault, type InputAnswer, type InputKey, type JsonObject, type ServerName, type WorkerId,
+  fault,
+  repeatableMethods,
+  toErrorObject,
+  type ControlCommand,
+  type ExchangeEvent,
+  type ExchangeId,
+  type GatewayFault,
+  type InputAnswer,
+  type InputKey,
+  type JsonObject,
+  type ServerName,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { CallTarget } from './adapters.ts';
 import { interrupted, taskLost, timedOut, unavailable } from './exchange-faults.ts';
@@ -68,8 +78,15 @@ export class Exchange extends Link {
   #route(except?: WorkerId): CallTarget {
     const { server, affinity, chosen, context } = this.#request;
     const { taskPlace } = context;
-    if (taskPlace?.isProgram === true) return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
-    return this.#host.adapters.route(server, except === undefined ? (taskPlace?.worker ?? affinity) : undefined, context, except, chosen?.get(server));
+    if (taskPlace?.isProgram === true)
+      return { to: subjects.backendAt(server, taskPlace.worker), worker: taskPlace.worker, isBound: true };
+    return this.#host.adapters.route(
+      server,
+      except === undefined ? (taskPlace?.worker ?? affinity) : undefined,
+      context,
+      except,
+      chosen?.get(server),
+    );
   }
 
   /** Whether it is about a task that exists only in one worker's program, and that worker is gone. */
@@ -92,7 +109,15 @@ export class Exchange extends Link {
     try {
       this.#pending = this.#host.bus.request(
         to,
-        { kind: 'call', exchange, method, params, context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs }, ...(isBound ? { isBound } : {}), ...(isNotification === true ? { isNotification } : {}) },
+        {
+          kind: 'call',
+          exchange,
+          method,
+          params,
+          context: { ...context, maxTimeMs: limits.maxMs + limits.humanMs },
+          ...(isBound ? { isBound } : {}),
+          ...(isNotification === true ? { isNotification } : {}),
+        },
         { reply: (event) => this.#hear(event), failed: (error) => this.#unheard(worker, error) },
       );
     } catch (error) {
@@ -103,16 +128,42 @@ export class Exchange extends Link {
 
   /** Nobody received the request, so it goes to another adapter. State that the first one kept is gone with it. */
   #unheard(worker: WorkerId | undefined, error: BusError): void {
-    if (this.#isTaskLost || (error.kind === 'no-responders' && !this.#host.bus.isShared && this.#request.context.taskPlace?.isProgram === true)) this.#endTask();
-    else if (error.kind !== 'no-responders' || worker === undefined || this.isSettled || this.#request.context.taskPlace?.isProgram === true) this.#fail(error);
+    if (
+      this.#isTaskLost ||
+      (error.kind === 'no-responders' &&
+        !this.#host.bus.isShared &&
+        this.#request.context.taskPlace?.isProgram === true)
+    )
+      this.#endTask();
+    else if (
+      error.kind !== 'no-responders' ||
+      worker === undefined ||
+      this.isSettled ||
+      this.#request.context.taskPlace?.isProgram === true
+    )
+      this.#fail(error);
     else if (this.attempts < maxMissedTargets) this.#sendTo(this.#route(worker));
     else this.#sendTo({ to: subjects.backend(this.#request.server), worker: undefined, isBound: false });
   }
 
   /** Sends a request of which only the outcome matters, at most, and for which no client can be asked: questions of the server are refused. */
-  static start(host: ExchangeHost, request: ExchangeRequest, settled: ExchangeObserver['settled'] = () => undefined): Exchange {
-    const refuse = ({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void => exchange.answerInput(input, { error: { code: -32_601, message: `nobody waits for this request who could be asked ${method}` } });
-    const exchange = new Exchange(host, request, { progress: () => undefined, log: () => undefined, affinity: () => undefined, input: refuse, inputWithdrawn: () => undefined, settled });
+  static start(
+    host: ExchangeHost,
+    request: ExchangeRequest,
+    settled: ExchangeObserver['settled'] = () => undefined,
+  ): Exchange {
+    const refuse = ({ input, method }: Extract<ExchangeEvent, { kind: 'input' }>): void =>
+      exchange.answerInput(input, {
+        error: { code: -32_601, message: `nobody waits for this request who could be asked ${method}` },
+      });
+    const exchange = new Exchange(host, request, {
+      progress: () => undefined,
+      log: () => undefined,
+      affinity: () => undefined,
+      input: refuse,
+      inputWithdrawn: () => undefined,
+      settled,
+    });
     return exchange.begin();
   }
 
@@ -132,7 +183,8 @@ export class Exchange extends Link {
     if (this.sentTo !== undefined) this.#host.adapters.stopAt(this.sentTo, { server, exchange: this.id });
     else if (!this.#isRepeatable) this.#tell({ kind: 'cancel', exchange: this.id, reason: 'the call was given up' });
     const wasAsked = this.#isAsked;
-    for (const input of this.#questions?.clear() ?? []) this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
+    for (const input of this.#questions?.clear() ?? [])
+      this.#observer.inputWithdrawn(input, 'the connection to the server is gone');
     if (wasAsked) this.#age();
     if (this.#request.context.taskPlace === undefined) this.#observer.affinity(undefined);
     this.#observer.lost?.(this.#isRepeatable ? 'repeated' : 'unknown');
@@ -180,7 +232,8 @@ export class Exchange extends Link {
   }
 
   passInputProgress(input: InputKey, params: JsonObject): void {
-    if (!this.isSettled && this.#questions?.has(input) === true) this.#tell({ kind: 'input-progress', asker: this.id, input, params });
+    if (!this.isSettled && this.#questions?.has(input) === true)
+      this.#tell({ kind: 'input-progress', asker: this.id, input, params });
   }
 
   #ask(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
@@ -190,7 +243,9 @@ export class Exchange extends Link {
     if (answered !== undefined) this.#passAnswer(input, answered);
     if (answered !== undefined || this.#questions.has(input)) return;
     if (this.#questions.size >= maxQuestions) {
-      this.#passAnswer(input, { error: toErrorObject(fault('input.limit', `${maxQuestions} questions of this call are open already`)) });
+      this.#passAnswer(input, {
+        error: toErrorObject(fault('input.limit', `${maxQuestions} questions of this call are open already`)),
+      });
       return;
     }
     if (!this.#isAsked) {
@@ -200,7 +255,9 @@ export class Exchange extends Link {
     const { humanMs } = this.#request.limits;
     this.#questions.add(input, humanMs, () => {
       this.#observer.inputWithdrawn(input, 'the time to answer is over');
-      this.answerInput(input, { error: toErrorObject(fault('input.timeout', `the client did not answer within ${humanMs / 1_000} s`)) });
+      this.answerInput(input, {
+        error: toErrorObject(fault('input.timeout', `the client did not answer within ${humanMs / 1_000} s`)),
+      });
     });
     this.#observer.input(event);
   }
@@ -268,15 +325,25 @@ export class Exchange extends Link {
   #fail(error: BusError): void {
     if (this.isSettled) return;
     const { server } = this.#request;
-    this.end(gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)));
+    this.end(
+      gatewayFaultOf(error) ?? (error.kind === 'no-responders' ? unavailable(server) : interrupted(server, error.kind)),
+    );
   }
 
   #expire(): void {
-    const { limits: { maxMs, own }, exchange } = this.#request;
+    const {
+      limits: { maxMs, own },
+      exchange,
+    } = this.#request;
     const isMax = performance.now() >= this.#endsAt;
     const isOwn = isMax && own !== undefined && own.leftMs < maxMs;
     // A limit of the client's own says nothing about the server, so it does not count as the server's timeout.
-    this.#tell({ kind: 'cancel', exchange, reason: 'the time limit has passed', ...(isOwn ? {} : { isTimeout: true }) });
+    this.#tell({
+      kind: 'cancel',
+      exchange,
+      reason: 'the time limit has passed',
+      ...(isOwn ? {} : { isTimeout: true }),
+    });
     this.end(timedOut(this.#request, isOwn ? 'own' : isMax ? 'max' : 'call'));
   }
 

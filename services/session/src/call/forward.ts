@@ -1,7 +1,21 @@
 /** Requests of one client that are for servers: they are checked, routed (`route.ts`), and executed as the plan says. */
 import { subjects, type Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { fault, isJsonRpcId, isObject, paramsProblem, readOwnLimit, type CustomMethod, type ErrorReason, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import {
+  fault,
+  isJsonRpcId,
+  isObject,
+  paramsProblem,
+  readOwnLimit,
+  type CustomMethod,
+  type ErrorReason,
+  type ExchangeMethod,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcId,
+  type ServerName,
+  type ServerNotice,
+} from '@omnibus/protocol';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import type { Access } from './access.ts';
 import type { CallHost } from './call-host.ts';
@@ -45,16 +59,36 @@ export class Forwarding<Stream extends CallStream> {
   #notified = 0;
 
   constructor(host: CallHost, port: ClientPort<Stream>, linkedResources: LinkedResources, hooks: ForwardingHooks) {
-    const tasks = new TaskIds(host.sealer, port.caller.principal, { owner: port.key, place: undefined, tool: undefined });
+    const tasks = new TaskIds(host.sealer, port.caller.principal, {
+      owner: port.key,
+      place: undefined,
+      tool: undefined,
+    });
     this.#host = host;
     this.#client = { tasks, linkedResources, port };
     this.#idle = hooks.idle;
-    this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) => host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }));
+    this.kept = new KeptAtServers(hooks.keptChanged, (server, uri) =>
+      host.bus.publish(subjects.backendControl(server), { kind: 'unsubscribed', session: port.key, uri }),
+    );
     this.messages = new PublicMessages(host, port, tasks, linkedResources);
     this.carrier = new Carrier(host, port, this.kept, this.messages, hooks.idle);
-    this.#sequential = new SequentialRequests({ timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined }, this.carrier, this.messages, tasks, port);
+    this.#sequential = new SequentialRequests(
+      { timeLimits: host.timeLimits, isBlocked: (server) => this.#blockOf(server) !== undefined },
+      this.carrier,
+      this.messages,
+      tasks,
+      port,
+    );
     this.#tasks = new CallTasks(this.carrier, this.messages, port, host.callGate);
-    this.#askFirst = new AskFirst({ host, port, open: this.carrier.open, messages: this.messages, idle: () => this.#idleWhenDone(), planOf: (call) => route(call, call.given, this.#client), goOn: (call, plan) => this.#charge(call, plan) });
+    this.#askFirst = new AskFirst({
+      host,
+      port,
+      open: this.carrier.open,
+      messages: this.messages,
+      idle: () => this.#idleWhenDone(),
+      planOf: (call) => route(call, call.given, this.#client),
+      goOn: (call, plan) => this.#charge(call, plan),
+    });
   }
 
   /** Number of open requests. */
@@ -80,7 +114,9 @@ export class Forwarding<Stream extends CallStream> {
   endBlocked(blocks: Blocks): boolean {
     const { facts } = this.#client.port;
     const problem = blocks.callerProblem(facts);
-    this.carrier.open.failSome(({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool, true)));
+    this.carrier.open.failSome(
+      ({ server, tool }) => problem ?? (server === undefined ? undefined : blocks.problemOf(facts, server, tool, true)),
+    );
     return problem !== undefined;
   }
 
@@ -95,7 +131,8 @@ export class Forwarding<Stream extends CallStream> {
 
   forward(stream: Stream, id: JsonRpcId, method: ExchangeMethod, params: JsonObject | undefined, view: View): void {
     const given = withoutNullArguments(params ?? {});
-    const refuse = (reason: ErrorReason, message?: string): void => this.messages.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
+    const refuse = (reason: ErrorReason, message?: string): void =>
+      this.messages.deny({ stream, id, method, given: params ?? {} }, fault(reason, message));
     const problem = paramsProblem(method, params);
     if (problem !== undefined) {
       refuse('params.invalid', problem);
@@ -112,12 +149,19 @@ export class Forwarding<Stream extends CallStream> {
     }
     const progressToken = isObject(given['_meta']) ? given['_meta']['progressToken'] : undefined;
     const plan = route({ method, view }, given, this.#client);
-    this.#screenFirst({
-      stream, id, method, view, given,
-      progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
-      own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
-      permission: plan.permission,
-    }, plan);
+    this.#screenFirst(
+      {
+        stream,
+        id,
+        method,
+        view,
+        given,
+        progressToken: isJsonRpcId(progressToken) ? progressToken : undefined,
+        own: limitMs === undefined ? undefined : { limitMs, beganAt: performance.now() },
+        permission: plan.permission,
+      },
+      plan,
+    );
   }
 
   /** Why a request that was permitted earlier would be refused now; undefined if it would not. @param access of the caller who continues it. */
@@ -147,7 +191,8 @@ export class Forwarding<Stream extends CallStream> {
         const changed = { ...call, given: withChanges(call.given, given, made.payload) };
         const next = route(changed, changed.given, this.#client);
         next.permission?.screen?.goesOnFrom(screen);
-        const permission = next.kind === 'refuse' && next.permission !== undefined ? { ...next.permission, screen } : next.permission;
+        const permission =
+          next.kind === 'refuse' && next.permission !== undefined ? { ...next.permission, screen } : next.permission;
         this.#carryOut({ ...changed, permission }, next);
       }
       this.#idleWhenDone();
@@ -156,7 +201,10 @@ export class Forwarding<Stream extends CallStream> {
 
   #carryOut(call: ForwardedCall<Stream>, planned: Plan): void {
     const { callGate } = this.#host;
-    const plan = callGate === undefined ? planned : withoutBlocked(planned, call.method, (server, tool, isBegun) => this.#blockOf(server, tool, isBegun));
+    const plan =
+      callGate === undefined
+        ? planned
+        : withoutBlocked(planned, call.method, (server, tool, isBegun) => this.#blockOf(server, tool, isBegun));
     if (AskFirst.isFor(call, plan)) this.#askFirst.ask(call, plan);
     else this.#charge(call, plan);
   }
@@ -167,7 +215,10 @@ export class Forwarding<Stream extends CallStream> {
 
   #charge(call: ForwardedCall<Stream>, plan: Plan): void {
     const { callGate } = this.#host;
-    const request = callGate?.isFor(this.#client.port.facts) !== true ? undefined : limitedRequestOf(call.method, plan, this.#client.port);
+    const request =
+      callGate?.isFor(this.#client.port.facts) !== true
+        ? undefined
+        : limitedRequestOf(call.method, plan, this.#client.port);
     const accounting = request === undefined ? undefined : callGate?.begin(request);
     if (accounting instanceof Promise) this.#whenLeased(call, plan, accounting, request);
     else if (accounting === undefined) this.#carryAsPlanned(call, plan);
@@ -176,15 +227,26 @@ export class Forwarding<Stream extends CallStream> {
   }
 
   /** Waits until a part of a quota is leased from the bus; meanwhile the call is open, and may be cancelled. */
-  #whenLeased(call: ForwardedCall<Stream>, plan: Plan, leasing: Promise<CallAccounting | GatewayFault>, request: LimitedRequest | undefined): void {
+  #whenLeased(
+    call: ForwardedCall<Stream>,
+    plan: Plan,
+    leasing: Promise<CallAccounting | GatewayFault>,
+    request: LimitedRequest | undefined,
+  ): void {
     let isOver = false;
-    const waiting = new OpenRequest(call.id, () => {
-      isOver = true;
-      call.stream.leaveUnanswered();
-    }, (gatewayFault) => {
-      isOver = true;
-      this.messages.answerFault(call.stream, call.id, gatewayFault);
-    }, request?.server, request?.kind === 'tool' ? request.name : undefined);
+    const waiting = new OpenRequest(
+      call.id,
+      () => {
+        isOver = true;
+        call.stream.leaveUnanswered();
+      },
+      (gatewayFault) => {
+        isOver = true;
+        this.messages.answerFault(call.stream, call.id, gatewayFault);
+      },
+      request?.server,
+      request?.kind === 'tool' ? request.name : undefined,
+    );
     this.carrier.open.add(waiting);
     void leasing.then((accounting) => {
       if (isOver) {
@@ -220,7 +282,11 @@ export class Forwarding<Stream extends CallStream> {
         return;
       case 'answer':
         this.messages.answer(call, plan, { kind: 'result', result: plan.result });
-        this.#host.records?.answered(this.#client.port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace }, plan.server);
+        this.#host.records?.answered(
+          this.#client.port,
+          { id: call.id, method: call.method, params: call.given, trace: call.stream.trace },
+          plan.server,
+        );
         return;
       case 'refuse':
         this.messages.deny(call, plan.fault);
@@ -229,8 +295,13 @@ export class Forwarding<Stream extends CallStream> {
 
   /** Sends a server a notification that no revision defines; whether it arrives is only counted. */
   notify(method: CustomMethod, params: JsonObject | undefined, view: View | undefined): void {
-    const to = view === undefined ? { refused: fault('method.unknown') } : customRoute(view, method, params, 'method.unknown');
-    if ('refused' in to || this.#blockOf(to.server) !== undefined || this.#notified >= this.#host.limits.maxInFlightPerSession) {
+    const to =
+      view === undefined ? { refused: fault('method.unknown') } : customRoute(view, method, params, 'method.unknown');
+    if (
+      'refused' in to ||
+      this.#blockOf(to.server) !== undefined ||
+      this.#notified >= this.#host.limits.maxInFlightPerSession
+    ) {
       this.#host.metrics.dropped('notification_unknown');
       return;
     }
@@ -240,7 +311,11 @@ export class Forwarding<Stream extends CallStream> {
       this.#notified -= 1;
       if (!isHeard) this.#host.metrics.dropped('notification_unknown');
     };
-    const send = (passed: JsonObject): void => void this.carrier.sendOwn({ method, server, params: passed, subject: ['notification', method], isNotification: true }, ({ kind }) => ended(kind === 'result'));
+    const send = (passed: JsonObject): void =>
+      void this.carrier.sendOwn(
+        { method, server, params: passed, subject: ['notification', method], isNotification: true },
+        ({ kind }) => ended(kind === 'result'),
+      );
     const screen = this.#client.port.access()?.screen({ kind: 'server', server, name: method, method }, false);
     if (screen?.looksAt('requests') !== true) send(withoutOwnMeta(params ?? {}));
     else screen.request(withoutOwnMeta(params ?? {}), (made) => ('fault' in made ? ended(false) : send(made.payload)));

@@ -50,14 +50,24 @@ export class KeptAtServers {
   }
 
   /** Restores the state that another worker had noted. */
-  restore(contacted: readonly ServerName[], subscriptions: readonly Subscription[], affinities: readonly (readonly [server: ServerName, worker: WorkerId])[]): void {
+  restore(
+    contacted: readonly ServerName[],
+    subscriptions: readonly Subscription[],
+    affinities: readonly (readonly [server: ServerName, worker: WorkerId])[],
+  ): void {
     this.subscriptions = subscriptions;
     for (const server of contacted) this.contacted.add(server);
     for (const [server, worker] of affinities) this.#affinities.set(server, worker);
   }
 
   /** @param holder the worker whose adapter answered, where that is known. */
-  noteSubscription(method: ExchangeMethod, server: ServerName, { uri }: JsonObject, outcome: ExchangeOutcome, holder: WorkerId | undefined): void {
+  noteSubscription(
+    method: ExchangeMethod,
+    server: ServerName,
+    { uri }: JsonObject,
+    outcome: ExchangeOutcome,
+    holder: WorkerId | undefined,
+  ): void {
     if (outcome.kind !== 'result' || typeof uri !== 'string') return;
     if (method === 'resources/unsubscribe') {
       this.subscriptions = this.#without(server, uri);
@@ -65,7 +75,8 @@ export class KeptAtServers {
       this.endSubscription(server, uri);
     } else if (method === 'resources/subscribe') {
       const kept = this.#without(server, uri);
-      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions))) this.holders.forget(of, oldest);
+      for (const [of, oldest] of kept.slice(0, Math.max(0, kept.length + 1 - maxSubscriptions)))
+        this.holders.forget(of, oldest);
       this.subscriptions = [...kept.slice(1 - maxSubscriptions), [server, uri]];
       this.holders.note(server, uri, holder);
       this.#changed();

@@ -5,14 +5,29 @@ import type { Plan } from './route.ts';
 import type { LimitedRequest } from './limits/rules.ts';
 
 /** @returns undefined for what limits do not apply to: lists, completions, requests about running tasks, subscriptions, and what reaches no server. */
-export function limitedRequestOf(method: ExchangeMethod, plan: Plan, { caller, facts, standsAlone }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'standsAlone'>): LimitedRequest | undefined {
+export function limitedRequestOf(
+  method: ExchangeMethod,
+  plan: Plan,
+  { caller, facts, standsAlone }: Pick<ClientPort<CallStream>, 'caller' | 'facts' | 'standsAlone'>,
+): LimitedRequest | undefined {
   if (plan.kind === 'refuse' || plan.kind === 'answer' || plan.kind === 'list') return undefined;
   const server = plan.kind === 'search' ? plan.servers[0] : plan.server;
   if (server === undefined) return undefined;
   const task = 'task' in plan ? plan.task : undefined;
   // In 2026-07-28 the state of a task contains its result.
-  if (task?.tool !== undefined && task.tool !== '' && (method === 'tasks/result' || (method === 'tasks/get' && standsAlone))) return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
-  const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({ caller, facts, server: server satisfies ServerName, kind, name: String(name) });
+  if (
+    task?.tool !== undefined &&
+    task.tool !== '' &&
+    (method === 'tasks/result' || (method === 'tasks/get' && standsAlone))
+  )
+    return { caller, facts, server, kind: 'tool', name: task.tool, isFetch: true };
+  const of = (kind: LimitedRequest['kind'], name: unknown): LimitedRequest => ({
+    caller,
+    facts,
+    server: server satisfies ServerName,
+    kind,
+    name: String(name),
+  });
   switch (method) {
     case 'tools/call':
       return of('tool', plan.params['name']);

@@ -15,7 +15,13 @@ export class OpenRequest extends Link {
   readonly tool: string | undefined;
 
   /** @param cancel ends it without an answer. @param fail answers it with a fault of the gateway. */
-  constructor(clientId: JsonRpcId, cancel: (reason: string) => void, fail: (gatewayFault: GatewayFault) => void, server?: ServerName, tool?: string) {
+  constructor(
+    clientId: JsonRpcId,
+    cancel: (reason: string) => void,
+    fail: (gatewayFault: GatewayFault) => void,
+    server?: ServerName,
+    tool?: string,
+  ) {
     super();
     this.clientId = clientId;
     this.cancel = cancel;

@@ -32,15 +32,31 @@ export function permitted(plan: Plan, { method, view }: AskedRequest, given: Jso
     case 'start-task':
     case 'await-task': {
       const wanted = wantedBy(plan, method, view, given);
-      if (wanted === undefined) return 'task' in plan && plan.task !== undefined ? { ...plan, ...screeningTask(plan.task, method, access) } : plan;
+      if (wanted === undefined)
+        return 'task' in plan && plan.task !== undefined
+          ? { ...plan, ...screeningTask(plan.task, method, access) }
+          : plan;
       const permission = access.decide(wanted);
       if (permission.effect !== 'deny' || permission.isRecorded) return { ...plan, permission };
-      return { kind: 'refuse', fault: permission.isVisible ? deniedBy(permission) : isAboutTask(plan) ? fault('task.unknown') : unknown(wanted, view, given), permission };
+      return {
+        kind: 'refuse',
+        fault: permission.isVisible
+          ? deniedBy(permission)
+          : isAboutTask(plan)
+            ? fault('task.unknown')
+            : unknown(wanted, view, given),
+        permission,
+      };
     }
   }
 }
 
-function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: string, view: View, given: JsonObject): Wanted | undefined {
+function wantedBy(
+  plan: Extract<Plan, { readonly server: ServerName }>,
+  method: string,
+  view: View,
+  given: JsonObject,
+): Wanted | undefined {
   const { server } = plan;
   const { params, tool } = plan as Partial<Destination>;
   const args = params?.['arguments'] as JsonObject | undefined;
@@ -54,7 +70,14 @@ function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: 
     case 'reference': {
       // Where the gateway answers in the server's place, there are no parameters for the server; the reference is then the client's.
       const { type, name, uri } = (params?.['ref'] ?? given['ref']) as JsonObject;
-      return type === 'ref/prompt' ? { kind: 'prompt', server, name: String(params === undefined ? view.promptRoute(String(name))?.original : name), method } : { kind: 'resource', server, name: String(uri), method };
+      return type === 'ref/prompt'
+        ? {
+            kind: 'prompt',
+            server,
+            name: String(params === undefined ? view.promptRoute(String(name))?.original : name),
+            method,
+          }
+        : { kind: 'resource', server, name: String(uri), method };
     }
     case 'server':
       return 'task' in plan && plan.task !== undefined ? wantedOfTask(plan.task, method, view) : undefined;
@@ -70,11 +93,17 @@ function wantedBy(plan: Extract<Plan, { readonly server: ServerName }>, method: 
  */
 function wantedOfTask({ server, tool }: TaskAddress, method: string, view: View): Wanted | undefined {
   if (tool === undefined) return undefined;
-  return tool === '' ? { kind: 'server', server, name: method, method, isBegun: true } : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+  return tool === ''
+    ? { kind: 'server', server, name: method, method, isBegun: true }
+    : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
 }
 
 /** Decides about a request concerning a task for which no plan is made. @returns the refusal, if any, and the decision of the rules. */
-export function taskPermission(task: TaskAddress, { method, view }: AskedRequest, access: Access | undefined): { readonly refusal?: GatewayFault; readonly permission?: Permission } {
+export function taskPermission(
+  task: TaskAddress,
+  { method, view }: AskedRequest,
+  access: Access | undefined,
+): { readonly refusal?: GatewayFault; readonly permission?: Permission } {
   const wanted = access === undefined ? undefined : wantedOfTask(task, method, view);
   if (access === undefined) return {};
   if (wanted === undefined) return screeningTask(task, method, access);
@@ -97,15 +126,27 @@ const isAboutTask = (plan: Plan): boolean => 'task' in plan && plan.task !== und
 
 /** A tool or prompt of that name that the caller may not see. */
 function hiddenBy(method: string, view: View, { name, ref }: JsonObject): Wanted | undefined {
-  const prompt = method === 'prompts/get' ? name : method === 'completion/complete' ? (ref as JsonObject | undefined)?.['name'] : undefined;
+  const prompt =
+    method === 'prompts/get'
+      ? name
+      : method === 'completion/complete'
+        ? (ref as JsonObject | undefined)?.['name']
+        : undefined;
   const kind = method === 'tools/call' ? 'tool' : 'prompt';
   const named = kind === 'tool' ? name : prompt;
   const found = typeof named === 'string' ? view.hidden(kind, named) : undefined;
-  return found === undefined ? undefined : { kind, server: found.server, name: found.original, method, entry: found.entry };
+  return found === undefined
+    ? undefined
+    : { kind, server: found.server, name: found.original, method, entry: found.entry };
 }
 
 /** Restricts a search for a URI to the servers at which the caller may read it. An approval is for one server: of several that need one, the first is asked. */
-function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: string, view: View, access: Access): Plan {
+function searchPlan(
+  plan: Extract<Plan, { readonly kind: 'search' }>,
+  method: string,
+  view: View,
+  access: Access,
+): Plan {
   const { servers, uri } = plan;
   let refusal: Permission | undefined;
   let asking: { readonly server: ServerName; readonly permission: Permission } | undefined;
@@ -122,12 +163,19 @@ function searchPlan(plan: Extract<Plan, { readonly kind: 'search' }>, method: st
     return false;
   });
   const asks = searchAsks(asking);
-  if (open.length > 0 || refusal === undefined) return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }), ...asks };
-  return { kind: 'refuse', fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri), permission: refusal };
+  if (open.length > 0 || refusal === undefined)
+    return { ...plan, servers: open, ...(screened.size === 0 ? {} : { screened }), ...asks };
+  return {
+    kind: 'refuse',
+    fault: refusal.isVisible ? deniedBy(refusal) : unknownResource(view, uri),
+    permission: refusal,
+  };
 }
 
 /** The screen of that server is not that of others, and stands among those of the search. */
-function searchAsks(asking: { readonly server: ServerName; readonly permission: Permission } | undefined): Pick<Extract<Plan, { readonly kind: 'search' }>, 'asking' | 'permission'> {
+function searchAsks(
+  asking: { readonly server: ServerName; readonly permission: Permission } | undefined,
+): Pick<Extract<Plan, { readonly kind: 'search' }>, 'asking' | 'permission'> {
   if (asking === undefined) return {};
   const { screen: _screen, ...permission } = asking.permission;
   return { asking: asking.server, permission };
@@ -136,7 +184,8 @@ function searchAsks(asking: { readonly server: ServerName; readonly permission: 
 function unknown({ kind, server }: Wanted, view: View, given: JsonObject): GatewayFault {
   const ref = given['ref'] as JsonObject | undefined;
   if (kind === 'resource') return unknownResource(view, String(given['uri'] ?? ref?.['uri']));
-  if (kind === 'server') return fault('method.unknown', `server "${server}" is asked for nothing else than what its lists have`);
+  if (kind === 'server')
+    return fault('method.unknown', `server "${server}" is asked for nothing else than what its lists have`);
   return unknownEntry(view, kind === 'tool' ? 'tools' : 'prompts', String(given['name'] ?? ref?.['name']));
 }
 
@@ -144,7 +193,10 @@ function unknown({ kind, server }: Wanted, view: View, given: JsonObject): Gatew
 function deniedBy({ rule, because, missingScopes }: Permission): GatewayFault {
   if (missingScopes !== undefined) return withoutScopes(missingScopes);
   const named = rule === undefined ? 'no rule permits it' : `rule "${rule}"`;
-  return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, { ...(rule === undefined ? {} : { rule }), ...(because === undefined ? {} : { because }) });
+  return fault('policy.denied', `this is not permitted (${named})${because === undefined ? '' : `: ${because}`}`, {
+    ...(rule === undefined ? {} : { rule }),
+    ...(because === undefined ? {} : { because }),
+  });
 }
 
 /** The refusal of a request whose token lacks a scope. @param requiredScopes all that the request needs. */

@@ -1,6 +1,19 @@
 /** Translates ids and URIs between one client and the servers: in messages for the client into the public ones, in its answers into the server's own. */
 import type { View } from '@omnibus/catalog';
-import { createdTask, fault, notificationText, type ErrorReason, type ExchangeMethod, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type ProgressEvent, type ServerName, type ServerNotice } from '@omnibus/protocol';
+import {
+  createdTask,
+  fault,
+  notificationText,
+  type ErrorReason,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcId,
+  type ProgressEvent,
+  type ServerName,
+  type ServerNotice,
+} from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { CallHost } from './call-host.ts';
 import type { ServerAnswer } from '../dialect/dialect.ts';
@@ -22,7 +35,12 @@ export class PublicMessages<Stream extends CallStream> {
   /** Characters of the answer that was written last. */
   lastLength = 0;
 
-  constructor({ metrics, records, reports }: Pick<CallHost, 'metrics' | 'records' | 'reports'>, port: ClientPort<Stream>, tasks: TaskIds, linkedResources: LinkedResources) {
+  constructor(
+    { metrics, records, reports }: Pick<CallHost, 'metrics' | 'records' | 'reports'>,
+    port: ClientPort<Stream>,
+    tasks: TaskIds,
+    linkedResources: LinkedResources,
+  ) {
     this.#metrics = metrics;
     this.#records = records;
     this.#reports = reports;
@@ -32,7 +50,9 @@ export class PublicMessages<Stream extends CallStream> {
   }
 
   progress(server: ServerName, event: ProgressEvent, about: Partial<TaskAddress> | undefined): ProgressEvent {
-    return event.more === undefined ? event : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
+    return event.more === undefined
+      ? event
+      : { ...event, more: this.#tasks.of(about).publicMention(server, event.more) };
   }
 
   tellProgress(token: JsonRpcId, event: ProgressEvent, to: { send(text: string): void }): void {
@@ -42,10 +62,17 @@ export class PublicMessages<Stream extends CallStream> {
 
   /** @param params of the log message, as the client may see them. @returns undefined when the client does not want it. */
   log(view: View, server: ServerName, params: JsonObject): string | undefined {
-    return this.#port.wantsLog(params) ? this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined) : undefined;
+    return this.#port.wantsLog(params)
+      ? this.#port.dialect.logText(params, view.definition.servers.length > 1 ? server : undefined)
+      : undefined;
   }
 
-  notification(server: ServerName, method: string, params: JsonObject | undefined, about?: Partial<TaskAddress>): string {
+  notification(
+    server: ServerName,
+    method: string,
+    params: JsonObject | undefined,
+    about?: Partial<TaskAddress>,
+  ): string {
     return notificationText(method, params === undefined ? undefined : this.mention(server, params, about));
   }
 
@@ -72,11 +99,19 @@ export class PublicMessages<Stream extends CallStream> {
   }
 
   /** Answers a request with a fault before any server is asked, and records that. */
-  deny(call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'accounting'> & Partial<Pick<ForwardedCall<Stream>, 'permission'>>, gatewayFault: GatewayFault): void {
+  deny(
+    call: Pick<ForwardedCall<Stream>, 'stream' | 'id' | 'method' | 'given' | 'accounting'> &
+      Partial<Pick<ForwardedCall<Stream>, 'permission'>>,
+    gatewayFault: GatewayFault,
+  ): void {
     this.answerFault(call.stream, call.id, gatewayFault);
     call.accounting?.answered({ kind: 'fault', fault: gatewayFault }, 0);
     this.#reports.refused(this.#port, call, gatewayFault);
-    this.#records?.refused(this.#port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission }, gatewayFault);
+    this.#records?.refused(
+      this.#port,
+      { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission: call.permission },
+      gatewayFault,
+    );
   }
 
   answerFault(stream: Stream, id: JsonRpcId, gatewayFault: GatewayFault): void {
@@ -85,28 +120,69 @@ export class PublicMessages<Stream extends CallStream> {
   }
 
   /** Answers a request that was forwarded, and notes the outcome for limits. @param more members of the result that the gateway adds. */
-  answer(call: ForwardedCall<Stream>, to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>>, outcome: ExchangeOutcome, more?: JsonObject): void {
-    const size = outcome.kind === 'fault' || to.server === undefined ? 0 : this.#answer(call, { ...to, server: to.server }, outcome, more);
+  answer(
+    call: ForwardedCall<Stream>,
+    to: Partial<Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>>,
+    outcome: ExchangeOutcome,
+    more?: JsonObject,
+  ): void {
+    const size =
+      outcome.kind === 'fault' || to.server === undefined
+        ? 0
+        : this.#answer(call, { ...to, server: to.server }, outcome, more);
     if (outcome.kind === 'fault') this.answerFault(call.stream, call.id, outcome.fault);
     call.accounting?.answered(outcome, size);
   }
 
   /** @returns how much it is, in characters of JSON. */
-  #answer({ stream, id, method, view }: ForwardedCall<Stream>, { server, task, tool, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>, outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>, more?: JsonObject): number {
-    const mapUri = view.resources.hasAliases(server) ? (uri: string): string => view.resources.publicUri(server, uri) : undefined;
+  #answer(
+    { stream, id, method, view }: ForwardedCall<Stream>,
+    { server, task, tool, wrapsOutput = false }: Pick<Destination, 'server' | 'task' | 'tool' | 'wrapsOutput'>,
+    outcome: Exclude<ExchangeOutcome, { kind: 'fault' }>,
+    more?: JsonObject,
+  ): number {
+    const mapUri = view.resources.hasAliases(server)
+      ? (uri: string): string => view.resources.publicUri(server, uri)
+      : undefined;
     if (outcome.kind === 'result') {
       if (method === 'tools/call' || method === 'tasks/result') this.#linkedResources.remember(server, outcome.result);
       const { result, place, tools } = outcome;
       const about = task ?? (tool === undefined || !isTask(result) ? outcome : { place, tool });
-      const published = forWhom({ view, server, method }, this.#tasks.of(about).publicResult(method, server, result, tools));
-      return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) }, wrapsOutput), more);
+      const published = forWhom(
+        { view, server, method },
+        this.#tasks.of(about).publicResult(method, server, result, tools),
+      );
+      return this.write(
+        stream,
+        id,
+        this.#port.dialect.answerOf(
+          method,
+          { kind: 'result', result: mapUri === undefined ? published : mapResultUris(method, published, mapUri) },
+          wrapsOutput,
+        ),
+        more,
+      );
     }
-    return this.write(stream, id, this.#port.dialect.answerOf(method, { kind: 'error', error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)) }, wrapsOutput));
+    return this.write(
+      stream,
+      id,
+      this.#port.dialect.answerOf(
+        method,
+        {
+          kind: 'error',
+          error: publicElicitations(server, mapUri === undefined ? outcome.error : mapErrorUri(outcome.error, mapUri)),
+        },
+        wrapsOutput,
+      ),
+    );
   }
 
   /** @returns how much it is, in characters of JSON. */
   write(stream: Stream, id: JsonRpcId, answer: ServerAnswer, more?: JsonObject): number {
-    const member = answer.kind === 'result' ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}` : `"error":${JSON.stringify(answer.error)}`;
+    const member =
+      answer.kind === 'result'
+        ? `"result":${JSON.stringify(more === undefined ? answer.result : { ...answer.result, ...more })}`
+        : `"error":${JSON.stringify(answer.error)}`;
     this.lastLength = member.length;
     stream.answerMember(id, member);
     return member.length;
@@ -117,7 +193,10 @@ export class PublicMessages<Stream extends CallStream> {
  * The result of reading a resource. A server does not know who else asks the gateway: where callers have to be known, or have connections of their own to
  * the server, what it says may be kept for everybody is for the caller alone.
  */
-function forWhom({ view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod }, result: JsonObject): JsonObject {
+function forWhom(
+  { view, server, method }: { readonly view: View; readonly server: ServerName; readonly method: ExchangeMethod },
+  result: JsonObject,
+): JsonObject {
   if (method !== 'resources/read' || result['cacheScope'] !== 'public') return result;
   const isForAll = view.definition.isForKnown !== true && view.record(server)?.owners === undefined;
   return isForAll ? result : { ...result, cacheScope: 'private' };

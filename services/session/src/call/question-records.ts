@@ -22,7 +22,11 @@ export class QuestionRecords {
   answered(input: InputKey, answer: InputAnswer): void {
     const action = 'result' in answer ? answer.result['action'] : undefined;
     const isAction = action === 'accept' || action === 'decline' || action === 'cancel';
-    this.#end(input, 'result' in answer ? 'ok' : 'fault', isAction ? { answer: action } : 'error' in answer ? { code: answer.error.code } : {});
+    this.#end(
+      input,
+      'result' in answer ? 'ok' : 'fault',
+      isAction ? { answer: action } : 'error' in answer ? { code: answer.error.code } : {},
+    );
   }
 
   withdrawn(input: InputKey): void {

@@ -6,8 +6,22 @@ import type { Audit, AuditEvent, Outcome, Weight, Who } from '@omnibus/audit';
 import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
-  errorTable, isObject, listKindOf, repeatableMethods,
-  type ApprovalRecord, type Caller, type ErrorReason, type ExchangeOutcome, type GatewayFault, type JsonObject, type JsonRpcId, type JsonRpcRequest, type OpenCommand, type ServerName, type SessionCommand, type SessionKey,
+  errorTable,
+  isObject,
+  listKindOf,
+  repeatableMethods,
+  type ApprovalRecord,
+  type Caller,
+  type ErrorReason,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcId,
+  type JsonRpcRequest,
+  type OpenCommand,
+  type ServerName,
+  type SessionCommand,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Permission } from './access.ts';
@@ -59,8 +73,22 @@ export interface Recorded {
 type IsPinned = (server: ServerName) => boolean;
 
 /** @returns undefined where no audit is configured. */
-export function callRecords({ audit, proofs, metrics, isPinned }: Recorded & { readonly proofs?: Proofs | undefined; readonly metrics: Metrics; readonly isPinned: IsPinned }): CallRecords | undefined {
-  return audit === undefined ? undefined : new CallRecords({ audit, isPinned, whoOf: (caller) => whoOf(caller, proofs), unsafe: () => metrics.audit.refusals.inc() });
+export function callRecords({
+  audit,
+  proofs,
+  metrics,
+  isPinned,
+}: Recorded & { readonly proofs?: Proofs | undefined; readonly metrics: Metrics; readonly isPinned: IsPinned }):
+  | CallRecords
+  | undefined {
+  return audit === undefined
+    ? undefined
+    : new CallRecords({
+        audit,
+        isPinned,
+        whoOf: (caller) => whoOf(caller, proofs),
+        unsafe: () => metrics.audit.refusals.inc(),
+      });
 }
 
 interface CallRecordsOptions {
@@ -82,7 +110,13 @@ export class CallRecords {
   refused(requester: Requester, requested: Requested, { reason, data }: GatewayFault): void {
     const { audit } = this.#options;
     if (!audit.wants('refusal')) return;
-    audit.record({ ...this.#event('mcp.refused', 'refusal', requester, requested), outcome: 'denied', reason, ...ruleOf(data), ...noted(requested.permission?.screen) });
+    audit.record({
+      ...this.#event('mcp.refused', 'refusal', requester, requested),
+      outcome: 'denied',
+      reason,
+      ...ruleOf(data),
+      ...noted(requested.permission?.screen),
+    });
   }
 
   /**
@@ -93,23 +127,46 @@ export class CallRecords {
     const { audit, whoOf: who } = this.#options;
     if (!audit.wants('refusal')) return;
     const { caller } = sent;
-    const { id, method, params: { name, uri } = {} }: Partial<JsonRpcRequest> = sent.kind === 'open' ? sent.request : sent.kind === 'post' && sent.message.kind !== 'response' ? sent.message.message : {};
+    const {
+      id,
+      method,
+      params: { name, uri } = {},
+    }: Partial<JsonRpcRequest> = sent.kind === 'open'
+      ? sent.request
+      : sent.kind === 'post' && sent.message.kind !== 'response'
+        ? sent.message.message
+        : {};
     audit.record({
-      name: 'mcp.refused', weight: 'refusal', who: who(caller), endpoint: caller.endpoint, session, method: method?.slice(0, 200), id,
-      publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, outcome: 'denied', reason,
+      name: 'mcp.refused',
+      weight: 'refusal',
+      who: who(caller),
+      endpoint: caller.endpoint,
+      session,
+      method: method?.slice(0, 200),
+      id,
+      publicName: typeof name === 'string' ? name : undefined,
+      uri: typeof uri === 'string' ? uri : undefined,
+      outcome: 'denied',
+      reason,
     });
   }
 
   /** Records a list that was answered from the catalogue. @param characters length of the answer as JSON. */
   listed(requester: Requester, requested: Requested, characters: number): void {
     const { audit } = this.#options;
-    if (audit.wants('read')) audit.record({ ...this.#event('mcp.list', 'read', requester, requested), outcome: 'ok', responseBytes: characters });
+    if (audit.wants('read'))
+      audit.record({
+        ...this.#event('mcp.list', 'read', requester, requested),
+        outcome: 'ok',
+        responseBytes: characters,
+      });
   }
 
   /** Records a request that the gateway answered in a server's place. */
   answered(requester: Requester, requested: Requested, server: ServerName): void {
     const { audit } = this.#options;
-    if (audit.wants('read')) audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
+    if (audit.wants('read'))
+      audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
   }
 
   /**
@@ -117,13 +174,22 @@ export class CallRecords {
    * @param since now, by `performance.now()`.
    * @returns undefined where the audit does not want it.
    */
-  begin(requester: Requester, requested: Requested, view: View, { server, tool, task, params }: Destination, since: number): Begun | undefined {
+  begin(
+    requester: Requester,
+    requested: Requested,
+    view: View,
+    { server, tool, task, params }: Destination,
+    since: number,
+  ): Begun | undefined {
     const { method, params: given } = requested;
     const weight = weightOf(method, given, view);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
     if (!this.#options.audit.wants(weight)) return undefined;
     const event = this.#event(kindOf(method), weight, requester, requested);
-    const entry = method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server) ? view.tool(given['name']) : undefined;
+    const entry =
+      method === 'tools/call' && typeof given['name'] === 'string' && this.#options.isPinned(server)
+        ? view.tool(given['name'])
+        : undefined;
     if (entry !== undefined) event.more = { ...event.more, definition: digestOf(entry) };
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
@@ -154,36 +220,104 @@ export class CallRecords {
   }
 
   /** Records that a call waits for an approval, or the outcome of that. */
-  approval(requester: Requester, requested: Requested, { server, target, args }: { readonly server: ServerName; readonly target: string | undefined; readonly args: unknown }, { outcome, id, digest, by, decidedBy }: ApprovalNote): void {
+  approval(
+    requester: Requester,
+    requested: Requested,
+    {
+      server,
+      target,
+      args,
+    }: { readonly server: ServerName; readonly target: string | undefined; readonly args: unknown },
+    { outcome, id, digest, by, decidedBy }: ApprovalNote,
+  ): void {
     this.#options.audit.record({
-      ...this.#event(`approval.${outcome}`, 'always', requester, requested), server, target, args: args ?? {}, outcome: approvalOutcomes[outcome],
-      more: { approval: id, approval_digest: digest, approval_by: by, ...(decidedBy === undefined ? {} : { by: decidedBy }) },
+      ...this.#event(`approval.${outcome}`, 'always', requester, requested),
+      server,
+      target,
+      args: args ?? {},
+      outcome: approvalOutcomes[outcome],
+      more: {
+        approval: id,
+        approval_digest: digest,
+        approval_by: by,
+        ...(decidedBy === undefined ? {} : { by: decidedBy }),
+      },
     });
   }
 
   /** Records that an approver was shown the waiting call of somebody else in a form, or has answered that. */
-  approver(requester: Requester, what: 'shown' | 'answered', { id, digest, server, kind, tool, rule }: ApprovalRecord, more: Readonly<Record<string, string>>): void {
+  approver(
+    requester: Requester,
+    what: 'shown' | 'answered',
+    { id, digest, server, kind, tool, rule }: ApprovalRecord,
+    more: Readonly<Record<string, string>>,
+  ): void {
     this.#options.audit.record({
-      name: `approval.${what}`, weight: 'always', who: this.#options.whoOf(requester.asking), endpoint: requester.asking.endpoint, session: requester.key, revision: requester.dialect.revision,
-      server, ...(kind === 'resource' ? { uri: tool } : { target: tool }), rule, more: { approval: id, approval_digest: digest, ...more },
+      name: `approval.${what}`,
+      weight: 'always',
+      who: this.#options.whoOf(requester.asking),
+      endpoint: requester.asking.endpoint,
+      session: requester.key,
+      revision: requester.dialect.revision,
+      server,
+      ...(kind === 'resource' ? { uri: tool } : { target: tool }),
+      rule,
+      more: { approval: id, approval_digest: digest, ...more },
     });
   }
 
   /** Records for the questions of a server during one call, or outside of any. */
   questions(requester: Requester, server: ServerName, trace: string | undefined): QuestionRecords {
-    return new QuestionRecords((method, outcome, since, more) => this.#options.audit.record({
-      name: 'mcp.question', weight: 'always', who: this.#options.whoOf(requester.asking), endpoint: requester.asking.endpoint, session: requester.standsAlone ? undefined : requester.key, trace, method,
-      revision: requester.dialect.revision, server, outcome, durationMs: performance.now() - since, more,
-    }));
+    return new QuestionRecords((method, outcome, since, more) =>
+      this.#options.audit.record({
+        name: 'mcp.question',
+        weight: 'always',
+        who: this.#options.whoOf(requester.asking),
+        endpoint: requester.asking.endpoint,
+        session: requester.standsAlone ? undefined : requester.key,
+        trace,
+        method,
+        revision: requester.dialect.revision,
+        server,
+        outcome,
+        durationMs: performance.now() - since,
+        more,
+      }),
+    );
   }
 
   /** An event with all members that one may get, so that those of all calls have one form. */
-  #event(kind: AuditEvent['name'], weight: Weight, { key, asking, standsAlone, dialect: { revision } }: Requester, { id, method, params, trace, permission }: Requested): OpenEvent {
+  #event(
+    kind: AuditEvent['name'],
+    weight: Weight,
+    { key, asking, standsAlone, dialect: { revision } }: Requester,
+    { id, method, params, trace, permission }: Requested,
+  ): OpenEvent {
     const { name, uri } = params;
     return {
-      name: kind, weight, who: this.#options.whoOf(asking), endpoint: asking.endpoint, session: standsAlone ? undefined : key, trace, method: method.slice(0, 200), revision, id,
-      server: undefined, target: undefined, publicName: typeof name === 'string' ? name : undefined, uri: typeof uri === 'string' ? uri : undefined, args: undefined, result: undefined,
-      outcome: undefined, reason: undefined, code: undefined, rule: permission?.rule, policy: permission?.policy, durationMs: undefined, responseBytes: undefined, more: answersOf(params),
+      name: kind,
+      weight,
+      who: this.#options.whoOf(asking),
+      endpoint: asking.endpoint,
+      session: standsAlone ? undefined : key,
+      trace,
+      method: method.slice(0, 200),
+      revision,
+      id,
+      server: undefined,
+      target: undefined,
+      publicName: typeof name === 'string' ? name : undefined,
+      uri: typeof uri === 'string' ? uri : undefined,
+      args: undefined,
+      result: undefined,
+      outcome: undefined,
+      reason: undefined,
+      code: undefined,
+      rule: permission?.rule,
+      policy: permission?.policy,
+      durationMs: undefined,
+      responseBytes: undefined,
+      more: answersOf(params),
     };
   }
 }
@@ -222,7 +356,8 @@ function whoOf(caller: Caller, proofs: Proofs | undefined): Who {
 
 /** Whether a request counts as reading or writing. A call of a tool is reading if the tool has the annotation `readOnlyHint`. */
 function weightOf(method: string, { name }: JsonObject, view: View): Weight {
-  if (method !== 'tools/call') return listKindOf(method) !== undefined || repeatableMethods.has(method) ? 'read' : 'write';
+  if (method !== 'tools/call')
+    return listKindOf(method) !== undefined || repeatableMethods.has(method) ? 'read' : 'write';
   const annotations = typeof name === 'string' ? view.tool(name)?.['annotations'] : undefined;
   return isObject(annotations) && annotations['readOnlyHint'] === true ? 'read' : 'write';
 }
@@ -233,7 +368,14 @@ function nameOf({ name }: JsonObject): string | undefined {
 
 /** The outcome for the call; undefined while nothing is decided. */
 const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undefined>> = {
-  asked: undefined, approved: 'ok', used: 'ok', refused: 'denied', expired: 'denied', impossible: 'denied', void: 'denied', withdrawn: 'cancelled',
+  asked: undefined,
+  approved: 'ok',
+  used: 'ok',
+  refused: 'denied',
+  expired: 'denied',
+  impossible: 'denied',
+  void: 'denied',
+  withdrawn: 'cancelled',
 };
 
 /** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
@@ -251,7 +393,8 @@ function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
     case 'result': {
       const { isError, resultType, inputRequests } = of.result;
       event.outcome = isError === true ? 'tool_error' : 'ok';
-      if (resultType === 'input_required') event.more = { ...event.more, result_type: resultType, questions: questionsOf(inputRequests) };
+      if (resultType === 'input_required')
+        event.more = { ...event.more, result_type: resultType, questions: questionsOf(inputRequests) };
       return;
     }
     case 'error':
@@ -269,7 +412,11 @@ function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
 }
 
 function questionsOf(requests: unknown): readonly string[] {
-  return isObject(requests) ? Object.values(requests).flatMap((each) => (isObject(each) && typeof each['method'] === 'string' ? [each['method'].slice(0, 100)] : [])).slice(0, 100) : [];
+  return isObject(requests)
+    ? Object.values(requests)
+        .flatMap((each) => (isObject(each) && typeof each['method'] === 'string' ? [each['method'].slice(0, 100)] : []))
+        .slice(0, 100)
+    : [];
 }
 
 function isUnknown(reason: ErrorReason): boolean {

@@ -19,11 +19,23 @@ export function withoutOwnMeta(params: JsonObject): JsonObject {
 
 /** Puts changes of guardrails into the parameters that a client has sent. @param before the parameters that the guardrails were given, with the server's own names. @param after the same, changed. */
 export function withChanges(given: JsonObject, before: JsonObject, after: JsonObject): JsonObject {
-  const changed = Object.entries(after).filter(([name, value]) => value !== before[name]).map(([name, value]): readonly [string, unknown] => {
-    // Keys of `_meta` for the gateway itself were not given to guardrails, and stay.
-    const [was, is] = [given['_meta'], value];
-    return name === '_meta' && isObject(was) && isObject(is) ? [name, { ...Object.fromEntries(Object.entries(was).filter(([key]) => !isObject(before['_meta']) || !(key in before['_meta']))), ...is }] : [name, value];
-  });
+  const changed = Object.entries(after)
+    .filter(([name, value]) => value !== before[name])
+    .map(([name, value]): readonly [string, unknown] => {
+      // Keys of `_meta` for the gateway itself were not given to guardrails, and stay.
+      const [was, is] = [given['_meta'], value];
+      return name === '_meta' && isObject(was) && isObject(is)
+        ? [
+            name,
+            {
+              ...Object.fromEntries(
+                Object.entries(was).filter(([key]) => !isObject(before['_meta']) || !(key in before['_meta'])),
+              ),
+              ...is,
+            },
+          ]
+        : [name, value];
+    });
   const kept = Object.entries(given).filter(([name]) => !(name in before) || name in after);
   return { ...Object.fromEntries(kept), ...Object.fromEntries(changed) };
 }
@@ -31,5 +43,7 @@ export function withChanges(given: JsonObject, before: JsonObject, after: JsonOb
 /** Puts in the server's own name of the tool, and the arguments that the profile pins. */
 export function toolParams(params: JsonObject, { original, pinned }: Route): JsonObject {
   const named = { ...params, name: original };
-  return pinned === undefined ? named : { ...named, arguments: { ...(params['arguments'] as JsonObject | undefined), ...pinned } };
+  return pinned === undefined
+    ? named
+    : { ...named, arguments: { ...(params['arguments'] as JsonObject | undefined), ...pinned } };
 }

@@ -3,7 +3,17 @@
  * which `forward.ts` executes.
  */
 import { signInRoute, type View } from '@omnibus/catalog';
-import { fault, insteadOfKey, methodRow, printable, skillsExtension, type ExchangeMethod, type GatewayFault, type JsonObject, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  insteadOfKey,
+  methodRow,
+  printable,
+  skillsExtension,
+  type ExchangeMethod,
+  type GatewayFault,
+  type JsonObject,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { ClientDialect, TaskMode } from '../dialect/dialect.ts';
 import type { TaskAddress, TaskIds } from '../public-ids/task-ids.ts';
 import type { Topic } from './exchange-request.ts';
@@ -67,19 +77,32 @@ export type Plan = (
 export interface RoutedClient {
   readonly tasks: Pick<TaskIds, 'open'>;
   readonly linkedResources: Pick<LinkedResources, 'find'>;
-  readonly port: { readonly dialect: Pick<ClientDialect, 'unknownMethod'>; taskMode(): TaskMode; access(): Access | undefined };
+  readonly port: {
+    readonly dialect: Pick<ClientDialect, 'unknownMethod'>;
+    taskMode(): TaskMode;
+    access(): Access | undefined;
+  };
 }
 
 /**
  * @param given parameters that were checked by `paramsProblem`.
  * @param access what the caller may do; default: that of the client.
  */
-export function route(request: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient, access = client.port.access()): Plan {
+export function route(
+  request: { readonly method: ExchangeMethod; readonly view: View },
+  given: JsonObject,
+  client: RoutedClient,
+  access = client.port.access(),
+): Plan {
   const plan = planOf(request, given, client);
   return access === undefined ? plan : permitted(plan, request, given, access);
 }
 
-function planOf({ method, view }: { readonly method: ExchangeMethod; readonly view: View }, given: JsonObject, client: RoutedClient): Plan {
+function planOf(
+  { method, view }: { readonly method: ExchangeMethod; readonly view: View },
+  given: JsonObject,
+  client: RoutedClient,
+): Plan {
   const params = withoutOwnMeta(given);
   switch (method) {
     case 'tools/call':
@@ -89,7 +112,12 @@ function planOf({ method, view }: { readonly method: ExchangeMethod; readonly vi
       const found = view.promptRoute(name);
       if (found === undefined) return refuse(unknownEntry(view, 'prompts', name));
       if (found.isHeld === true) return refuse(heldBack('prompt', name, found));
-      return { kind: 'send', server: found.server, params: { ...params, name: found.original }, subject: ['prompt', name] };
+      return {
+        kind: 'send',
+        server: found.server,
+        params: { ...params, name: found.original },
+        subject: ['prompt', name],
+      };
     }
     case 'completion/complete':
       return completionPlan(view, params, client);
@@ -102,7 +130,8 @@ function planOf({ method, view }: { readonly method: ExchangeMethod; readonly vi
       const uri = params['uri'] as string;
       const servers = view.serversWithExtension(skillsExtension).filter((server) => view.mayHave(server, uri));
       const found = resourceRoute(view, client.linkedResources, uri);
-      const owner = found === undefined || 'rivals' in found || !servers.includes(found.server) ? undefined : found.server;
+      const owner =
+        found === undefined || 'rivals' in found || !servers.includes(found.server) ? undefined : found.server;
       return { kind: 'search', servers: owner === undefined ? servers : [owner], uri, params };
     }
     default: {
@@ -110,7 +139,9 @@ function planOf({ method, view }: { readonly method: ExchangeMethod; readonly vi
       if (about === 'resource') return resourcePlan(view, params, client);
       if (about === 'task') return taskPlan(view, params, client);
       const found = customRoute(view, method, given, client.port.dialect.unknownMethod);
-      return 'refused' in found ? refuse(found.refused) : { kind: 'send', server: found.server, params, subject: ['request', method] };
+      return 'refused' in found
+        ? refuse(found.refused)
+        : { kind: 'send', server: found.server, params, subject: ['request', method] };
     }
   }
 }
@@ -118,7 +149,13 @@ function planOf({ method, view }: { readonly method: ExchangeMethod; readonly vi
 function resourcePlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
   const uri = params['uri'] as string;
   const found = resourceRoute(view, linkedResources, uri);
-  if (found === undefined) return { kind: 'search', servers: view.serversWith('resources').filter((server) => view.mayHave(server, uri)), uri, params };
+  if (found === undefined)
+    return {
+      kind: 'search',
+      servers: view.serversWith('resources').filter((server) => view.mayHave(server, uri)),
+      uri,
+      params,
+    };
   if ('rivals' in found) return refuse(ambiguous(uri, found.rivals));
   return { kind: 'send', server: found.server, params: { ...params, uri: found.original }, subject: ['resource', uri] };
 }
@@ -139,13 +176,17 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
   const mode = port.taskMode();
   const isTask = mode === 'requested' && task !== undefined && view.taskServers().length > 0;
   // Where no server offers tasks, the member `task` is ignored; where one does, a tool that does not support tasks is refused.
-  if (isTask && found.taskSupport === 'forbidden') return refuse(fault('task.unsupported', `tool ${JSON.stringify(printable(name, 100))} does not run as a task`));
+  if (isTask && found.taskSupport === 'forbidden')
+    return refuse(fault('task.unsupported', `tool ${JSON.stringify(printable(name, 100))} does not run as a task`));
   const mustBeTask = !isTask && found.taskSupport === 'required' && mode !== 'requested';
   return {
     kind: isTask ? 'start-task' : mustBeTask && mode === 'none' ? 'await-task' : 'send',
     server: found.server,
     params: isTask ? { ...plain, task } : mustBeTask ? { ...plain, task: {} } : plain,
-    subject: ['tool', name], tool: found.original, isRepeatable: found.isRepeatable === true, wrapsOutput: found.wrapsOutput === true,
+    subject: ['tool', name],
+    tool: found.original,
+    isRepeatable: found.isRepeatable === true,
+    wrapsOutput: found.wrapsOutput === true,
   };
 }
 
@@ -153,8 +194,19 @@ function toolPlan(view: View, params: JsonObject, { port }: RoutedClient): Plan 
 function signInPlan(view: View, name: string, params: JsonObject): Plan | undefined {
   const asks = signInRoute(view, 'tools', name);
   if (asks === undefined) return undefined;
-  const { task: _task, ...plain } = toolParams({ ...params, arguments: {}, _meta: { ...(params['_meta'] as JsonObject | undefined), [insteadOfKey]: name } }, asks.route);
-  return { kind: 'send', server: asks.route.server, params: plain, subject: ['tool', asks.name], tool: asks.route.original, isRepeatable: false, wrapsOutput: false };
+  const { task: _task, ...plain } = toolParams(
+    { ...params, arguments: {}, _meta: { ...(params['_meta'] as JsonObject | undefined), [insteadOfKey]: name } },
+    asks.route,
+  );
+  return {
+    kind: 'send',
+    server: asks.route.server,
+    params: plain,
+    subject: ['tool', asks.name],
+    tool: asks.route.original,
+    isRepeatable: false,
+    wrapsOutput: false,
+  };
 }
 
 function completionPlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
@@ -162,12 +214,19 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
   const isPrompt = ref['type'] === 'ref/prompt';
   const named = (isPrompt ? ref['name'] : ref['uri']) as string;
   const found = isPrompt ? view.promptRoute(named) : resourceRoute(view, linkedResources, named);
-  if (found === undefined) return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
+  if (found === undefined)
+    return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));
   if ('rivals' in found) return refuse(ambiguous(named, found.rivals));
   if ('isHeld' in found && found.isHeld) return refuse(heldBack('prompt', named, found));
-  if (!view.canComplete(found.server)) return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
+  if (!view.canComplete(found.server))
+    return { kind: 'answer', server: found.server, result: { completion: { values: [] } } };
   const original = isPrompt ? { ...ref, name: found.original } : { ...ref, uri: found.original };
-  return { kind: 'send', server: found.server, params: { ...params, ref: original }, subject: ['completion of', named] };
+  return {
+    kind: 'send',
+    server: found.server,
+    params: { ...params, ref: original },
+    subject: ['completion of', named],
+  };
 }
 
 function refuse(gatewayFault: GatewayFault): Plan {

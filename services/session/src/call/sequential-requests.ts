@@ -34,7 +34,13 @@ export class SequentialRequests<Stream extends CallStream> {
   readonly #tasks: TaskIds;
   readonly #port: Pick<ClientPort<Stream>, 'dialect' | 'access'>;
 
-  constructor(options: SequentialRequestsOptions, carrier: Carrier<Stream>, messages: PublicMessages<Stream>, tasks: TaskIds, port: Pick<ClientPort<Stream>, 'dialect' | 'access'>) {
+  constructor(
+    options: SequentialRequestsOptions,
+    carrier: Carrier<Stream>,
+    messages: PublicMessages<Stream>,
+    tasks: TaskIds,
+    port: Pick<ClientPort<Stream>, 'dialect' | 'access'>,
+  ) {
     this.#options = options;
     this.#carrier = carrier;
     this.#messages = messages;
@@ -58,22 +64,41 @@ export class SequentialRequests<Stream extends CallStream> {
       // A server may have been blocked while others were asked.
       const next = outcome.kind === 'result' ? [] : others.filter((other) => !this.#options.isBlocked(other));
       if (outcome.kind === 'result') this.#messages.answer(call, { server }, outcome);
-      else if (next.length > 0 && performance.now() < endsAt) this.search(call, { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) }, { endsAt, failed });
-      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0) this.#messages.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
+      else if (next.length > 0 && performance.now() < endsAt)
+        this.search(
+          call,
+          { servers: next, uri, params, ...(screened === undefined ? {} : { screened }) },
+          { endsAt, failed },
+        );
+      else if (failed === undefined && outcome.kind === 'error' && neverReached(call.view).length > 0)
+        this.#messages.answer(call, { server }, { kind: 'fault', fault: unknownResource(call.view, uri) });
       else this.#messages.answer(call, { server }, failed ?? outcome);
     });
   }
 
   /** Sends a request after its guardrails have passed it, or settles it with their refusal. */
-  #send(call: ForwardedCall<Stream>, permission: Permission | undefined, to: Destination, settled: (outcome: ExchangeOutcome) => void): void {
+  #send(
+    call: ForwardedCall<Stream>,
+    permission: Permission | undefined,
+    to: Destination,
+    settled: (outcome: ExchangeOutcome) => void,
+  ): void {
     const { screen } = permission ?? {};
     if (screen?.looksAt('requests') !== true) this.#carrier.carry(call, to, settled);
-    else screenFirst(this.#carrier.open, call, screen, to.params, (made) => ('fault' in made ? settled({ kind: 'fault', fault: made.fault }) : this.#carrier.carry(call, { ...to, params: made.payload }, settled)));
+    else
+      screenFirst(this.#carrier.open, call, screen, to.params, (made) =>
+        'fault' in made
+          ? settled({ kind: 'fault', fault: made.fault })
+          : this.#carrier.carry(call, { ...to, params: made.payload }, settled),
+      );
   }
 
   /** A task of a list, redacted as the rules require for its caller. */
   #clean({ method, view }: ForwardedCall<Stream>, server: ServerName, tool: string, task: JsonObject): JsonObject {
-    const wanted: Wanted = tool === '' ? { kind: 'server', server, name: method, method, isBegun: true } : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
+    const wanted: Wanted =
+      tool === ''
+        ? { kind: 'server', server, name: method, method, isBegun: true }
+        : { kind: 'tool', server, name: tool, method, entry: view.toolOf(server, tool), isBegun: true };
     return this.#port.access()?.redacted(wanted, task) ?? task;
   }
 
@@ -81,10 +106,19 @@ export class SequentialRequests<Stream extends CallStream> {
   list(call: ForwardedCall<Stream>, { servers, entries, params: { cursor: sealed, ...params } }: Lists): void {
     const { stream, id } = call;
     const [first] = servers;
-    const page = typeof sealed === 'string' ? this.#tasks.openCursor(sealed) : first === undefined ? undefined : { server: first, cursor: undefined };
+    const page =
+      typeof sealed === 'string'
+        ? this.#tasks.openCursor(sealed)
+        : first === undefined
+          ? undefined
+          : { server: first, cursor: undefined };
     const index = page === undefined ? -1 : servers.indexOf(page.server);
     if (sealed === undefined && first === undefined) {
-      this.#messages.write(stream, id, this.#port.dialect.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false));
+      this.#messages.write(
+        stream,
+        id,
+        this.#port.dialect.answerOf(call.method, { kind: 'result', result: { [entries]: [] } }, false),
+      );
       return;
     }
     if (page === undefined || index === -1) {
@@ -92,23 +126,62 @@ export class SequentialRequests<Stream extends CallStream> {
       return;
     }
     const { server, cursor } = page;
-    const { permission } = screening(this.#port.access()?.screen({ kind: 'server', server, name: call.method, method: call.method }, false));
-    this.#carrier.carry(permission === undefined ? call : { ...call, permission }, { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] }, (outcome) => {
-      // A server that fails to list contributes an empty page, so that the lists of the others can be read.
-      const tools = outcome.kind === 'result' ? outcome.tools : undefined;
-      const { nextCursor: own, ...whole }: JsonObject = outcome.kind === 'result' ? outcome.result : { [entries]: [] };
-      const all = whole[entries];
-      const seen = Array.isArray(all) ? all.map((entry, index) => ({ entry: entry as unknown, tool: tools?.[index] ?? '' })).filter(({ entry, tool }) => mayList(call, server, entry, tool)) : undefined;
-      const listed = seen === undefined ? whole : { ...whole, [entries]: seen.map(({ entry, tool }) => (isObject(entry) && call.method === 'tasks/list' ? this.#clean(call, server, tool, entry) : entry)) };
-      const following = servers[index + 1];
-      const next = typeof own === 'string' ? { server, cursor: own } : following === undefined ? undefined : { server: following, cursor: undefined };
-      this.#messages.answer(call, { server }, { ...outcome, kind: 'result', result: listed, ...(seen === undefined ? {} : { tools: seen.map(({ tool }) => tool) }) }, next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) });
-    });
+    const { permission } = screening(
+      this.#port.access()?.screen({ kind: 'server', server, name: call.method, method: call.method }, false),
+    );
+    this.#carrier.carry(
+      permission === undefined ? call : { ...call, permission },
+      { server, params: cursor === undefined ? params : { ...params, cursor }, subject: ['list of', entries] },
+      (outcome) => {
+        // A server that fails to list contributes an empty page, so that the lists of the others can be read.
+        const tools = outcome.kind === 'result' ? outcome.tools : undefined;
+        const { nextCursor: own, ...whole }: JsonObject =
+          outcome.kind === 'result' ? outcome.result : { [entries]: [] };
+        const all = whole[entries];
+        const seen = Array.isArray(all)
+          ? all
+              .map((entry, index) => ({ entry: entry as unknown, tool: tools?.[index] ?? '' }))
+              .filter(({ entry, tool }) => mayList(call, server, entry, tool))
+          : undefined;
+        const listed =
+          seen === undefined
+            ? whole
+            : {
+                ...whole,
+                [entries]: seen.map(({ entry, tool }) =>
+                  isObject(entry) && call.method === 'tasks/list' ? this.#clean(call, server, tool, entry) : entry,
+                ),
+              };
+        const following = servers[index + 1];
+        const next =
+          typeof own === 'string'
+            ? { server, cursor: own }
+            : following === undefined
+              ? undefined
+              : { server: following, cursor: undefined };
+        this.#messages.answer(
+          call,
+          { server },
+          {
+            ...outcome,
+            kind: 'result',
+            result: listed,
+            ...(seen === undefined ? {} : { tools: seen.map(({ tool }) => tool) }),
+          },
+          next === undefined ? undefined : { nextCursor: this.#tasks.publishCursor(next) },
+        );
+      },
+    );
   }
 }
 
 /** Whether the client may see an entry of a list that a server made. @param tool the tool that a task runs. */
-function mayList({ method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>, server: ServerName, entry: unknown, tool: string): boolean {
+function mayList(
+  { method, view }: Pick<ForwardedCall<CallStream>, 'method' | 'view'>,
+  server: ServerName,
+  entry: unknown,
+  tool: string,
+): boolean {
   if (method === 'tasks/list') return view.mayHaveTask(server, tool);
   return !isObject(entry) || typeof entry['uri'] !== 'string' || view.mayHave(server, entry['uri']);
 }

@@ -1,17 +1,33 @@
 /** Whose calls go to one adapter, because it may keep something for him. */
 import { describe, expect, it } from 'vitest';
 import { loadConfig, type Config } from '@omnibus/config';
-import { anonymous, localUser, newRequestKey, parseServerName, type ExchangeContext, type Principal, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  localUser,
+  newRequestKey,
+  parseServerName,
+  type ExchangeContext,
+  type Principal,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { ServerSettings } from './server-settings.ts';
 
 const ann = 'p_ann' as Principal;
 const session = newRequestKey() as string as SessionKey;
 const known = { principal: ann, session, standsAlone: false, capabilities: {} };
 const askable = { capabilities: { elicitation: {}, extensions: {} } };
-const clients = { knownAlone: { standsAlone: true, client: { id: ann, isOne: false } }, local: { principal: anonymous, standsAlone: true, client: localUser } };
+const clients = {
+  knownAlone: { standsAlone: true, client: { id: ann, isOne: false } },
+  local: { principal: anonymous, standsAlone: true, client: localUser },
+};
 
 function keptFor(server: object, more: Partial<ExchangeContext>): string | undefined {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers: { up: server } }), env: {}, readFile: () => '' });
+  const loaded = loadConfig({
+    file: 'test',
+    text: JSON.stringify({ mcpServers: { up: server } }),
+    env: {},
+    readFile: () => '',
+  });
   if (!('config' in loaded)) throw new Error(JSON.stringify(loaded));
   return new ServerSettings(loaded.config as Config).keptFor(parseServerName('up'), { ...known, ...more });
 }
@@ -27,10 +43,15 @@ describe('an adapter may keep something', () => {
     ['in a program, for a session of nobody in particular', program, { principal: anonymous }, session],
     ['in a program, for the user of this machine', program, clients.local, 'local'],
     ['in a program of each session, for the session', { ...program, isolation: 'session' }, {}, session],
-    ['where connections are a known caller\'s, for him', { ...web, isolation: 'principal' }, askable, ann],
-    ['where connections are a known caller\'s, for a session of nobody in particular', { ...web, isolation: 'principal' }, { principal: anonymous }, session],
+    ["where connections are a known caller's, for him", { ...web, isolation: 'principal' }, askable, ann],
+    [
+      "where connections are a known caller's, for a session of nobody in particular",
+      { ...web, isolation: 'principal' },
+      { principal: anonymous },
+      session,
+    ],
     ['over a connection of a session that may be asked something, for the session', web, askable, session],
-    ['over everybody\'s connection, for nobody', web, {}, undefined],
+    ["over everybody's connection, for nobody", web, {}, undefined],
     ['over a connection that all are to share, for nobody', { ...web, isolation: 'shared' }, askable, undefined],
   ] as const)('%s', ([, server, more, expected]) => {
     expect(keptFor(server, more as Partial<ExchangeContext>)).toBe(expected);

@@ -47,7 +47,10 @@ export class ServerSettings {
    * sessions, or one session or client if it may be asked something. The backend's `sharing.ts` decides about sharing; this only routes accordingly.
    * @returns undefined where any adapter will do.
    */
-  keptFor(server: ServerName, { principal, session, standsAlone, client, capabilities: { extensions: _extensions, ...askable } }: KeptContext): string | undefined {
+  keptFor(
+    server: ServerName,
+    { principal, session, standsAlone, client, capabilities: { extensions: _extensions, ...askable } }: KeptContext,
+  ): string | undefined {
     const { command, url, isolation } = this.#config.mcpServers[server] ?? {};
     const mayBeAsked = Object.keys(askable).length > 0;
     const isCallers = isolation === 'principal' || (isolation === 'auto' && !mayBeAsked && url === undefined);

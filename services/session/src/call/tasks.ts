@@ -2,7 +2,13 @@
  * Tool calls that run as tasks at their servers (2025-11-25 basic/utilities/tasks): for a client that asks for a task, and for one that does not
  * support tasks, in whose place the gateway waits for the result.
  */
-import { createdTask, withRelatedTask, type ExchangeOutcome, type ProgressEvent, type ServerNotice } from '@omnibus/protocol';
+import {
+  createdTask,
+  withRelatedTask,
+  type ExchangeOutcome,
+  type ProgressEvent,
+  type ServerNotice,
+} from '@omnibus/protocol';
 import { placeOf, progressKey, type TaskAddress } from '../public-ids/task-ids.ts';
 import type { CallGate } from './limits/call-gate.ts';
 import { runningTask } from './limits/task-places.ts';
@@ -24,7 +30,12 @@ export class CallTasks<Stream extends CallStream> {
   readonly #followed = new Map<string, (event: ProgressEvent) => void>();
 
   /** @param gate where limits and blocks apply. */
-  constructor(carrier: Carrier<Stream>, messages: PublicMessages<Stream>, port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>, gate: CallGate | undefined) {
+  constructor(
+    carrier: Carrier<Stream>,
+    messages: PublicMessages<Stream>,
+    port: Pick<ClientPort<Stream>, 'key' | 'push' | 'facts' | 'asking'>,
+    gate: CallGate | undefined,
+  ) {
     this.#gate = gate;
     this.#carrier = carrier;
     this.#messages = messages;
@@ -36,14 +47,21 @@ export class CallTasks<Stream extends CallStream> {
     const { progressToken } = call;
     this.#carrier.carry(call, to, (outcome) => {
       const task = taskOf(outcome);
-      if (task !== undefined && progressToken !== undefined) this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) => this.#messages.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }));
+      if (task !== undefined && progressToken !== undefined)
+        this.#follow(progressKey(to.server, task.taskId, placeOf(outcome)), (event) =>
+          this.#messages.tellProgress(progressToken, event, { send: (text) => this.#port.push(text) }),
+        );
       this.settled(call, to, outcome);
       this.#messages.answer(call, to, outcome);
     });
   }
 
   /** Follows the task with which a call was answered, where that holds a place among running calls; and hears what an answer says of a task. */
-  settled({ method, accounting }: Pick<ForwardedCall<Stream>, 'method' | 'accounting'>, { server, task, tool }: Destination, outcome: ExchangeOutcome): void {
+  settled(
+    { method, accounting }: Pick<ForwardedCall<Stream>, 'method' | 'accounting'>,
+    { server, task, tool }: Destination,
+    outcome: ExchangeOutcome,
+  ): void {
     const gate = this.#gate;
     if (gate === undefined) return;
     if (task !== undefined) gate.tasks.heard(progressKey(server, task.id, task.place), method, outcome);
@@ -52,10 +70,19 @@ export class CallTasks<Stream extends CallStream> {
     const { taskId, everyMs, keptMs } = made;
     const address: TaskAddress = { server, id: taskId, owner: this.#port.key, place: placeOf(outcome), tool };
     gate.tasks.follow({
-      key: progressKey(server, taskId, address.place), session: this.#port.key, owner: shareOf(this.#port.asking, this.#port.facts), everyMs, keptMs, leave: accounting.runOn(),
+      key: progressKey(server, taskId, address.place),
+      session: this.#port.key,
+      owner: shareOf(this.#port.asking, this.#port.facts),
+      everyMs,
+      keptMs,
+      leave: accounting.runOn(),
       ask: (settled) => {
         const blocked = gate.problemOf(this.#port.facts, server, tool);
-        if (blocked === undefined) this.#carrier.sendOwn({ method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address }, settled);
+        if (blocked === undefined)
+          this.#carrier.sendOwn(
+            { method: 'tasks/get', server, params: { taskId }, subject: ['task', taskId], task: address },
+            settled,
+          );
         else settled({ kind: 'fault', fault: blocked });
       },
     });
@@ -73,17 +100,31 @@ export class CallTasks<Stream extends CallStream> {
       const { progressToken, stream } = call;
       const address: TaskAddress = { server, id: task.taskId, owner: this.#port.key, place: placeOf(created), tool };
       const key = progressKey(server, task.taskId, address.place);
-      if (progressToken !== undefined) this.#follow(key, (event) => this.#messages.tellProgress(progressToken, event, stream));
-      this.#carrier.carry({ ...call, method: 'tasks/result' }, { server, subject, params: { taskId: task.taskId }, task: address }, (outcome) => {
-        this.#followed.delete(key);
-        this.#messages.answer(call, to, outcome.kind === 'result' ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) } : outcome);
-      }, () => this.#cancel(address));
+      if (progressToken !== undefined)
+        this.#follow(key, (event) => this.#messages.tellProgress(progressToken, event, stream));
+      this.#carrier.carry(
+        { ...call, method: 'tasks/result' },
+        { server, subject, params: { taskId: task.taskId }, task: address },
+        (outcome) => {
+          this.#followed.delete(key);
+          this.#messages.answer(
+            call,
+            to,
+            outcome.kind === 'result'
+              ? { ...outcome, result: withRelatedTask(outcome.result, () => undefined) }
+              : outcome,
+          );
+        },
+        () => this.#cancel(address),
+      );
     });
   }
 
   /** Passes on progress of a task whose call was answered already. */
   progressed({ server, taskId, place, tool, progress }: Extract<ServerNotice, { kind: 'task-progress' }>): void {
-    this.#followed.get(progressKey(server, taskId, place))?.(this.#messages.progress(server, progress, { place, tool }));
+    this.#followed.get(progressKey(server, taskId, place))?.(
+      this.#messages.progress(server, progress, { place, tool }),
+    );
   }
 
   #follow(key: string, hear: (event: ProgressEvent) => void): void {
@@ -93,7 +134,13 @@ export class CallTasks<Stream extends CallStream> {
 
   /** Cancels a task whose result is not needed any more; the outcome of that is ignored. */
   #cancel(task: TaskAddress): void {
-    this.#carrier.sendOwn({ method: 'tasks/cancel', server: task.server, params: { taskId: task.id }, subject: ['task', task.id], task });
+    this.#carrier.sendOwn({
+      method: 'tasks/cancel',
+      server: task.server,
+      params: { taskId: task.id },
+      subject: ['task', task.id],
+      task,
+    });
   }
 }
 

@@ -1,14 +1,31 @@
 /** What clients of every revision are told that there is, and what they are answered where there is nothing. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { declaredBy, featuresOf, isModernRevision, legacyRevisions, modernRevisions, noAnnouncements, ownerKey, type JsonObject } from '@omnibus/protocol';
+import {
+  declaredBy,
+  featuresOf,
+  isModernRevision,
+  legacyRevisions,
+  modernRevisions,
+  noAnnouncements,
+  ownerKey,
+  type JsonObject,
+} from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest } from '../worker-under-test.ts';
 
 const revisions = [...legacyRevisions, ...modernRevisions];
 const methods: Readonly<Record<string, JsonObject>> = {
-  'prompts/list': {}, 'prompts/get': { name: 'p' }, 'resources/list': {}, 'resources/templates/list': {}, 'resources/read': { uri: 'x://1' },
+  'prompts/list': {},
+  'prompts/get': { name: 'p' },
+  'resources/list': {},
+  'resources/templates/list': {},
+  'resources/read': { uri: 'x://1' },
   'completion/complete': { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } },
 };
-const ofSessions: Readonly<Record<string, JsonObject>> = { 'resources/subscribe': { uri: 'x://1' }, 'resources/unsubscribe': { uri: 'x://1' }, 'logging/setLevel': { level: 'info' } };
+const ofSessions: Readonly<Record<string, JsonObject>> = {
+  'resources/subscribe': { uri: 'x://1' },
+  'resources/unsubscribe': { uri: 'x://1' },
+  'logging/setLevel': { level: 'info' },
+};
 const ann = callerOf('ann');
 
 let test: WorkerUnderTest;
@@ -20,11 +37,24 @@ describe.each(revisions)('a client of %s', (revision) => {
   it('is offered what a server has, of one that is down too, and nothing of one that nobody has seen', async () => {
     test = await WorkerUnderTest.start(['a', 'gone', 'never']);
     await test.put('a');
-    await test.put('gone', { status: 'down', problem: 'no route', capabilities: { prompts: {}, logging: {}, resources: { subscribe: true }, completions: {} } });
+    await test.put('gone', {
+      status: 'down',
+      problem: 'no route',
+      capabilities: { prompts: {}, logging: {}, resources: { subscribe: true }, completions: {} },
+    });
     const completions = featuresOf(revision).completionCapability ? { completions: {} } : {};
-    expect((await test.open(revision)).greeting['capabilities']).toEqual({ tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true }, logging: {}, ...completions });
+    expect((await test.open(revision)).greeting['capabilities']).toEqual({
+      tools: { listChanged: true },
+      prompts: { listChanged: true },
+      resources: { listChanged: true, subscribe: true },
+      logging: {},
+      ...completions,
+    });
     await test.put('gone', { status: 'down', problem: 'no route', capabilities: { resources: {} } });
-    expect((await test.open(revision)).greeting['capabilities']).toEqual({ tools: { listChanged: true }, resources: { listChanged: true } });
+    expect((await test.open(revision)).greeting['capabilities']).toEqual({
+      tools: { listChanged: true },
+      resources: { listChanged: true },
+    });
   });
 
   it('is told that there is no such method where no server has what it is for, and gets its tools', async () => {
@@ -32,7 +62,8 @@ describe.each(revisions)('a client of %s', (revision) => {
     await test.put('a');
     const client = await test.open(revision);
     expect(client.greeting['capabilities']).toEqual({ tools: { listChanged: true } });
-    for (const [method, params] of Object.entries(all)) expect((await client.ask(method, params)).error?.code, method).toBe(-32_601);
+    for (const [method, params] of Object.entries(all))
+      expect((await client.ask(method, params)).error?.code, method).toBe(-32_601);
     expect((await client.ask('tools/list')).result).toMatchObject({ tools: [] });
     expect(test.asked.values).toEqual([]);
     expect(test.faults).toEqual([]);
@@ -49,24 +80,56 @@ describe.each(revisions)('a client of %s', (revision) => {
   it('is told by the name it uses what is wrong with a server that was never reached', async () => {
     test = await WorkerUnderTest.start(['a', 'b']);
     await test.put('a', { capabilities: { tools: {}, prompts: {} } });
-    await test.put('b', { status: 'down', problem: 'its server answered 401', revision: undefined as never, capabilities: {} });
+    await test.put('b', {
+      status: 'down',
+      problem: 'its server answered 401',
+      revision: undefined as never,
+      capabilities: {},
+    });
     const client = await test.open(revision);
     expect(client.greeting['instructions']).toContain('its server answered 401');
-    for (const [method, name] of [['tools/call', 'b__x'], ['prompts/get', 'b__x']] as const) {
-      expect((await client.ask(method, { name })).error, method).toMatchObject({ message: expect.stringContaining('its server answered 401') as string, data: { reason: 'upstream.unavailable', server: 'b' } });
+    for (const [method, name] of [
+      ['tools/call', 'b__x'],
+      ['prompts/get', 'b__x'],
+    ] as const) {
+      expect((await client.ask(method, { name })).error, method).toMatchObject({
+        message: expect.stringContaining('its server answered 401') as string,
+        data: { reason: 'upstream.unavailable', server: 'b' },
+      });
     }
-    expect((await client.ask('tools/call', { name: 'a__x' })).error).toMatchObject({ code: -32_602, data: { reason: 'tool.unknown' } });
-    expect((await client.ask('tools/list')).result).toMatchObject({ _meta: { 'omnibus.dev/missing': [{ server: 'b', problem: 'its server answered 401' }] } });
+    expect((await client.ask('tools/call', { name: 'a__x' })).error).toMatchObject({
+      code: -32_602,
+      data: { reason: 'tool.unknown' },
+    });
+    expect((await client.ask('tools/list')).result).toMatchObject({
+      _meta: { 'omnibus.dev/missing': [{ server: 'b', problem: 'its server answered 401' }] },
+    });
   });
 
   it('reads of the only server that it was never reached, for a prompt and a resource too', async () => {
     test = await WorkerUnderTest.start(['b']);
-    await test.put('b', { status: 'down', problem: 'its server answered 401', revision: undefined as never, capabilities: {} });
+    await test.put('b', {
+      status: 'down',
+      problem: 'its server answered 401',
+      revision: undefined as never,
+      capabilities: {},
+    });
     const client = await test.open(revision);
-    for (const [method, params] of [['tools/call', { name: 'x' }], ['prompts/get', { name: 'x' }], ['resources/read', { uri: 'x://1' }], ['completion/complete', methods['completion/complete'] as JsonObject]] as const) {
-      expect((await client.ask(method, params)).error, method).toMatchObject({ message: expect.stringContaining('its server answered 401') as string, data: { reason: 'upstream.unavailable' } });
+    for (const [method, params] of [
+      ['tools/call', { name: 'x' }],
+      ['prompts/get', { name: 'x' }],
+      ['resources/read', { uri: 'x://1' }],
+      ['completion/complete', methods['completion/complete'] as JsonObject],
+    ] as const) {
+      expect((await client.ask(method, params)).error, method).toMatchObject({
+        message: expect.stringContaining('its server answered 401') as string,
+        data: { reason: 'upstream.unavailable' },
+      });
     }
-    expect((await client.ask('prompts/list')).error).toMatchObject({ code: -32_601, message: expect.stringContaining('its server answered 401') as string });
+    expect((await client.ask('prompts/list')).error).toMatchObject({
+      code: -32_601,
+      message: expect.stringContaining('its server answered 401') as string,
+    });
   });
 });
 
@@ -77,7 +140,15 @@ it('a session is told of changes of what it was offered, and of tools, but not o
   const prompts = { name: 'p' };
   const resources = { uri: 'x://1', name: 'r' };
   await client.ask('tools/list');
-  await test.put('b', { capabilities: { tools: {}, prompts: {}, resources: {} }, lists: { tools: [{ name: 't', inputSchema: { type: 'object' } }], prompts: [prompts], resources: [resources], resourceTemplates: [] } });
+  await test.put('b', {
+    capabilities: { tools: {}, prompts: {}, resources: {} },
+    lists: {
+      tools: [{ name: 't', inputSchema: { type: 'object' } }],
+      prompts: [prompts],
+      resources: [resources],
+      resourceTemplates: [],
+    },
+  });
   await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   await client.pushed.untilSome(({ method }) => method === 'notifications/prompts/list_changed');
   expect((await client.ask('resources/list')).result).toEqual({ resources: [resources] });
@@ -97,18 +168,29 @@ it('a resource that no server knows is unknown, and the servers are named that c
   await test.put('a', { capabilities: { resources: {} } });
   test.outcome = { kind: 'error', error: { code: -32_602, message: 'not here' } };
   const client = await test.open('2025-11-25');
-  expect((await client.ask('resources/read', { uri: 'x://1' })).error).toMatchObject({ code: -32_002, message: expect.stringContaining('"b": it has not been reached yet') as string, data: { reason: 'resource.unknown', uri: 'x://1', missing: [{ server: 'b' }] } });
+  expect((await client.ask('resources/read', { uri: 'x://1' })).error).toMatchObject({
+    code: -32_002,
+    message: expect.stringContaining('"b": it has not been reached yet') as string,
+    data: { reason: 'resource.unknown', uri: 'x://1', missing: [{ server: 'b' }] },
+  });
   await test.put('b', { capabilities: { tools: {} } });
   expect((await client.ask('resources/read', { uri: 'x://1' })).error?.message).toBe('not here');
 });
 
 it('lists of 2026-07-28 say how long they can be used as their servers say', async () => {
   test = await WorkerUnderTest.start(['a', 'b']);
-  await test.put('a', { notes: { tools: { ttlMs: 60_000, isPublic: true, meta: { 'x.example/y': 1 }, more: { total: 3 } } } });
+  await test.put('a', {
+    notes: { tools: { ttlMs: 60_000, isPublic: true, meta: { 'x.example/y': 1 }, more: { total: 3 } } },
+  });
   await test.put('b', { notes: { tools: { ttlMs: 90_000, isPublic: true } } });
   const client = await test.open('2026-07-28');
   expect((await client.ask('tools/list')).result).toEqual({
-    tools: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public', total: 3, _meta: { 'x.example/y': 1, 'io.modelcontextprotocol/serverInfo': expect.anything() as unknown },
+    tools: [],
+    resultType: 'complete',
+    ttlMs: 60_000,
+    cacheScope: 'public',
+    total: 3,
+    _meta: { 'x.example/y': 1, 'io.modelcontextprotocol/serverInfo': expect.anything() as unknown },
   });
 });
 
@@ -116,19 +198,32 @@ it.each([
   ['public', {}, {}],
   ['private', { auth: { keys: { file: 'keys.yaml' } } }, {}],
   ['private', { access: { default: 'allow' } }, {}],
-  ['private', {}, { owners: { [ownerKey(declaredBy({}, false, ann.principal))]: 'own' }, offers: [{ key: 'own', lists: {} }] }],
-] as const)('a resource that its server says may be kept for everybody is %s with the settings %j and the record %j', async (cacheScope, settings, more) => {
-  test = await WorkerUnderTest.start(['a'], settings);
-  await test.put('a', { capabilities: { resources: {} }, ...more });
-  test.outcome = { kind: 'result', result: { contents: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public' } };
-  const client = await test.open('2026-07-28', {}, ann);
-  expect((await client.ask('resources/read', { uri: 'x://1' })).result).toMatchObject({ ttlMs: 60_000, cacheScope });
-});
+  [
+    'private',
+    {},
+    { owners: { [ownerKey(declaredBy({}, false, ann.principal))]: 'own' }, offers: [{ key: 'own', lists: {} }] },
+  ],
+] as const)(
+  'a resource that its server says may be kept for everybody is %s with the settings %j and the record %j',
+  async (cacheScope, settings, more) => {
+    test = await WorkerUnderTest.start(['a'], settings);
+    await test.put('a', { capabilities: { resources: {} }, ...more });
+    test.outcome = {
+      kind: 'result',
+      result: { contents: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public' },
+    };
+    const client = await test.open('2026-07-28', {}, ann);
+    expect((await client.ask('resources/read', { uri: 'x://1' })).result).toMatchObject({ ttlMs: 60_000, cacheScope });
+  },
+);
 
-it.each([{}, { roots: {} }, { sampling: {}, elicitation: { form: {} } }])('a client that declared %j and has asked for no list is told when one changes', async (declared) => {
-  test = await WorkerUnderTest.start(['a']);
-  await test.put('a');
-  const client = await test.open('2025-11-25', declared);
-  await test.put('a', { announcements: { ...noAnnouncements, tools: 1 } });
-  await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
-});
+it.each([{}, { roots: {} }, { sampling: {}, elicitation: { form: {} } }])(
+  'a client that declared %j and has asked for no list is told when one changes',
+  async (declared) => {
+    test = await WorkerUnderTest.start(['a']);
+    await test.put('a');
+    const client = await test.open('2025-11-25', declared);
+    await test.put('a', { announcements: { ...noAnnouncements, tools: 1 } });
+    await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
+  },
+);

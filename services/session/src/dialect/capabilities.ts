@@ -8,9 +8,13 @@ import { inputCapabilities, isObject, type JsonObject } from '@omnibus/protocol'
  */
 export function offeredCapabilities(declared: JsonObject, carriedHere: readonly string[]): JsonObject {
   const { extensions, experimental } = declared;
-  const carried = isObject(extensions) ? carriedHere.filter((name) => isObject(extensions[name])).map((name) => [name, extensions[name]]) : [];
+  const carried = isObject(extensions)
+    ? carriedHere.filter((name) => isObject(extensions[name])).map((name) => [name, extensions[name]])
+    : [];
   return {
-    ...Object.fromEntries(Object.values(inputCapabilities).flatMap((name) => (isObject(declared[name]) ? [[name, declared[name]]] : []))),
+    ...Object.fromEntries(
+      Object.values(inputCapabilities).flatMap((name) => (isObject(declared[name]) ? [[name, declared[name]]] : [])),
+    ),
     ...(carried.length === 0 ? {} : { extensions: Object.fromEntries(carried) as JsonObject }),
     ...(isObject(experimental) && Object.keys(experimental).length > 0 ? { experimental } : {}),
   };
@@ -23,7 +27,13 @@ export function offeredCapabilities(declared: JsonObject, carriedHere: readonly 
 export function offeredExperiments(view: View): { readonly experimental?: JsonObject } {
   const [record, ...others] = view.records;
   const experimental = record?.capabilities['experimental'];
-  return others.length === 0 && view.definition.servers.length === 1 && carriesCustom(view) && view.definition.servers.every((server) => view.mayEverythingOf(server)) && isObject(experimental) ? { experimental } : {};
+  return others.length === 0 &&
+    view.definition.servers.length === 1 &&
+    carriesCustom(view) &&
+    view.definition.servers.every((server) => view.mayEverythingOf(server)) &&
+    isObject(experimental)
+    ? { experimental }
+    : {};
 }
 
 /** Whether an endpoint forwards methods that no revision defines: not if it offers only a part of its servers' tools, or pins arguments, since nothing else must be reachable there. */

@@ -2,7 +2,14 @@
  * The differences between the eras of clients. Code that carries requests uses the dialect of its client and never asks for the era; `legacy/`
  * (revisions with sessions) and `modern/` (2026-07-28) implement it.
  */
-import type { ErrorReason, ExchangeMethod, ExchangeOutcome, JsonObject, JsonRpcId, ProgressEvent } from '@omnibus/protocol';
+import type {
+  ErrorReason,
+  ExchangeMethod,
+  ExchangeOutcome,
+  JsonObject,
+  JsonRpcId,
+  ProgressEvent,
+} from '@omnibus/protocol';
 
 /** The two ways in which a server itself answers. */
 export type ServerAnswer = Exclude<ExchangeOutcome, { kind: 'fault' }>;

@@ -14,7 +14,10 @@ export class CommonMessages {
 
   logText(params: JsonObject, source: string | undefined): string {
     const logger = params['logger'];
-    const named = source === undefined ? params : { ...params, logger: typeof logger === 'string' ? `${source}/${logger}` : source };
+    const named =
+      source === undefined
+        ? params
+        : { ...params, logger: typeof logger === 'string' ? `${source}/${logger}` : source };
     return notificationText('notifications/message', named);
   }
 }

@@ -2,7 +2,16 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { MemoryBus, sessionsBucket, subjects, type KeyValue } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, newSessionId, newWorkerId, presenceMs, rootEndpoint, sessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
+import {
+  anonymous,
+  newSessionId,
+  newWorkerId,
+  presenceMs,
+  rootEndpoint,
+  sessionKey,
+  type SessionRecord,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { Adoption } from './adoption.ts';
 import { Peers } from './peers.ts';
@@ -28,12 +37,30 @@ beforeEach(async () => {
   const wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
   const log = createLogger({ level: 'silent', format: 'json' });
   store = await bus.keyValue(sessionsBucket);
-  const records = new SessionRecords({ records: store, worker: here, wheel, log, maxAgeMs: undefined, taken: () => undefined });
+  const records = new SessionRecords({
+    records: store,
+    worker: here,
+    wheel,
+    log,
+    maxAgeMs: undefined,
+    taken: () => undefined,
+  });
   peers = new Peers({ bus, wheel, worker: here });
   await peers.start();
-  for (const worker of [there, vanishing]) await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: false }));
+  for (const worker of [there, vanishing])
+    await bus.subscribe(subjects.sessionFindAt(worker), (_session, reply) => reply({ isHeld: false }));
   const sessions = { find: () => undefined } as unknown as Sessions;
-  adoption = new Adoption({ bus, wheel, log, metrics: new Metrics({ processMetrics: false }), worker: here, records, peers, sessions, hasRoom: () => true });
+  adoption = new Adoption({
+    bus,
+    wheel,
+    log,
+    metrics: new Metrics({ processMetrics: false }),
+    worker: here,
+    records,
+    peers,
+    sessions,
+    hasRoom: () => true,
+  });
   await pass(10_000, here, there, vanishing);
 });
 
@@ -71,7 +98,15 @@ it('where a worker has vanished, that one may hold it until it is given up: nobo
 });
 
 it('one that has ended is unknown at once, whoever has vanished', async () => {
-  await store.create(key, { caller: { principal: anonymous, endpoint: rootEndpoint }, revision: '2025-11-25', capabilities: {}, isReady: true, worker: there, touched: [], subscriptions: [] });
+  await store.create(key, {
+    caller: { principal: anonymous, endpoint: rootEndpoint },
+    revision: '2025-11-25',
+    capabilities: {},
+    isReady: true,
+    worker: there,
+    touched: [],
+    subscriptions: [],
+  });
   await store.delete(key);
   await pass(10_000, here, there);
   expect([await outcome(), await outcome(vanishing)]).toEqual(['unknown', 'unknown']);

@@ -69,7 +69,7 @@ export class Adoption {
     const held = await peers.askAll(others, subjects.sessionFindAt, { key }, ({ isHeld }) => isHeld);
     if (held === 'silence') return { outcome: 'busy' };
     if (held !== undefined) return { outcome: 'held', worker: held };
-    return await this.#mayComeBack(key, lost) ? { outcome: 'busy' } : { outcome: 'unknown' };
+    return (await this.#mayComeBack(key, lost)) ? { outcome: 'busy' } : { outcome: 'unknown' };
   }
 
   /**
@@ -91,7 +91,11 @@ export class Adoption {
         resolve(holder);
       };
       const limit = wheel.schedule(unheardMs, () => finish(undefined));
-      const pending = bus.request(subjects.sessionFind, { key }, { reply: ({ worker }) => finish(worker), failed: () => finish(undefined) });
+      const pending = bus.request(
+        subjects.sessionFind,
+        { key },
+        { reply: ({ worker }) => finish(worker), failed: () => finish(undefined) },
+      );
     });
   }
 }

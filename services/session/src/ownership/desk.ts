@@ -1,7 +1,15 @@
 /** Information about a session worker, and operations on it, for operators. Nothing here is on the path of a call. */
 import type { View } from '@omnibus/catalog';
 import { enabledServers, type Config } from '@omnibus/config';
-import { isObject, listKinds, parseEndpointName, type EndpointName, type ListKind, type WorkerId, type WorkerOfRole } from '@omnibus/protocol';
+import {
+  isObject,
+  listKinds,
+  parseEndpointName,
+  type EndpointName,
+  type ListKind,
+  type WorkerId,
+  type WorkerOfRole,
+} from '@omnibus/protocol';
 import type { Peers } from './peers.ts';
 import type { SessionRow, Sessions } from './sessions.ts';
 
@@ -39,7 +47,12 @@ interface Entry {
 }
 type Renamed = 'prefixed' | 'shortened' | 'configured' | 'cleaned' | 'alias';
 
-const kinds = { tools: 'tool', prompts: 'prompt', resources: 'resource', resourceTemplates: 'template' } as const satisfies Record<ListKind, string>;
+const kinds = {
+  tools: 'tool',
+  prompts: 'prompt',
+  resources: 'resource',
+  resourceTemplates: 'template',
+} as const satisfies Record<ListKind, string>;
 
 export class Desk {
   readonly worker: WorkerId;
@@ -83,7 +96,8 @@ export class Desk {
   /** Workers of all roles whose signs of life arrive, or did until a moment ago. */
   get known(): readonly WorkerOfRole[] {
     const { peers, edges, watch } = this.#options;
-    const of = (role: string, workers: readonly WorkerId[]): WorkerOfRole[] => workers.map((worker) => ({ worker, role }));
+    const of = (role: string, workers: readonly WorkerId[]): WorkerOfRole[] =>
+      workers.map((worker) => ({ worker, role }));
     return [...of('session', peers.others), ...of('edge', edges.expected), ...of('backend', watch.expected)];
   }
 
@@ -92,15 +106,24 @@ export class Desk {
     const { config, views } = this.#options;
     const { mcpServers, profiles } = config();
     if (endpoint !== '' && !Object.hasOwn(mcpServers, endpoint) && !Object.hasOwn(profiles, endpoint)) return undefined;
-    const view = views.get(endpoint === '' ? '' as EndpointName : parseEndpointName(endpoint));
+    const view = views.get(endpoint === '' ? ('' as EndpointName) : parseEndpointName(endpoint));
     if (view === undefined) return undefined;
     const wanted = q?.toLowerCase();
-    const found = listKinds.flatMap((each) => entriesOf(view, each)).filter((entry) => (
-      (kind === undefined || entry.kind === kind) && (server === undefined || entry.server === server) && (wanted === undefined || `${entry.name}\n${entry.ownName}\n${entry.text}`.toLowerCase().includes(wanted))));
+    const found = listKinds
+      .flatMap((each) => entriesOf(view, each))
+      .filter(
+        (entry) =>
+          (kind === undefined || entry.kind === kind) &&
+          (server === undefined || entry.server === server) &&
+          (wanted === undefined || `${entry.name}\n${entry.ownName}\n${entry.text}`.toLowerCase().includes(wanted)),
+      );
     const missing = new Map(listKinds.flatMap((each) => view.missing(each)).map((each) => [each.server, each.problem]));
     return {
-      total: found.length, entries: found.slice(from, from + limit).map(shownEntry), ...(found.length > from + limit ? { next: String(from + limit) } : {}),
-      problems: view.problems.map((each) => `${each.server}: ${each.problem}`), unreachable: [...missing].map(([name, problem]) => ({ server: name, problem })),
+      total: found.length,
+      entries: found.slice(from, from + limit).map(shownEntry),
+      ...(found.length > from + limit ? { next: String(from + limit) } : {}),
+      problems: view.problems.map((each) => `${each.server}: ${each.problem}`),
+      unreachable: [...missing].map(([name, problem]) => ({ server: name, problem })),
     };
   }
 
@@ -131,7 +154,20 @@ function renamedOf(view: View, kind: ListKind, name: string, own: string): Renam
 
 function shownEntry({ text, ...entry }: Entry): object {
   const said = JSON.parse(text) as Record<string, unknown>;
-  const texts = Object.fromEntries((['title', 'description', 'mimeType'] as const).flatMap((member) => (typeof said[member] === 'string' ? [[member, said[member]]] : [])));
-  const objects = Object.fromEntries((['annotations', 'inputSchema', 'outputSchema'] as const).flatMap((member) => (isObject(said[member]) ? [[member, said[member]]] : [])));
-  return { ...entry, ...texts, ...objects, ...(Array.isArray(said['arguments']) ? { arguments: said['arguments'] } : {}) };
+  const texts = Object.fromEntries(
+    (['title', 'description', 'mimeType'] as const).flatMap((member) =>
+      typeof said[member] === 'string' ? [[member, said[member]]] : [],
+    ),
+  );
+  const objects = Object.fromEntries(
+    (['annotations', 'inputSchema', 'outputSchema'] as const).flatMap((member) =>
+      isObject(said[member]) ? [[member, said[member]]] : [],
+    ),
+  );
+  return {
+    ...entry,
+    ...texts,
+    ...objects,
+    ...(Array.isArray(said['arguments']) ? { arguments: said['arguments'] } : {}),
+  };
 }

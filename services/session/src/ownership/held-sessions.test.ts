@@ -11,8 +11,13 @@ interface Scripted extends Missable {
 
 const session = (key: string, more: Partial<Scripted> = {}): Scripted => {
   const made: Scripted = {
-    key: key as SessionKey, caller: { principal: anonymous }, isUsed: false, keptBytes: 0, activeAt: 0,
-    idleMs: (now) => (made.activeAt === undefined ? 0 : now - made.activeAt), ...more,
+    key: key as SessionKey,
+    caller: { principal: anonymous },
+    isUsed: false,
+    keptBytes: 0,
+    activeAt: 0,
+    idleMs: (now) => (made.activeAt === undefined ? 0 : now - made.activeAt),
+    ...more,
   };
   return made;
 };
@@ -38,8 +43,13 @@ const minute = 60_000;
 describe('the sessions of a worker', () => {
   it('that were never used are missed least, the oldest first, then those idle for longest; one in use is never ended', () => {
     const table = tableOf(
-      session('busy', { isUsed: true, activeAt: undefined }), session('idle', { isUsed: true, activeAt: 2 * minute }), session('older', { isUsed: true, activeAt: minute }),
-      session('unused-1'), session('streaming', { activeAt: undefined }), session('unused-2'), session('recent', { isUsed: true, activeAt: 9.5 * minute }),
+      session('busy', { isUsed: true, activeAt: undefined }),
+      session('idle', { isUsed: true, activeAt: 2 * minute }),
+      session('older', { isUsed: true, activeAt: minute }),
+      session('unused-1'),
+      session('streaming', { activeAt: undefined }),
+      session('unused-2'),
+      session('recent', { isUsed: true, activeAt: 9.5 * minute }),
     );
     expect(shed(table, 10 * minute)).toEqual(['unused unused-1', 'unused unused-2', 'idle older', 'idle idle']);
     expect([...table.sessions()].map(({ key }) => key)).toEqual(['busy', 'streaming', 'recent']);

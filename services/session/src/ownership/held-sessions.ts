@@ -106,11 +106,16 @@ export class HeldSessions<Session extends Missable> {
     }
     if (this.#idle.length === 0 && now - this.#lookedAt >= lookEveryMs) {
       this.#lookedAt = now;
-      this.#idle = this.values().map((held) => ({ held, idleMs: held.session.idleMs(now) })).filter(({ idleMs }) => idleMs > inUseMs)
-        .sort((a, b) => a.idleMs - b.idleMs).slice(-foundAtOnce).map(({ held }) => held);
+      this.#idle = this.values()
+        .map((held) => ({ held, idleMs: held.session.idleMs(now) }))
+        .filter(({ idleMs }) => idleMs > inUseMs)
+        .sort((a, b) => a.idleMs - b.idleMs)
+        .slice(-foundAtOnce)
+        .map(({ held }) => held);
     }
     for (let held = this.#idle.pop(); held !== undefined; held = this.#idle.pop()) {
-      if (this.#held.get(held.session.key) === held && held.session.idleMs(now) > inUseMs) return { session: held.session, kind: 'idle' };
+      if (this.#held.get(held.session.key) === held && held.session.idleMs(now) > inUseMs)
+        return { session: held.session, kind: 'idle' };
     }
     return undefined;
   }

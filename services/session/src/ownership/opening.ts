@@ -1,7 +1,19 @@
 /** Opens sessions, within the limits per caller and per worker. */
 import type { View } from '@omnibus/catalog';
 import type { Config } from '@omnibus/config';
-import { errorText, fault, newSessionId, sessionKey, toErrorObject, type Caller, type Facts, type GatewayFault, type OpenCommand, type OpenReply, type WorkerId } from '@omnibus/protocol';
+import {
+  errorText,
+  fault,
+  newSessionId,
+  sessionKey,
+  toErrorObject,
+  type Caller,
+  type Facts,
+  type GatewayFault,
+  type OpenCommand,
+  type OpenReply,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { initializeProblem } from '../dialect/legacy/handshake.ts';
 import type { SessionRecords } from './records.ts';
@@ -63,7 +75,11 @@ export class Opening {
     const id = newSessionId();
     const { proof: _proof, facts: _facts, address: _address, tenant: _tenant, ...kept } = caller;
     const facts = factsOf(caller);
-    const session = sessions.hold(sessionKey(id), { ...kept, ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }), ...(facts?.tools === undefined ? {} : { isLimited: true }) });
+    const session = sessions.hold(sessionKey(id), {
+      ...kept,
+      ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }),
+      ...(facts?.tools === undefined ? {} : { isLimited: true }),
+    });
     let text: string;
     try {
       text = session.open(request, view, caller);
@@ -93,7 +109,9 @@ export class Opening {
 
   #tooLarge(bytes: number): string | undefined {
     const { maxSessionBytesPerSession } = this.#options.config().limits;
-    return bytes > maxSessionBytesPerSession ? `params.capabilities has ${bytes} bytes; a session may declare ${maxSessionBytesPerSession} (limits.maxSessionBytesPerSession)` : undefined;
+    return bytes > maxSessionBytesPerSession
+      ? `params.capabilities has ${bytes} bytes; a session may declare ${maxSessionBytesPerSession} (limits.maxSessionBytesPerSession)`
+      : undefined;
   }
 
   /** Why a session cannot be opened. @param bytes that its client declares. */
@@ -103,7 +121,8 @@ export class Opening {
     if (this.#isClosed) return fault('gateway.draining');
     if (sessions.held.of(principal) >= maxSessionsPerPrincipal) return fault('session.limit');
     if (bytes > maxSessionBytesPerSession) return undefined; // The session itself refuses that.
-    while (sessions.held.size >= maxSessions || sessions.held.bytes + bytes > maxSessionBytes) if (!sessions.shed()) return fault('session.limit');
+    while (sessions.held.size >= maxSessions || sessions.held.bytes + bytes > maxSessionBytes)
+      if (!sessions.shed()) return fault('session.limit');
     return undefined;
   }
 }

@@ -16,7 +16,14 @@ export class Peers {
   constructor(options: PeersOptions) {
     const { bus, wheel } = options;
     this.#options = options;
-    this.#watch = new PresenceWatch({ bus, clock: wheel, subject: subjects.presence, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
+    this.#watch = new PresenceWatch({
+      bus,
+      clock: wheel,
+      subject: subjects.presence,
+      joined: () => undefined,
+      gone: () => undefined,
+      disturbed: () => undefined,
+    });
   }
 
   /** Starts watching; in a gateway of one process there are no others. */
@@ -49,12 +56,21 @@ export class Peers {
   }
 
   /** Asks one worker, as `askWorker` does. @returns undefined when it is gone, `silence` when it is there and does not answer. */
-  ask<Request, Reply extends object>(worker: WorkerId, to: Subject<Request, Reply>, request: Request): Promise<Reply | 'silence' | undefined> {
+  ask<Request, Reply extends object>(
+    worker: WorkerId,
+    to: Subject<Request, Reply>,
+    request: Request,
+  ): Promise<Reply | 'silence' | undefined> {
     return askWorker(this.#asking, worker, to, request);
   }
 
   /** Asks several workers, as `askWorkers` does. @param isIt whether an answer comes from the worker that is searched for. */
-  askAll<Request, Reply extends object>(workers: readonly WorkerId[], to: (worker: WorkerId) => Subject<Request, Reply>, request: Request, isIt: (reply: Reply) => boolean): Promise<WorkerId | 'silence' | undefined> {
+  askAll<Request, Reply extends object>(
+    workers: readonly WorkerId[],
+    to: (worker: WorkerId) => Subject<Request, Reply>,
+    request: Request,
+    isIt: (reply: Reply) => boolean,
+  ): Promise<WorkerId | 'silence' | undefined> {
     return askWorkers(this.#asking, workers, to, request, isIt);
   }
 

@@ -1,26 +1,47 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, type Bucket, type KeyValue } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, newWorkerId, rootEndpoint, type SessionKey, type SessionRecord, type WorkerId } from '@omnibus/protocol';
+import {
+  anonymous,
+  newWorkerId,
+  rootEndpoint,
+  type SessionKey,
+  type SessionRecord,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { SessionRecords } from './records.ts';
 
 const key = 'key' as SessionKey;
 const [one, two] = [newWorkerId('session'), newWorkerId('session')];
-const recordOf = (worker: WorkerId, touched: readonly string[] = []): SessionRecord =>
-  ({ caller: { principal: anonymous, endpoint: rootEndpoint }, revision: '2025-11-25', capabilities: {}, isReady: true, worker, touched: touched as never, subscriptions: [] });
+const recordOf = (worker: WorkerId, touched: readonly string[] = []): SessionRecord => ({
+  caller: { principal: anonymous, endpoint: rootEndpoint },
+  revision: '2025-11-25',
+  capabilities: {},
+  isReady: true,
+  worker,
+  touched: touched as never,
+  subscriptions: [],
+});
 
 /** A store that can be made to fail, and counts. */
 function failing(store: KeyValue<SessionRecord>) {
   const state = { isFailing: false, attempts: 0 };
-  const guarded = <Args extends unknown[], Result>(run: (...args: Args) => Promise<Result>) => (...args: Args): Promise<Result> => {
-    state.attempts += 1;
-    return state.isFailing ? Promise.reject(new Error('insufficient resources')) : run(...args);
-  };
+  const guarded =
+    <Args extends unknown[], Result>(run: (...args: Args) => Promise<Result>) =>
+    (...args: Args): Promise<Result> => {
+      state.attempts += 1;
+      return state.isFailing ? Promise.reject(new Error('insufficient resources')) : run(...args);
+    };
   const wrapped: KeyValue<SessionRecord> = {
-    get: guarded((name) => store.get(name)), wasDeleted: guarded((name) => store.wasDeleted(name)), put: guarded((name, value) => store.put(name, value)), create: guarded((name, value) => store.create(name, value)),
-    update: guarded((name, value, revision) => store.update(name, value, revision)), restore: guarded((name, value) => store.restore(name, value)),
-    delete: guarded((name, revision) => store.delete(name, revision)), watch: (observer) => store.watch(observer),
+    get: guarded((name) => store.get(name)),
+    wasDeleted: guarded((name) => store.wasDeleted(name)),
+    put: guarded((name, value) => store.put(name, value)),
+    create: guarded((name, value) => store.create(name, value)),
+    update: guarded((name, value, revision) => store.update(name, value, revision)),
+    restore: guarded((name, value) => store.restore(name, value)),
+    delete: guarded((name, revision) => store.delete(name, revision)),
+    watch: (observer) => store.watch(observer),
   };
   return { state, wrapped };
 }
@@ -35,7 +56,12 @@ describe('the records of sessions', () => {
   beforeEach(() => {
     bus = new MemoryBus(({ what }) => expect.fail(what));
     now = 0;
-    wheel = new DeadlineWheel({ now: () => now, onFault: (error) => { throw error; } });
+    wheel = new DeadlineWheel({
+      now: () => now,
+      onFault: (error) => {
+        throw error;
+      },
+    });
     taken = [];
     buckets += 1;
   });
@@ -45,9 +71,20 @@ describe('the records of sessions', () => {
     wheel.tick();
   };
 
-  const open = (maxAgeMs?: number): Promise<KeyValue<SessionRecord>> => bus.keyValue({ name: `records-${buckets}`, ...(maxAgeMs === undefined ? {} : { maxAgeMs }) } satisfies Bucket<SessionRecord> as Bucket<SessionRecord>);
+  const open = (maxAgeMs?: number): Promise<KeyValue<SessionRecord>> =>
+    bus.keyValue({
+      name: `records-${buckets}`,
+      ...(maxAgeMs === undefined ? {} : { maxAgeMs }),
+    } satisfies Bucket<SessionRecord> as Bucket<SessionRecord>);
   const recordsOf = (store: KeyValue<SessionRecord>, worker: WorkerId, maxAgeMs?: number): SessionRecords =>
-    new SessionRecords({ records: store, worker, wheel, log: createLogger({ level: 'silent', format: 'json' }), maxAgeMs, taken: (lost) => taken.push(lost) });
+    new SessionRecords({
+      records: store,
+      worker,
+      wheel,
+      log: createLogger({ level: 'silent', format: 'json' }),
+      maxAgeMs,
+      taken: (lost) => taken.push(lost),
+    });
 
   it('one that is forgotten is written again: the session that lives goes on, and can be taken over', async () => {
     const store = await open(200);
@@ -63,11 +100,13 @@ describe('the records of sessions', () => {
     const store = await open();
     const records = recordsOf(store, one, 400);
     await records.create(key, recordOf(one));
-    const { revision } = await store.get(key) as { readonly revision: number };
-    await expect.poll(async () => {
-      pass(60);
-      return (await store.get(key))?.revision;
-    }).toBeGreaterThan(revision);
+    const { revision } = (await store.get(key)) as { readonly revision: number };
+    await expect
+      .poll(async () => {
+        pass(60);
+        return (await store.get(key))?.revision;
+      })
+      .toBeGreaterThan(revision);
     records.stop();
   });
 
@@ -75,7 +114,7 @@ describe('the records of sessions', () => {
     const store = await open();
     const [before, after] = [recordsOf(store, one), recordsOf(store, two)];
     await before.create(key, recordOf(one));
-    expect(await after.adopt(key, await after.read(key) as never)).toBe(true);
+    expect(await after.adopt(key, (await after.read(key)) as never)).toBe(true);
     after.remove(key);
     await expect.poll(() => store.get(key)).toBeUndefined();
     await before.verify(key);
@@ -86,7 +125,7 @@ describe('the records of sessions', () => {
     const store = await open();
     const [before, after] = [recordsOf(store, one), recordsOf(store, two)];
     await before.create(key, recordOf(one));
-    await after.adopt(key, await after.read(key) as never);
+    await after.adopt(key, (await after.read(key)) as never);
     before.remove(key);
     before.save(key, recordOf(one, ['late']));
     await before.verify(key);
@@ -99,7 +138,7 @@ describe('the records of sessions', () => {
     const { state, wrapped } = failing(store);
     const records = recordsOf(wrapped, one);
     await records.create(key, recordOf(one));
-    const { revision } = await store.get(key) as { readonly revision: number };
+    const { revision } = (await store.get(key)) as { readonly revision: number };
     await store.update(key, recordOf(two), revision);
     state.isFailing = true;
     await records.verify(key);
@@ -107,10 +146,13 @@ describe('the records of sessions', () => {
     pass(2_000);
     await expect.poll(() => state.attempts).toBeGreaterThan(2);
     state.isFailing = false;
-    await vi.waitFor(() => {
-      pass(10_000);
-      expect(taken).toEqual([key]);
-    }, { timeout: 15_000 });
+    await vi.waitFor(
+      () => {
+        pass(10_000);
+        expect(taken).toEqual([key]);
+      },
+      { timeout: 15_000 },
+    );
   });
 
   it('while the store fails, one attempt a record is to come, however often the session changes; then it is written', async () => {
@@ -127,10 +169,13 @@ describe('the records of sessions', () => {
     pass(1_100);
     await expect.poll(() => state.attempts).toBe(2);
     state.isFailing = false;
-    await vi.waitFor(async () => {
-      pass(10_000);
-      expect((await store.get(key))?.value.touched).toEqual(['server-49']);
-    }, { timeout: 15_000 });
+    await vi.waitFor(
+      async () => {
+        pass(10_000);
+        expect((await store.get(key))?.value.touched).toEqual(['server-49']);
+      },
+      { timeout: 15_000 },
+    );
   });
 
   it('the record of a session that ended while the store failed is removed when it works again', async () => {
@@ -143,9 +188,12 @@ describe('the records of sessions', () => {
     await expect.poll(() => state.attempts).toBe(2);
     expect(await store.get(key)).toBeDefined();
     state.isFailing = false;
-    await vi.waitFor(async () => {
-      pass(10_000);
-      expect(await store.get(key)).toBeUndefined();
-    }, { timeout: 15_000 });
+    await vi.waitFor(
+      async () => {
+        pass(10_000);
+        expect(await store.get(key)).toBeUndefined();
+      },
+      { timeout: 15_000 },
+    );
   });
 });

@@ -146,7 +146,17 @@ export class SessionRecords {
 
   #hold(key: SessionKey, latest: SessionRecord, revision: number | undefined): Held {
     this.#held.get(key)?.retry?.cancel();
-    const held: Held = { revision, next: undefined, latest, writtenAt: performance.now(), isDoubtful: false, working: undefined, retry: undefined, failures: 0, isEnded: false };
+    const held: Held = {
+      revision,
+      next: undefined,
+      latest,
+      writtenAt: performance.now(),
+      isDoubtful: false,
+      working: undefined,
+      retry: undefined,
+      failures: 0,
+      isEnded: false,
+    };
     this.#held.set(key, held);
     return held;
   }
@@ -172,8 +182,11 @@ export class SessionRecords {
     } catch (error) {
       if (this.#held.get(key) !== held) return;
       const { log, wheel } = this.#options;
-      const what = held.isEnded ? 'the record of an ended session could not be removed'
-        : held.isDoubtful ? 'whether a session is still held here could not be found out' : 'a session could not be recorded; until it is, it will not outlive this worker';
+      const what = held.isEnded
+        ? 'the record of an ended session could not be removed'
+        : held.isDoubtful
+          ? 'whether a session is still held here could not be found out'
+          : 'a session could not be recorded; until it is, it will not outlive this worker';
       log.error({ err: error, session: key, failures: held.failures }, what);
       held.retry = wheel.schedule(backoffMs(held.failures, retryMs, Math.random()), () => void this.#work(key, held));
       held.failures += 1;
@@ -188,7 +201,10 @@ export class SessionRecords {
     held.latest = record;
     held.writtenAt = performance.now();
     try {
-      held.revision = held.revision === undefined ? await records.create(key, record) : await records.update(key, record, held.revision);
+      held.revision =
+        held.revision === undefined
+          ? await records.create(key, record)
+          : await records.update(key, record, held.revision);
     } catch (error) {
       held.next ??= record;
       // Another worker's, forgotten, or a write that was given up and was done all the same.
@@ -246,7 +262,7 @@ export class SessionRecords {
   #refreshLater(): void {
     const { maxAgeMs, wheel } = this.#options;
     if (maxAgeMs === undefined) return;
-    this.#refresh = wheel.schedule(maxAgeMs * refreshAt / 2, () => {
+    this.#refresh = wheel.schedule((maxAgeMs * refreshAt) / 2, () => {
       void this.#refreshAll(performance.now() - maxAgeMs * refreshAt).finally(() => this.#refreshLater());
     });
   }
@@ -254,10 +270,12 @@ export class SessionRecords {
   async #refreshAll(writtenBefore: number): Promise<void> {
     const old = [...this.#held].filter(([, { writtenAt, isEnded }]) => !isEnded && writtenAt < writtenBefore);
     for (let start = 0; start < old.length; start += refreshedAtOnce) {
-      await Promise.all(old.slice(start, start + refreshedAtOnce).map(async ([key, held]) => {
-        held.next ??= held.latest;
-        if (held.retry === undefined) await this.#work(key, held);
-      }));
+      await Promise.all(
+        old.slice(start, start + refreshedAtOnce).map(async ([key, held]) => {
+          held.next ??= held.latest;
+          if (held.retry === undefined) await this.#work(key, held);
+        }),
+      );
     }
   }
 }

@@ -2,7 +2,19 @@
 import { subjects, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, type Caller, type ClientInfo, type GatewayFault, type LateReply, type PostedMessage, type SessionCommand, type SessionKey, type SessionMessage, type StreamFrame, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  type Caller,
+  type ClientInfo,
+  type GatewayFault,
+  type LateReply,
+  type PostedMessage,
+  type SessionCommand,
+  type SessionKey,
+  type SessionMessage,
+  type StreamFrame,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import { Session } from '../stateful/session.ts';
 import type { SessionHost } from '../stateful/session-host.ts';
@@ -69,7 +81,10 @@ export class Sessions {
   /** Number of sessions by state. */
   counts(): Record<string, number> {
     const counts: Record<string, number> = {};
-    for (const { session: { state } } of this.held.values()) counts[state] = (counts[state] ?? 0) + 1;
+    for (const {
+      session: { state },
+    } of this.held.values())
+      counts[state] = (counts[state] ?? 0) + 1;
     return counts;
   }
 
@@ -79,10 +94,27 @@ export class Sessions {
     return {
       total: all.length,
       sessions: all.slice(0, maxListed).map(({ session }) => {
-        const { caller: { endpoint, principal }, revision, touched, capabilities, subscriptions, client } = session.record(this.#options.worker);
+        const {
+          caller: { endpoint, principal },
+          revision,
+          touched,
+          capabilities,
+          subscriptions,
+          client,
+        } = session.record(this.#options.worker);
         return {
-          key: session.key.slice(0, shownKeyLength), state: session.state, revision, endpoint, principal, servers: touched, ...(client === undefined ? {} : { client }),
-          declared: Object.keys(capabilities).slice(0, maxDeclared), open: session.size, streams: session.streams.standing, subscriptions: subscriptions.length, idleMs: Math.round(session.idleMs(performance.now())),
+          key: session.key.slice(0, shownKeyLength),
+          state: session.state,
+          revision,
+          endpoint,
+          principal,
+          servers: touched,
+          ...(client === undefined ? {} : { client }),
+          declared: Object.keys(capabilities).slice(0, maxDeclared),
+          open: session.size,
+          streams: session.streams.standing,
+          subscriptions: subscriptions.length,
+          idleMs: Math.round(session.idleMs(performance.now())),
         };
       }),
     };
@@ -90,7 +122,9 @@ export class Sessions {
 
   /** Ends the session whose key begins with `beginning`. @returns false when there is none here, or more than one. */
   end(beginning: string): boolean {
-    const found = this.held.values().filter(({ session, isReleased }) => !isReleased && session.key.startsWith(beginning));
+    const found = this.held
+      .values()
+      .filter(({ session, isReleased }) => !isReleased && session.key.startsWith(beginning));
     if (beginning.length < shownKeyLength || found.length !== 1) return false;
     found[0]?.session.end();
     return true;
@@ -123,7 +157,8 @@ export class Sessions {
 
   receive({ key, command, edge }: SessionMessage, answer: (frame: StreamFrame) => void): void {
     // What it still works on is asked of the worker that works on it.
-    const session = command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
+    const session =
+      command.kind === 'probe' || command.kind === 'detach' ? this.held.get(key)?.session : this.find(key);
     const problem = 'caller' in command ? this.#problem(command, session) : undefined;
     if (problem !== undefined) answer({ kind: 'refused', fault: problem });
     else if (session === undefined) answer({ kind: 'moved' });
@@ -131,14 +166,24 @@ export class Sessions {
   }
 
   /** Why a command is not accepted from its caller, which is put on record. */
-  #problem(command: Extract<SessionCommand, { readonly caller: Caller }>, session: Session | undefined): GatewayFault | undefined {
-    const problem = this.#options.callerProblem(command.caller) ?? (session?.isFor(command.caller) === false ? fault('session.unknown') : undefined);
+  #problem(
+    command: Extract<SessionCommand, { readonly caller: Caller }>,
+    session: Session | undefined,
+  ): GatewayFault | undefined {
+    const problem =
+      this.#options.callerProblem(command.caller) ??
+      (session?.isFor(command.caller) === false ? fault('session.unknown') : undefined);
     if (problem !== undefined) this.#options.host.records?.turnedAway(session?.key, command, problem);
     return problem;
   }
 
   /** Passes a message of a client to the worker that held its session before. Only known workers are asked: a text of a client never becomes a subject. */
-  async passOn(key: SessionKey, asker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage): Promise<LateReply['outcome'] | 'silence'> {
+  async passOn(
+    key: SessionKey,
+    asker: WorkerId,
+    heldBefore: WorkerId | undefined,
+    posted: PostedMessage,
+  ): Promise<LateReply['outcome'] | 'silence'> {
     const { worker, peers } = this.#options;
     if (asker === worker) return 'closed';
     if (asker !== heldBefore && !peers.others.includes(asker)) return 'gone';
@@ -182,7 +227,10 @@ export class Sessions {
     this.#options.wheel.schedule(Math.min(idleSession, unusedSession) / sweepsPerIdleTime, () => {
       const now = performance.now();
       for (const { session } of this.held.values()) {
-        const limitMs = session.isUsed || session.state !== 'awaitingInitialized' ? idleSession : Math.min(idleSession, unusedSession);
+        const limitMs =
+          session.isUsed || session.state !== 'awaitingInitialized'
+            ? idleSession
+            : Math.min(idleSession, unusedSession);
         if (session.idleMs(now) >= limitMs) session.expire();
       }
       if (!this.#isStopping) this.sweepLater();
@@ -193,7 +241,9 @@ export class Sessions {
   async stop(limitMs: number): Promise<void> {
     this.#isStopping = true;
     const { bus } = this.#options;
-    await Promise.all(this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : held.session.drain(limitMs))));
+    await Promise.all(
+      this.held.values().map((held) => (bus.isShared ? this.#handOver(held, limitMs) : held.session.drain(limitMs))),
+    );
   }
 
   /** Hands a session over to another worker: its record is written, commands are no longer accepted here, and its streams move. */

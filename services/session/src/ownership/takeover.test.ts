@@ -2,7 +2,26 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { catalogBucket, MemoryBus, subjects, type Subject } from '@omnibus/bus';
 import { firstReply } from '@omnibus/bus/testing';
-import { anonymous, catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, sessionKey, type AdoptReply, type Caller, type ControlCommand, type ExchangeEvent, type OpenReply, type SessionCommand, type SessionKey, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  anonymous,
+  catalogKey,
+  newWorkerId,
+  noAnnouncements,
+  noLists,
+  parseServerName,
+  rootEndpoint,
+  sessionKey,
+  type AdoptReply,
+  type Caller,
+  type ControlCommand,
+  type ExchangeEvent,
+  type OpenReply,
+  type SessionCommand,
+  type SessionKey,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { Sealer } from '../public-ids/sealer.ts';
 import type { SessionWorker } from '../worker.ts';
 import { initialize, startedWorker } from '../started-worker-under-test.ts';
@@ -16,7 +35,8 @@ let controls: ControlCommand[];
 let calls: { readonly method: string; readonly reply: (event: ExchangeEvent) => void }[];
 let streams = 0;
 
-const started = (sealer: Sealer): Promise<SessionWorker> => startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), { sealer });
+const started = (sealer: Sealer): Promise<SessionWorker> =>
+  startedWorker(bus, JSON.stringify({ mcpServers: { up: { url: 'http://127.0.0.1:1/mcp' } } }), { sealer });
 
 beforeEach(async () => {
   [controls, calls] = [[], []];
@@ -25,37 +45,71 @@ beforeEach(async () => {
   workers = [await started(sealer), await started(sealer)];
   const catalog = await bus.keyValue(catalogBucket);
   await catalog.put(catalogKey(server, newWorkerId('backend')), {
-    server, status: 'up', revision: '2025-11-25', capabilities: { logging: {}, resources: { subscribe: true } }, announcements: noAnnouncements, lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] },
+    server,
+    status: 'up',
+    revision: '2025-11-25',
+    capabilities: { logging: {}, resources: { subscribe: true } },
+    announcements: noAnnouncements,
+    lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] },
   });
   await bus.subscribe(subjects.backendControl(server), (command) => void controls.push(command));
-  await bus.subscribe(subjects.backend(server), ({ method }, reply) => void calls.push({ method, reply }), { queue: 'backend' });
+  await bus.subscribe(subjects.backend(server), ({ method }, reply) => void calls.push({ method, reply }), {
+    queue: 'backend',
+  });
 });
 
 afterEach(() => Promise.all(workers.map((worker) => worker.stop())));
 
-const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> => firstReply(bus, to, request);
+const ask = <Request, Reply>(to: Subject<Request, Reply>, request: Request): Promise<Reply> =>
+  firstReply(bus, to, request);
 
 async function open(): Promise<Extract<OpenReply, { kind: 'opened' }>> {
   const opened = await ask(subjects.sessionOpen(undefined), { kind: 'open', caller, request: initialize });
   if (opened.kind !== 'opened') throw new Error(JSON.stringify(opened));
-  await ask(subjects.session(opened.worker), message(sessionKey(opened.session), { jsonrpc: '2.0', method: 'notifications/initialized' }));
+  await ask(
+    subjects.session(opened.worker),
+    message(sessionKey(opened.session), { jsonrpc: '2.0', method: 'notifications/initialized' }),
+  );
   return opened;
 }
 
-function message(key: SessionKey, { id, ...said }: { readonly jsonrpc: '2.0'; readonly id?: number; readonly method: string; readonly params?: Readonly<Record<string, unknown>> }): { readonly key: SessionKey; readonly command: SessionCommand } {
+function message(
+  key: SessionKey,
+  {
+    id,
+    ...said
+  }: {
+    readonly jsonrpc: '2.0';
+    readonly id?: number;
+    readonly method: string;
+    readonly params?: Readonly<Record<string, unknown>>;
+  },
+): { readonly key: SessionKey; readonly command: SessionCommand } {
   streams += 1;
   const stream = `stream-${streams}` as StreamId;
-  return { key, command: { kind: 'post', caller, stream, message: id === undefined ? { kind: 'notification', message: said } : { kind: 'request', message: { ...said, id } } } };
+  return {
+    key,
+    command: {
+      kind: 'post',
+      caller,
+      stream,
+      message:
+        id === undefined ? { kind: 'notification', message: said } : { kind: 'request', message: { ...said, id } },
+    },
+  };
 }
 
 /** The name of the other worker. */
 async function other(holder: WorkerId): Promise<WorkerId> {
   const names = new Set<WorkerId>();
-  await vi.waitFor(async () => {
-    const { worker } = await open();
-    names.add(worker);
-    expect([...names].some((name) => name !== holder)).toBe(true);
-  }, { timeout: 15_000 });
+  await vi.waitFor(
+    async () => {
+      const { worker } = await open();
+      names.add(worker);
+      expect([...names].some((name) => name !== holder)).toBe(true);
+    },
+    { timeout: 15_000 },
+  );
   return [...names].find((name) => name !== holder) as WorkerId;
 }
 
@@ -66,21 +120,35 @@ describe('a session that another worker takes over', () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
     const next = await other(worker);
-    expect(await ask(subjects.sessionAdopt(next), { key, lost: worker })).toEqual({ outcome: 'held', worker: next } satisfies AdoptReply);
+    expect(await ask(subjects.sessionAdopt(next), { key, lost: worker })).toEqual({
+      outcome: 'held',
+      worker: next,
+    } satisfies AdoptReply);
     expect(await ask(subjects.session(next), ping(key))).toMatchObject({ kind: 'message', isAnswer: true });
     await expect.poll(() => ask(subjects.session(worker), ping(key))).toEqual({ kind: 'moved' });
     // Whoever asks the first again is told who has it.
-    expect(await ask(subjects.sessionAdopt(worker), { key, lost: undefined })).toEqual({ outcome: 'held', worker: next });
+    expect(await ask(subjects.sessionAdopt(worker), { key, lost: undefined })).toEqual({
+      outcome: 'held',
+      worker: next,
+    });
   });
 
   it('goes on with its log level and its subscriptions, of which an adapter that comes is told again', async () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
-    const level = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'logging/setLevel', params: { level: 'warning' } }));
-    const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 4, method: 'resources/subscribe', params: { uri: 'up://one' } }));
+    const level = ask(
+      subjects.session(worker),
+      message(key, { jsonrpc: '2.0', id: 3, method: 'logging/setLevel', params: { level: 'warning' } }),
+    );
+    const subscription = ask(
+      subjects.session(worker),
+      message(key, { jsonrpc: '2.0', id: 4, method: 'resources/subscribe', params: { uri: 'up://one' } }),
+    );
     await expect.poll(() => calls.map(({ method }) => method)).toContain('resources/subscribe');
     for (const { reply } of calls.splice(0)) reply({ kind: 'result', result: {} });
-    expect(await Promise.all([level, subscription])).toEqual([3, 4].map((id) => expect.objectContaining({ text: `{"jsonrpc":"2.0","id":${id},"result":{}}` })));
+    expect(await Promise.all([level, subscription])).toEqual(
+      [3, 4].map((id) => expect.objectContaining({ text: `{"jsonrpc":"2.0","id":${id},"result":{}}` })),
+    );
     const next = await other(worker);
     await ask(subjects.sessionAdopt(next), { key, lost: worker });
     controls.length = 0;
@@ -92,7 +160,10 @@ describe('a session that another worker takes over', () => {
   it('tells its client of each resource it is subscribed to, which may have changed while nobody heard it', async () => {
     const { session, worker } = await open();
     const key = sessionKey(session);
-    const subscription = ask(subjects.session(worker), message(key, { jsonrpc: '2.0', id: 3, method: 'resources/subscribe', params: { uri: 'up://one' } }));
+    const subscription = ask(
+      subjects.session(worker),
+      message(key, { jsonrpc: '2.0', id: 3, method: 'resources/subscribe', params: { uri: 'up://one' } }),
+    );
     await expect.poll(() => calls).toHaveLength(1);
     calls[0]?.reply({ kind: 'result', result: {} });
     await subscription;
@@ -100,8 +171,18 @@ describe('a session that another worker takes over', () => {
     await ask(subjects.sessionAdopt(next), { key, lost: worker });
     streams += 1;
     const frames: StreamFrame[] = [];
-    bus.request(subjects.session(next), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
-    await expect.poll(() => frames).toContainEqual(expect.objectContaining({ text: '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"up://one"}}' }));
+    bus.request(
+      subjects.session(next),
+      { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } },
+      { reply: (frame) => void frames.push(frame), failed: () => undefined },
+    );
+    await expect
+      .poll(() => frames)
+      .toContainEqual(
+        expect.objectContaining({
+          text: '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"up://one"}}',
+        }),
+      );
   });
 
   it('sends the streams that clients read at the first to the next', async () => {
@@ -109,7 +190,11 @@ describe('a session that another worker takes over', () => {
     const key = sessionKey(session);
     const frames: StreamFrame[] = [];
     streams += 1;
-    bus.request(subjects.session(worker), { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } }, { reply: (frame) => void frames.push(frame), failed: () => undefined });
+    bus.request(
+      subjects.session(worker),
+      { key, command: { kind: 'attach', caller, stream: `stream-${streams}` as StreamId, after: undefined } },
+      { reply: (frame) => void frames.push(frame), failed: () => undefined },
+    );
     await expect.poll(() => frames).toHaveLength(1);
     const next = await other(worker);
     await ask(subjects.sessionAdopt(next), { key, lost: worker });

@@ -8,20 +8,31 @@ export function mapResultUris(method: ExchangeMethod, result: JsonObject, mapUri
   switch (method) {
     case 'tools/call':
     case 'tasks/result':
-      return Array.isArray(result['content']) ? { ...result, content: result['content'].map((block) => mapBlock(block, mapUri)) } : result;
+      return Array.isArray(result['content'])
+        ? { ...result, content: result['content'].map((block) => mapBlock(block, mapUri)) }
+        : result;
     case 'prompts/get':
       return Array.isArray(result['messages'])
-        ? { ...result, messages: result['messages'].map((message) => (isObject(message) ? { ...message, content: mapBlock(message['content'], mapUri) } : (message as unknown))) }
+        ? {
+            ...result,
+            messages: result['messages'].map((message) =>
+              isObject(message) ? { ...message, content: mapBlock(message['content'], mapUri) } : (message as unknown),
+            ),
+          }
         : result;
     case 'resources/read':
-      return Array.isArray(result['contents']) ? { ...result, contents: result['contents'].map((content) => mapUriField(content, mapUri)) } : result;
+      return Array.isArray(result['contents'])
+        ? { ...result, contents: result['contents'].map((content) => mapUriField(content, mapUri)) }
+        : result;
     default:
       return result;
   }
 }
 
 export function mapErrorUri(error: JsonRpcErrorObject, mapUri: MapUri): JsonRpcErrorObject {
-  return isObject(error.data) && typeof error.data['uri'] === 'string' ? { ...error, data: mapUriField(error.data, mapUri) } : error;
+  return isObject(error.data) && typeof error.data['uri'] === 'string'
+    ? { ...error, data: mapUriField(error.data, mapUri) }
+    : error;
 }
 
 /** URIs that a tool's result links to; the client may read them next although no list has them. */
@@ -31,7 +42,11 @@ export function linkedUris(result: JsonObject): string[] {
   return content.flatMap((block: unknown) => {
     if (!isObject(block)) return [];
     const named = block['type'] === 'resource' ? block['resource'] : block;
-    return (block['type'] === 'resource' || block['type'] === 'resource_link') && isObject(named) && typeof named['uri'] === 'string' ? [named['uri']] : [];
+    return (block['type'] === 'resource' || block['type'] === 'resource_link') &&
+      isObject(named) &&
+      typeof named['uri'] === 'string'
+      ? [named['uri']]
+      : [];
   });
 }
 

@@ -28,7 +28,8 @@ export function parseSealingKeys(text: string): readonly [Buffer, ...Buffer[]] {
     const which = written.length === 1 ? 'the key' : `key ${index + 1} of ${written.length}`;
     if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(key)) throw new Error(`${which} is not base64; make one: ${sealingKeyRecipe}`);
     const bytes = Buffer.from(key, 'base64');
-    if (bytes.length < keyBytes) throw new Error(`${which} has ${bytes.length} bytes; at least ${keyBytes} are needed: ${sealingKeyRecipe}`);
+    if (bytes.length < keyBytes)
+      throw new Error(`${which} has ${bytes.length} bytes; at least ${keyBytes} are needed: ${sealingKeyRecipe}`);
     return bytes;
   });
   return [first as Buffer, ...more];
@@ -45,17 +46,26 @@ export class Sealer {
 
   /** @param secrets at least 32 random bytes each, the same in every process of one gateway; the first one seals. Default: a random one. */
   constructor(secrets: readonly [Buffer, ...Buffer[]] = [randomBytes(keyBytes)]) {
-    const derive = (secret: Buffer, info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', info, keyBytes));
-    const derived = (secret: Buffer): DerivedKeys => ({ key: derive(secret, 'omnibus seal'), nonceKey: derive(secret, 'omnibus nonce') });
+    const derive = (secret: Buffer, info: string): Buffer =>
+      Buffer.from(hkdfSync('sha256', secret, '', info, keyBytes));
+    const derived = (secret: Buffer): DerivedKeys => ({
+      key: derive(secret, 'omnibus seal'),
+      nonceKey: derive(secret, 'omnibus nonce'),
+    });
     this.#sealing = derived(secrets[0]);
     this.#opening = [this.#sealing, ...secrets.slice(1).map(derived)];
   }
 
   /** Seals a value. The result is the same for the same purpose and value: the nonce is derived from them, so it repeats only with them. */
   seal(purpose: Purpose, value: string): string {
-    const nonce = createHmac('sha256', this.#sealing.nonceKey).update(`${purpose}\n${value}`).digest().subarray(0, nonceBytes);
+    const nonce = createHmac('sha256', this.#sealing.nonceKey)
+      .update(`${purpose}\n${value}`)
+      .digest()
+      .subarray(0, nonceBytes);
     const encrypt = createCipheriv(cipher, this.#sealing.key, nonce).setAAD(Buffer.from(purpose));
-    return Buffer.concat([nonce, encrypt.update(value, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString('base64url');
+    return Buffer.concat([nonce, encrypt.update(value, 'utf8'), encrypt.final(), encrypt.getAuthTag()]).toString(
+      'base64url',
+    );
   }
 
   /** @returns undefined for a text that was not sealed by this gateway for this purpose. */
@@ -64,7 +74,9 @@ export class Sealer {
     // Node reads base64 leniently, and one state must not have two spellings.
     if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== sealed) return undefined;
     for (const { key } of this.#opening) {
-      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes)).setAAD(Buffer.from(purpose)).setAuthTag(bytes.subarray(-tagBytes));
+      const decrypt = createDecipheriv(cipher, key, bytes.subarray(0, nonceBytes))
+        .setAAD(Buffer.from(purpose))
+        .setAuthTag(bytes.subarray(-tagBytes));
       try {
         return Buffer.concat([decrypt.update(bytes.subarray(nonceBytes, -tagBytes)), decrypt.final()]).toString('utf8');
       } catch {

@@ -5,7 +5,20 @@
  * contain the tool, so that rules apply to requests about the task as to its call. And they contain the place of the task, since each worker may have a
  * program of its own: a request at any worker reaches the program that made the task.
  */
-import { createdTask, isObject, withRelatedTask, type ExchangeContext, type ExchangeMethod, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type TaskPlace, type WorkerId } from '@omnibus/protocol';
+import {
+  createdTask,
+  isObject,
+  withRelatedTask,
+  type ExchangeContext,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type JsonObject,
+  type Principal,
+  type ServerName,
+  type SessionKey,
+  type TaskPlace,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Sealer } from './sealer.ts';
 
 /** A task at its server. */
@@ -45,20 +58,51 @@ export class TaskIds {
 
   /** The same for tasks of another owner, place or tool. */
   of({ owner = this.#of.owner, place, tool }: Partial<Tasks> = this.#of): TaskIds {
-    return owner === this.#of.owner && place === this.#of.place && tool === this.#of.tool ? this : new TaskIds(this.#sealer, this.#principal, { owner, place, tool });
+    return owner === this.#of.owner && place === this.#of.place && tool === this.#of.tool
+      ? this
+      : new TaskIds(this.#sealer, this.#principal, { owner, place, tool });
   }
 
   publish(server: ServerName, id: string): string {
     const { owner, place, tool = '' } = this.#of;
-    return this.#sealer.seal('task', JSON.stringify([server, id, this.#principal, owner, place?.worker ?? null, place?.connection ?? '', place?.isProgram ?? false, tool]));
+    return this.#sealer.seal(
+      'task',
+      JSON.stringify([
+        server,
+        id,
+        this.#principal,
+        owner,
+        place?.worker ?? null,
+        place?.connection ?? '',
+        place?.isProgram ?? false,
+        tool,
+      ]),
+    );
   }
 
   /** Opens a public id. @returns undefined for one that was not given to this caller. */
   open(publicId: string): TaskAddress | undefined {
     const opened = this.#sealer.open('task', publicId);
     if (opened === undefined) return undefined;
-    const [server, id, principal, owner, worker, connection = '', isProgram = false, tool] = JSON.parse(opened) as [ServerName, string, Principal, SessionKey, (WorkerId | null)?, string?, boolean?, string?];
-    return principal === this.#principal ? { server, id, owner, place: worker === undefined || worker === null ? undefined : { worker, connection, isProgram }, tool } : undefined;
+    const [server, id, principal, owner, worker, connection = '', isProgram = false, tool] = JSON.parse(opened) as [
+      ServerName,
+      string,
+      Principal,
+      SessionKey,
+      (WorkerId | null)?,
+      string?,
+      boolean?,
+      string?,
+    ];
+    return principal === this.#principal
+      ? {
+          server,
+          id,
+          owner,
+          place: worker === undefined || worker === null ? undefined : { worker, connection, isProgram },
+          tool,
+        }
+      : undefined;
   }
 
   publishCursor({ server, cursor }: TaskPage): string {
@@ -93,13 +137,22 @@ export class TaskIds {
       case 'tools/call': {
         if (result['resultType'] === 'task') return this.publicTask(server, result);
         const task = createdTask(result);
-        return task === undefined ? this.publicMention(server, result) : { ...this.publicMention(server, result), task: this.publicTask(server, task) };
+        return task === undefined
+          ? this.publicMention(server, result)
+          : { ...this.publicMention(server, result), task: this.publicTask(server, task) };
       }
       case 'tasks/get':
       case 'tasks/cancel':
         return this.publicTask(server, result);
       case 'tasks/list':
-        return { ...result, tasks: Array.isArray(result['tasks']) ? result['tasks'].filter(isObject).map((task, index) => this.of({ ...this.#of, tool: tools?.[index] }).publicTask(server, task)) : [] };
+        return {
+          ...result,
+          tasks: Array.isArray(result['tasks'])
+            ? result['tasks']
+                .filter(isObject)
+                .map((task, index) => this.of({ ...this.#of, tool: tools?.[index] }).publicTask(server, task))
+            : [],
+        };
       default:
         return this.publicMention(server, result);
     }
@@ -108,7 +161,9 @@ export class TaskIds {
 
 /** The context that tells an adapter which task a request is about. */
 export function inContext(task: TaskAddress | undefined): Pick<ExchangeContext, 'taskOwner' | 'taskPlace'> {
-  return task === undefined ? {} : { taskOwner: task.owner, ...(task.place === undefined ? {} : { taskPlace: task.place }) };
+  return task === undefined
+    ? {}
+    : { taskOwner: task.owner, ...(task.place === undefined ? {} : { taskPlace: task.place }) };
 }
 
 export function placeOf(outcome: ExchangeOutcome): TaskPlace | undefined {

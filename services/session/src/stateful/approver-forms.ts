@@ -48,12 +48,14 @@ export class ApproverForms implements ApproversClient {
 
   look(): void {
     const { desk, client, streams } = this.#options;
-    if (this.#isClosed || desk.waiting.size === 0 || streams.standing === 0 || !takesForms(client.capabilities())) return;
+    if (this.#isClosed || desk.waiting.size === 0 || streams.standing === 0 || !takesForms(client.capabilities()))
+      return;
     const { facts } = client;
     if (facts === undefined) return;
     for (const record of desk.waiting.values()) {
       if (this.#shown.size >= maxShown) return;
-      if (!this.#shown.has(record.id) && !this.#answered.has(record.id) && desk.isFor(facts, record)) this.#show(record); // F1
+      if (!this.#shown.has(record.id) && !this.#answered.has(record.id) && desk.isFor(facts, record))
+        this.#show(record); // F1
     }
   }
 
@@ -72,20 +74,31 @@ export class ApproverForms implements ApproversClient {
   }
 
   #show(record: ApprovalRecord): void {
-    const { desk, host: { wheel }, questions, streams } = this.#options;
+    const {
+      desk,
+      host: { wheel },
+      questions,
+      streams,
+    } = this.#options;
     const { id, until } = record;
     const shown: Shown = {
       // It is the id of no exchange: answers to it come back to this object.
       id: `approval-${id}` as ExchangeId,
       record,
-      deadline: wheel.schedule(Math.max(1, until - Date.now()), () => this.#withdraw(shown, 'nobody has decided in time')),
+      deadline: wheel.schedule(Math.max(1, until - Date.now()), () =>
+        this.#withdraw(shown, 'nobody has decided in time'),
+      ),
       answerInput: (_input, answer) => void this.#answeredBy(shown, answer),
       passInputProgress: () => undefined,
     };
     this.#shown.set(id, shown);
     desk.count('shown');
     this.#note('shown', record, {});
-    questions.ofCall(shown, { send: streams.push }, { kind: 'input', input, method: 'elicitation/create', params: approverForm(record) });
+    questions.ofCall(
+      shown,
+      { send: streams.push },
+      { kind: 'input', input, method: 'elicitation/create', params: approverForm(record) },
+    );
   }
 
   #withdraw(shown: Shown, reason: string): void {
@@ -125,5 +138,7 @@ function verdictOf(answer: InputAnswer): FormVerdict | 'left' | 'failed' {
   if (action !== 'accept' || !isObject(content)) return 'left';
   const { decision, reason } = content;
   if (decision === 'approve') return { state: 'approved' };
-  return decision === 'refuse' ? { state: 'refused', reason: typeof reason === 'string' && reason !== '' ? reason.slice(0, 500) : undefined } : 'left';
+  return decision === 'refuse'
+    ? { state: 'refused', reason: typeof reason === 'string' && reason !== '' ? reason.slice(0, 500) : undefined }
+    : 'left';
 }

@@ -9,15 +9,33 @@ it.each<[string, LogLevel | undefined, readonly string[]]>([
   ['hears it by the level it set', 'error', ['error']],
 ])('a session %s', async (_title, level, heard) => {
   const worker = await WorkerUnderTest.start(['up']);
-  await worker.put('up', { capabilities: { tools: {}, logging: {} }, lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }] } });
+  await worker.put('up', {
+    capabilities: { tools: {}, logging: {} },
+    lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
+  });
   const client = await worker.open('2025-11-25');
   await client.ask('tools/call', { name: 'act' });
   const call = (await worker.asked.until(1))[0] as CallCommand;
   const { session } = call.context;
   if (level !== undefined) await client.ask('logging/setLevel', { level });
-  for (const each of ['debug', 'error']) worker.bus.publish(subjects.notices, { kind: 'log', server: parseServerName('up'), params: { level: each, data: 'x' }, sessions: [session] });
-  worker.bus.publish(subjects.notices, { kind: 'notification', server: parseServerName('up'), method: 'notifications/example/last', sessions: [session] });
+  for (const each of ['debug', 'error'])
+    worker.bus.publish(subjects.notices, {
+      kind: 'log',
+      server: parseServerName('up'),
+      params: { level: each, data: 'x' },
+      sessions: [session],
+    });
+  worker.bus.publish(subjects.notices, {
+    kind: 'notification',
+    server: parseServerName('up'),
+    method: 'notifications/example/last',
+    sessions: [session],
+  });
   await client.pushed.untilSome(({ method }) => method === 'notifications/example/last');
-  expect(client.pushed.values.filter(({ method }) => method === 'notifications/message').map(({ params }) => (params as { level: string }).level)).toEqual(heard);
+  expect(
+    client.pushed.values
+      .filter(({ method }) => method === 'notifications/message')
+      .map(({ params }) => (params as { level: string }).level),
+  ).toEqual(heard);
   await worker.stop();
 });

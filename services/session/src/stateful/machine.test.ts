@@ -12,7 +12,11 @@ const drain: SessionEvent = { type: 'drain.requested' };
 function walk(...events: SessionEvent[]) {
   let [snapshot, actions] = initialTransition(sessionMachine);
   for (const event of events) [snapshot, actions] = transition(sessionMachine, snapshot, event);
-  return { value: snapshot.value, context: snapshot.context, effects: actions.map(({ type }) => type).filter((type) => !type.startsWith('xstate.')) };
+  return {
+    value: snapshot.value,
+    context: snapshot.context,
+    effects: actions.map(({ type }) => type).filter((type) => !type.startsWith('xstate.')),
+  };
 }
 
 describe('the session machine', () => {
@@ -22,7 +26,12 @@ describe('the session machine', () => {
     ['does not mind a second confirmation', [initialize, initialized, initialized], 'ready', []],
     ['ends when the client deletes it', [initialize, initialized, deleted], 'closed', ['release']],
     ['ends when the client deletes it before confirming', [initialize, deleted], 'closed', ['release']],
-    ['expires when nothing happened for too long', [initialize, initialized, idle], 'expired', ['countExpired', 'release']],
+    [
+      'expires when nothing happened for too long',
+      [initialize, initialized, idle],
+      'expired',
+      ['countExpired', 'release'],
+    ],
     ['expires when the client never confirms', [initialize, idle], 'expired', ['countExpired', 'release']],
     ['ends its streams when the gateway stops', [initialize, initialized, drain], 'draining', ['endStreams']],
     ['is released when it is drained', [initialize, initialized, drain, { type: 'drained' }], 'closed', ['release']],
@@ -39,7 +48,17 @@ describe('the session machine', () => {
   });
 
   it('reaches every state', () => {
-    const paths = getShortestPaths(sessionMachine, { events: [initialize, initialized, deleted, idle, drain, { type: 'drained' }], serializeState: (state) => JSON.stringify(state.value) });
-    expect([...new Set(paths.map(({ state }) => state.value as string))].sort()).toEqual(['awaitingInitialized', 'closed', 'draining', 'expired', 'opening', 'ready']);
+    const paths = getShortestPaths(sessionMachine, {
+      events: [initialize, initialized, deleted, idle, drain, { type: 'drained' }],
+      serializeState: (state) => JSON.stringify(state.value),
+    });
+    expect([...new Set(paths.map(({ state }) => state.value as string))].sort()).toEqual([
+      'awaitingInitialized',
+      'closed',
+      'draining',
+      'expired',
+      'opening',
+      'ready',
+    ]);
   });
 });

@@ -42,7 +42,8 @@ export const sessionMachine = setup({
     release: unprovided('release'),
     countExpired: unprovided('countExpired'),
     keepIntroduction: assign(({ event, context }) =>
-      (event.type === 'client.initialize' ? { revision: event.revision, capabilities: event.capabilities } : context)),
+      event.type === 'client.initialize' ? { revision: event.revision, capabilities: event.capabilities } : context,
+    ),
     countUnexpected: assign({ unexpected: ({ context }) => context.unexpected + 1 }),
   },
 }).createMachine({
@@ -51,15 +52,28 @@ export const sessionMachine = setup({
   on: { '*': { actions: 'countUnexpected' } },
   states: {
     opening: {
-      on: { 'client.initialize': { target: 'awaitingInitialized', actions: 'keepIntroduction' }, 'drain.requested': 'closed' },
+      on: {
+        'client.initialize': { target: 'awaitingInitialized', actions: 'keepIntroduction' },
+        'drain.requested': 'closed',
+      },
     },
     awaitingInitialized: {
-      on: { 'client.initialized': 'ready', 'client.deleted': 'closed', 'idle.noted': 'expired', 'drain.requested': 'draining' },
+      on: {
+        'client.initialized': 'ready',
+        'client.deleted': 'closed',
+        'idle.noted': 'expired',
+        'drain.requested': 'draining',
+      },
     },
     ready: {
       entry: 'announcePending',
       // A client that says it twice, after a reconnect of its own, does no harm.
-      on: { 'client.initialized': {}, 'client.deleted': 'closed', 'idle.noted': 'expired', 'drain.requested': 'draining' },
+      on: {
+        'client.initialized': {},
+        'client.deleted': 'closed',
+        'idle.noted': 'expired',
+        'drain.requested': 'draining',
+      },
     },
     draining: { entry: 'endStreams', on: { 'client.initialized': {}, 'client.deleted': 'closed', drained: 'closed' } },
     expired: { type: 'final', entry: ['countExpired', 'release'] },

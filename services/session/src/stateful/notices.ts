@@ -14,11 +14,15 @@ export function hearNotice(parts: SessionParts, said: SessionNotice): void {
   if (!said.sessions.includes(client.key)) return;
   const { view } = sight;
   if (view?.definition.servers.includes(said.server) !== true) return;
-  if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined, true) !== undefined) return;
+  if (unasked.has(said.kind) && host.callGate?.problemOf(client.facts, said.server, undefined, true) !== undefined)
+    return;
   screened(parts, said, (notice) => deliver(parts, notice));
 }
 
-function deliver({ client, sight: { view }, streams, forwarding, questions }: SessionParts, notice: SessionNotice): void {
+function deliver(
+  { client, sight: { view }, streams, forwarding, questions }: SessionParts,
+  notice: SessionNotice,
+): void {
   // The endpoint may have gone while somebody looked at it.
   if (view === undefined) return;
   const { messages } = forwarding;
@@ -31,13 +35,20 @@ function deliver({ client, sight: { view }, streams, forwarding, questions }: Se
       questions.withdrawOutsideCalls(notice);
       return;
     case 'task-status':
-      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool)) streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
+      if (client.taskMode() === 'requested' && view.mayHaveTask(notice.server, notice.tool))
+        streams.push(notificationText('notifications/tasks/status', messages.task(notice)));
       return;
     case 'task-progress':
       if (view.mayHaveTask(notice.server, notice.tool)) forwarding.taskProgressed(notice);
       return;
     case 'resource-updated':
-      if (view.mayHave(notice.server, notice.uri)) streams.push(notificationText('notifications/resources/updated', { ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) }));
+      if (view.mayHave(notice.server, notice.uri))
+        streams.push(
+          notificationText('notifications/resources/updated', {
+            ...notice.more,
+            uri: view.resources.publicUri(notice.server, notice.uri),
+          }),
+        );
       return;
     case 'log': {
       // It belongs to no call, and can concern this session alone.
@@ -49,32 +60,62 @@ function deliver({ client, sight: { view }, streams, forwarding, questions }: Se
       streams.push(messages.notification(notice.server, notice.method, notice.params));
       return;
     case 'elicitation-complete':
-      streams.push(notificationText('notifications/elicitation/complete', publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId })));
+      streams.push(
+        notificationText(
+          'notifications/elicitation/complete',
+          publicElicitation(notice.server, { ...notice.more, elicitationId: notice.elicitationId }),
+        ),
+      );
   }
 }
 
 /** Passes a notice on as access rules and guardrails permit it: those for the tool that a task runs, and otherwise all that apply to the server. */
-function screened({ client, sight, questions }: SessionParts, notice: SessionNotice, pass: (notice: SessionNotice) => void): void {
+function screened(
+  { client, sight, questions }: SessionParts,
+  notice: SessionNotice,
+  pass: (notice: SessionNotice) => void,
+): void {
   const { server } = notice;
   const tool = 'tool' in notice ? notice.tool : undefined;
-  const screen = client.access()?.screen(tool === undefined ? { kind: 'server', server, name: notice.kind, method: notice.kind } : { kind: 'tool', server, name: tool, method: 'tasks/get', entry: sight.view?.toolOf(server, tool), isBegun: true });
+  const screen = client.access()?.screen(
+    tool === undefined
+      ? { kind: 'server', server, name: notice.kind, method: notice.kind }
+      : {
+          kind: 'tool',
+          server,
+          name: tool,
+          method: 'tasks/get',
+          entry: sight.view?.toolOf(server, tool),
+          isBegun: true,
+        },
+  );
   if (screen === undefined) {
     pass(notice);
     return;
   }
   switch (notice.kind) {
     case 'question':
-      screen.question({ kind: 'input', input: notice.input, method: notice.method, params: notice.params }, ({ params }) => pass({ ...notice, params }), (answer) => questions.answerOutsideCalls(notice, answer));
+      screen.question(
+        { kind: 'input', input: notice.input, method: notice.method, params: notice.params },
+        ({ params }) => pass({ ...notice, params }),
+        (answer) => questions.answerOutsideCalls(notice, answer),
+      );
       return;
     case 'log':
       screen.said('notifications/message', notice.params, (params) => pass({ ...notice, params }));
       return;
     case 'notification':
-      screen.said(notice.method, notice.params, (params) => pass(params === undefined ? notice : { ...notice, params }));
+      screen.said(notice.method, notice.params, (params) =>
+        pass(params === undefined ? notice : { ...notice, params }),
+      );
       return;
     case 'resource-updated':
     case 'elicitation-complete':
-      screen.said(`notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`, notice.more, (more) => pass(more === undefined ? notice : { ...notice, more }));
+      screen.said(
+        `notifications/${notice.kind === 'resource-updated' ? 'resources/updated' : 'elicitation/complete'}`,
+        notice.more,
+        (more) => pass(more === undefined ? notice : { ...notice, more }),
+      );
       return;
     case 'task-status':
       screen.outcome({ kind: 'result', result: notice.task }, (outcome) => {

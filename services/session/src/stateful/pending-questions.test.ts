@@ -1,5 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { idSequence, newWorkerId, askerOf, type ExchangeId, type InputAnswer, type InputKey, type JsonObject, type QuestionId, type ServerName, type SessionKey } from '@omnibus/protocol';
+import {
+  idSequence,
+  newWorkerId,
+  askerOf,
+  type ExchangeId,
+  type InputAnswer,
+  type InputKey,
+  type JsonObject,
+  type QuestionId,
+  type ServerName,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { PendingQuestions } from './pending-questions.ts';
 import type { Questioner } from '../call/client-port.ts';
 
@@ -10,7 +21,11 @@ const nextId = idSequence<QuestionId>(worker);
 function asking(id = 'exchange') {
   const answers: [InputKey, InputAnswer][] = [];
   const progress: JsonObject[] = [];
-  const asker: Questioner = { id: id as ExchangeId, answerInput: (input, answer) => void answers.push([input, answer]), passInputProgress: (_input, params) => void progress.push(params) };
+  const asker: Questioner = {
+    id: id as ExchangeId,
+    answerInput: (input, answer) => void answers.push([input, answer]),
+    passInputProgress: (_input, params) => void progress.push(params),
+  };
   return { asker, answers, progress };
 }
 
@@ -37,7 +52,8 @@ describe('questions to a client', () => {
     requests.ask({ asker: one.asker, input: 7, stream }, 'elicitation/create', {});
     requests.ask({ asker: two.asker, input: 8, stream }, 'elicitation/create', {});
     const [first] = ids() as [QuestionId];
-    for (const id of [1, '1', `${first} `, `${first}0`, 'constructor', '__proto__']) expect(requests.answer({ jsonrpc: '2.0', id, result: {} })).toBe(false);
+    for (const id of [1, '1', `${first} `, `${first}0`, 'constructor', '__proto__'])
+      expect(requests.answer({ jsonrpc: '2.0', id, result: {} })).toBe(false);
     expect(requests.answer({ jsonrpc: '2.0', id: first, result: { action: 'accept' } })).toBe(true);
     expect(requests.answer({ jsonrpc: '2.0', id: first, result: { action: 'decline' } })).toBe(false);
     expect([one.answers, two.answers]).toEqual([[[7, { result: { action: 'accept' } }]], []]);
@@ -48,7 +64,11 @@ describe('questions to a client', () => {
     const { asker, progress } = asking();
     requests.ask({ asker, input: 1, stream }, 'roots/list', { _meta: { progressToken: 'of the server' } });
     expect(sent[0]?.['params']).toEqual({ _meta: { progressToken: ids()[0] } });
-    expect([requests.progress({ progressToken: 'of the server', progress: 1 }), requests.progress(undefined), requests.progress({ progressToken: ids()[0], progress: 1 })]).toEqual([false, false, true]);
+    expect([
+      requests.progress({ progressToken: 'of the server', progress: 1 }),
+      requests.progress(undefined),
+      requests.progress({ progressToken: ids()[0], progress: 1 }),
+    ]).toEqual([false, false, true]);
     expect(progress.length).toBe(1);
   });
 
@@ -65,10 +85,15 @@ describe('questions to a client', () => {
     const before = client();
     const server = 'up' as ServerName;
     before.requests.ask({ asker: asking().asker, input: 1, stream: before.stream }, 'roots/list', {});
-    before.requests.ask({ asker: asking('key').asker, input: 2, stream: before.stream, standing: server }, 'roots/list', {});
+    before.requests.ask(
+      { asker: asking('key').asker, input: 2, stream: before.stream, standing: server },
+      'roots/list',
+      {},
+    );
     const after = client();
     const { asker, answers } = asking('key' as SessionKey);
-    for (const [id, of, input] of before.requests.standing) after.requests.restore(id, { asker, input, stream: after.stream, standing: of });
+    for (const [id, of, input] of before.requests.standing)
+      after.requests.restore(id, { asker, input, stream: after.stream, standing: of });
     const [ofCall, standing] = before.ids();
     expect(after.requests.answer({ jsonrpc: '2.0', id: ofCall as QuestionId, result: {} })).toBe(false);
     expect(after.requests.answer({ jsonrpc: '2.0', id: standing as QuestionId, result: { roots: [] } })).toBe(true);

@@ -8,7 +8,19 @@
  *      question of a worker that held the session before is used by that worker.
  *  R4  When a call ends, its open questions are withdrawn with `notifications/cancelled`.
  */
-import { fault, isObject, notificationText, toErrorObject, type ExchangeId, type InputKey, type JsonObject, type JsonRpcResponse, type QuestionId, type QuestionMethod, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  isObject,
+  notificationText,
+  toErrorObject,
+  type ExchangeId,
+  type InputKey,
+  type JsonObject,
+  type JsonRpcResponse,
+  type QuestionId,
+  type QuestionMethod,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Questioner } from '../call/client-port.ts';
 
 export interface PendingQuestion {
@@ -43,7 +55,9 @@ export class PendingQuestions {
 
   ask(question: PendingQuestion, method: QuestionMethod, params: JsonObject): void {
     if (this.#open.size >= maxOpen) {
-      question.asker.answerInput(question.input, { error: toErrorObject(fault('session.busy', `the client has ${maxOpen} questions to answer`)) });
+      question.asker.answerInput(question.input, {
+        error: toErrorObject(fault('session.busy', `the client has ${maxOpen} questions to answer`)),
+      });
       return;
     }
     const id = this.#nextId();
@@ -61,7 +75,9 @@ export class PendingQuestions {
   /** Questions that belong to no call. */
   get standing(): readonly StandingQuestion[] {
     if (this.#open.size === 0) return [];
-    return [...this.#open].flatMap(([id, { standing, input }]) => (standing === undefined ? [] : [[id, standing, input] as const])).slice(-maxStanding);
+    return [...this.#open]
+      .flatMap(([id, { standing, input }]) => (standing === undefined ? [] : [[id, standing, input] as const]))
+      .slice(-maxStanding);
   }
 
   /**

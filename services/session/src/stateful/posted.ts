@@ -1,5 +1,14 @@
 /** Handles the messages that a session's client posts: requests, notifications, and answers to questions of servers. */
-import { fault, isCustomNotification, isJsonRpcId, type JsonObject, type JsonRpcNotification, type LateReply, type PostedMessage, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  isCustomNotification,
+  isJsonRpcId,
+  type JsonObject,
+  type JsonRpcNotification,
+  type LateReply,
+  type PostedMessage,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Forwarding } from '../call/forward.ts';
 import type { PostCommand, PostStream } from '../streams/post-stream.ts';
 import type { Reply } from '../streams/resumable-stream.ts';
@@ -53,7 +62,11 @@ export class Posted {
     }
     // A user whose answer nobody uses is not to believe that it was (2025-11-25 transports: what is not accepted is answered with an HTTP error).
     void Promise.all(late).then((outcomes) => {
-      const reason = outcomes.includes('gone') ? 'question.lost' : outcomes.includes('silence') ? 'gateway.unavailable' : undefined;
+      const reason = outcomes.includes('gone')
+        ? 'question.lost'
+        : outcomes.includes('silence')
+          ? 'gateway.unavailable'
+          : undefined;
       reply(reason === undefined ? { kind: 'accepted' } : { kind: 'refused', fault: fault(reason) });
     });
   }
@@ -67,8 +80,10 @@ export class Posted {
         return;
       case 'notifications/cancelled': {
         const outcome = this.#cancel(params);
-        if (outcome === 'unknown' && questions.heldBefore !== undefined) void questions.passTo(questions.heldBefore, posted);
-        else if (outcome !== 'cancelled') host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
+        if (outcome === 'unknown' && questions.heldBefore !== undefined)
+          void questions.passTo(questions.heldBefore, posted);
+        else if (outcome !== 'cancelled')
+          host.metrics.dropped(outcome === 'unknown' ? 'cancel_unknown' : 'cancel_ambiguous');
         return;
       }
       case 'notifications/roots/list_changed':
@@ -85,7 +100,10 @@ export class Posted {
 
   /** Handles a message of the client about something that is still open here, passed on by the worker that holds the session now. */
   hearLate(posted: PostedMessage): LateReply['outcome'] {
-    const isTaken = posted.kind === 'response' ? this.#parts.questions.takeAnswer(posted.message) : posted.kind === 'notification' && this.#concernsOpen(posted.message);
+    const isTaken =
+      posted.kind === 'response'
+        ? this.#parts.questions.takeAnswer(posted.message)
+        : posted.kind === 'notification' && this.#concernsOpen(posted.message);
     return isTaken ? 'taken' : 'closed';
   }
 
@@ -99,6 +117,8 @@ export class Posted {
     const id = params?.['requestId'];
     const reason = params?.['reason'];
     if (isJsonRpcId(id) && this.#parts.offerWait.cancel(id)) return 'cancelled';
-    return isJsonRpcId(id) ? this.#parts.forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request') : 'unknown';
+    return isJsonRpcId(id)
+      ? this.#parts.forwarding.cancel(id, typeof reason === 'string' ? reason : 'the client cancelled the request')
+      : 'unknown';
   }
 }

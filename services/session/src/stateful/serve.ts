@@ -1,8 +1,16 @@
 /** Answers the requests of a session that are for the gateway itself, and passes those for servers to `call/forward.ts`. */
 import type { View } from '@omnibus/catalog';
 import {
-  fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, isSessionTaskMethod, listKindOf, resultText,
-  type ErrorReason, type JsonRpcRequest, type SessionTaskMethod,
+  fault,
+  isCarriedMethod,
+  isCustomMethod,
+  isExtensionTaskMethod,
+  isSessionTaskMethod,
+  listKindOf,
+  resultText,
+  type ErrorReason,
+  type JsonRpcRequest,
+  type SessionTaskMethod,
 } from '@omnibus/protocol';
 import { listPage } from '../call/routes/list-page.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
@@ -45,7 +53,13 @@ export class Serving {
     switch (method) {
       case 'resources/subscribe':
         if (this.#hasRoomFor(params?.['uri'])) forwarding.forward(stream, id, method, params, view);
-        else this.#refuse(stream, request, 'params.invalid', `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`);
+        else
+          this.#refuse(
+            stream,
+            request,
+            'params.invalid',
+            `a session is kept ${host.limits.maxSessionBytesPerSession} bytes of capabilities and subscriptions (limits.maxSessionBytesPerSession); params.uri is too much`,
+          );
         return;
       case 'ping':
         stream.answer(resultText(id, '{}'));
@@ -61,7 +75,8 @@ export class Serving {
         return;
       default:
         if (isSessionTaskMethod(method)) this.#serveTask(request, method, stream, view);
-        else if ((isCarriedMethod(method) && !isExtensionTaskMethod(method)) || isCustomMethod(method)) forwarding.forward(stream, id, method, params, view);
+        else if ((isCarriedMethod(method) && !isExtensionTaskMethod(method)) || isCustomMethod(method))
+          forwarding.forward(stream, id, method, params, view);
         else this.#refuse(stream, request, 'method.unknown', `unknown method ${JSON.stringify(method.slice(0, 100))}`);
     }
   }
@@ -69,20 +84,31 @@ export class Serving {
   #serveTask(request: JsonRpcRequest, method: SessionTaskMethod, stream: PostStream, view: View): void {
     const { id, params } = request;
     const { client, forwarding } = this.#parts;
-    if (client.taskMode() === 'requested' && view.taskServers().length > 0) forwarding.forward(stream, id, method, params, view);
+    if (client.taskMode() === 'requested' && view.taskServers().length > 0)
+      forwarding.forward(stream, id, method, params, view);
     else this.#refuse(stream, request, 'method.unknown', `${method}: no server behind this endpoint runs tasks`);
   }
 
   /** Bytes kept of what the client declared and subscribed to; everything else that is kept for it has bounds of its own. */
   get keptBytes(): number {
-    const { client, forwarding: { kept } } = this.#parts;
-    return client.declaredBytes + kept.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0);
+    const {
+      client,
+      forwarding: { kept },
+    } = this.#parts;
+    return (
+      client.declaredBytes + kept.subscriptions.reduce((bytes, [server, uri]) => bytes + server.length + uri.length, 0)
+    );
   }
 
   #isHeld(request: JsonRpcRequest, stream: PostStream, isNamed = false): boolean {
     const { offerWait, sight } = this.#parts;
     const { asking } = sight;
-    return offerWait.holds(request.id, () => sight.as(asking, () => this.serve(request, stream)), () => stream.leaveUnanswered(), isNamed); // S2
+    return offerWait.holds(
+      request.id,
+      () => sight.as(asking, () => this.serve(request, stream)),
+      () => stream.leaveUnanswered(),
+      isNamed,
+    ); // S2
   }
 
   #hasRoomFor(uri: unknown): boolean {
@@ -91,8 +117,16 @@ export class Serving {
     return this.keptBytes + uri.length <= host.limits.maxSessionBytesPerSession && host.hasRoomFor(uri.length);
   }
 
-  #refuse(stream: PostStream, { id, method, params = {} }: JsonRpcRequest, reason: ErrorReason, message?: string): void {
-    const { host: { metrics, records }, client } = this.#parts;
+  #refuse(
+    stream: PostStream,
+    { id, method, params = {} }: JsonRpcRequest,
+    reason: ErrorReason,
+    message?: string,
+  ): void {
+    const {
+      host: { metrics, records },
+      client,
+    } = this.#parts;
     const gatewayFault = fault(reason, message);
     metrics.refused(reason);
     stream.refuse(id, gatewayFault);

@@ -1,9 +1,25 @@
 /** Questions of servers to the client of one session, in the form of its revision, and its answers. */
 import { subjects } from '@omnibus/bus';
 import {
-  askerOf, fault, inputCapabilities, isInputMethod, toErrorObject,
-  type ControlCommand, type ExchangeEvent, type InputAnswer, type InputKey, type JsonObject, type JsonRpcResponse, type LateReply, type PostedMessage,
-  type QuestionMethod, type ServerName, type ServerNotice, type SessionKey, type SessionRecord, type WorkerId,
+  askerOf,
+  fault,
+  inputCapabilities,
+  isInputMethod,
+  toErrorObject,
+  type ControlCommand,
+  type ExchangeEvent,
+  type InputAnswer,
+  type InputKey,
+  type JsonObject,
+  type JsonRpcResponse,
+  type LateReply,
+  type PostedMessage,
+  type QuestionMethod,
+  type ServerName,
+  type ServerNotice,
+  type SessionKey,
+  type SessionRecord,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { CallStream, Questioner } from '../call/client-port.ts';
 import type { PublicMessages } from '../call/public-messages.ts';
@@ -61,7 +77,11 @@ export class ServerQuestions {
   // --- what servers ask ----------------------------------------------------------------------------------------------------
 
   /** Asks a question of a server during a call. @param stream of that call. */
-  ofCall(asker: Questioner, stream: { send(text: string): void }, { input, method, params, movedFrom }: InputEvent): void {
+  ofCall(
+    asker: Questioner,
+    stream: { send(text: string): void },
+    { input, method, params, movedFrom }: InputEvent,
+  ): void {
     const question: PendingQuestion = { asker, input, stream };
     if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, params);
   }
@@ -72,13 +92,16 @@ export class ServerQuestions {
     const question = this.#standingQuestion(server, input);
     this.#wasStanding = true;
     this.#recordsOf(server)?.asked(input, method);
-    if (movedFrom === undefined || !this.#requests.move(movedFrom, question)) this.#ask(question, method, this.#options.messages.question(server, params, { place, tool }));
+    if (movedFrom === undefined || !this.#requests.move(movedFrom, question))
+      this.#ask(question, method, this.#options.messages.question(server, params, { place, tool }));
     this.#options.changed();
   }
 
   /** Refuses a question of something that the client may no longer see. */
   refuseOutsideCalls(notice: NamedNotice<'question'>): void {
-    this.answerOutsideCalls(notice, { error: toErrorObject(fault('policy.denied', 'who began this may not use it any more')) });
+    this.answerOutsideCalls(notice, {
+      error: toErrorObject(fault('policy.denied', 'who began this may not use it any more')),
+    });
   }
 
   /** Answers in the client's place. */
@@ -101,7 +124,8 @@ export class ServerQuestions {
   }
 
   #ask(question: PendingQuestion, method: QuestionMethod, params: JsonObject): void {
-    const refuse = (code: number, message: string): void => question.asker.answerInput(question.input, { error: { code, message } });
+    const refuse = (code: number, message: string): void =>
+      question.asker.answerInput(question.input, { error: { code, message } });
     if (!isInputMethod(method)) {
       this.#requests.ask(question, method, params); // No revision defines the method, but the client may know it.
       return;
@@ -120,7 +144,10 @@ export class ServerQuestions {
   }
 
   #recordsOf(server: ServerName): QuestionRecords | undefined {
-    const { host: { records }, client } = this.#options;
+    const {
+      host: { records },
+      client,
+    } = this.#options;
     const made = this.#records.get(server) ?? records?.questions(client, server, undefined);
     if (made !== undefined) this.#records.set(server, made);
     return made;
@@ -130,7 +157,10 @@ export class ServerQuestions {
   #questioner(server: ServerName): Questioner {
     const known = this.#questioners.get(server);
     if (known !== undefined) return known;
-    const { key, host: { bus } } = this.#options;
+    const {
+      key,
+      host: { bus },
+    } = this.#options;
     const tell = (command: ControlCommand): void => bus.publish(subjects.backendControl(server), command);
     const questioner: Questioner = {
       id: key,
@@ -169,7 +199,8 @@ export class ServerQuestions {
   async passTo(worker: WorkerId | undefined, remark: Remark): Promise<LateReply['outcome'] | 'silence'> {
     const { key, host } = this.#options;
     const outcome = worker === undefined ? 'closed' : await host.passOn(key, worker, this.heldBefore, remark);
-    if (outcome !== 'taken') host.metrics.dropped(remark.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');
+    if (outcome !== 'taken')
+      host.metrics.dropped(remark.kind === 'response' ? 'response_unsolicited' : 'notification_unknown');
     return outcome;
   }
 }

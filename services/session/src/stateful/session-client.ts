@@ -1,7 +1,18 @@
 /** The client of one session, as the code that carries its requests sees it: its capabilities, what it was offered, and where it is asked. */
 import {
-  declaredBy, sessionExtensions,
-  type Caller, type ClientInfo, type Declared, type ExchangeEvent, type Facts, type InputKey, type JsonObject, type JsonRpcId, type LogLevel, type ServerName, type SessionKey,
+  declaredBy,
+  sessionExtensions,
+  type Caller,
+  type ClientInfo,
+  type Declared,
+  type ExchangeEvent,
+  type Facts,
+  type InputKey,
+  type JsonObject,
+  type JsonRpcId,
+  type LogLevel,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
@@ -98,7 +109,12 @@ export class SessionClient implements ClientPort<PostStream> {
     return this.level.wants(params);
   }
 
-  ask(asker: Questioner, { stream }: ForwardedCall<PostStream>, _server: ServerName, event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  ask(
+    asker: Questioner,
+    { stream }: ForwardedCall<PostStream>,
+    _server: ServerName,
+    event: Extract<ExchangeEvent, { kind: 'input' }>,
+  ): void {
     this.#options.questions().ofCall(asker, stream, event);
   }
 

@@ -14,7 +14,12 @@ export interface SessionHost extends CallHost, StreamHost {
    * @param worker as the client's id names it; only a known one is asked.
    * @param heldBefore the worker that the session's record named.
    */
-  readonly passOn: (key: SessionKey, worker: WorkerId, heldBefore: WorkerId | undefined, posted: PostedMessage) => Promise<LateReply['outcome'] | 'silence'>;
+  readonly passOn: (
+    key: SessionKey,
+    worker: WorkerId,
+    heldBefore: WorkerId | undefined,
+    posted: PostedMessage,
+  ) => Promise<LateReply['outcome'] | 'silence'>;
   /** Whether the process may keep this many more bytes for clients. */
   readonly hasRoomFor: (bytes: number) => boolean;
   /** The view of a caller; undefined when the endpoint was removed from the configuration. */

@@ -7,11 +7,19 @@ import type { PostStream } from '../streams/post-stream.ts';
 import type { SessionHost } from './session-host.ts';
 
 /** @param forwarding gives the session's forwarding, which is made later. */
-export function levelOf(key: SessionKey, host: Pick<SessionHost, 'bus'>, forwarding: () => Forwarding<PostStream>, changed: () => void): ClientLogLevel {
+export function levelOf(
+  key: SessionKey,
+  host: Pick<SessionHost, 'bus'>,
+  forwarding: () => Forwarding<PostStream>,
+  changed: () => void,
+): ClientLogLevel {
   return new ClientLogLevel({
     ask: (server, params, settled) => {
       forwarding().kept.contacted.add(server);
-      forwarding().carrier.sendOwn({ method: 'logging/setLevel', server, params, subject: ['request', 'logging/setLevel'] }, settled);
+      forwarding().carrier.sendOwn(
+        { method: 'logging/setLevel', server, params, subject: ['request', 'logging/setLevel'] },
+        settled,
+      );
     },
     tell: (server, wanted) => {
       forwarding().kept.contacted.add(server);

@@ -10,7 +10,10 @@ import type { SessionHost } from './session-host.ts';
 import type { SessionSight } from './session-sight.ts';
 
 /** The answer to requests that are still open when a worker has to stop. */
-export const interrupted = fault('gateway.interrupted', 'the part of the gateway that served the request had to stop before the server answered');
+export const interrupted = fault(
+  'gateway.interrupted',
+  'the part of the gateway that served the request had to stop before the server answered',
+);
 
 /** The parts of a session, which share them. */
 export interface SessionParts {
@@ -26,9 +29,17 @@ export interface SessionParts {
 }
 
 /** The members of the session's record that come from its parts. */
-export function keptOf({ client, forwarding: { kept }, questions: { standing } }: SessionParts): Omit<SessionRecord, 'revision' | 'capabilities' | 'isReady' | 'worker'> {
+export function keptOf({
+  client,
+  forwarding: { kept },
+  questions: { standing },
+}: SessionParts): Omit<SessionRecord, 'revision' | 'capabilities' | 'isReady' | 'worker'> {
   return {
-    caller: client.caller, touched: [...kept.contacted], subscriptions: kept.subscriptions, bound: kept.affinities, offered: [...client.offered],
+    caller: client.caller,
+    touched: [...kept.contacted],
+    subscriptions: kept.subscriptions,
+    bound: kept.affinities,
+    offered: [...client.offered],
     ...(client.level.current === undefined ? {} : { logLevel: client.level.current }),
     ...(client.info === undefined ? {} : { client: client.info }),
     ...(standing.length === 0 ? {} : { questions: standing }),

@@ -10,8 +10,27 @@ import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { startActor } from '@omnibus/lifecycle';
 import {
-  changeKinds, clientInfoOf, fault, isObject, latestLegacyRevision, negotiateRevision, resultText, type Caller, type ChangeKind,
-  type ClientInfo, type Declared, type JsonObject, type JsonRpcRequest, type LateReply, type LegacyRevision, type PostedMessage, type ServerName, type SessionCommand, type SessionKey, type SessionRecord, type WorkerId,
+  changeKinds,
+  clientInfoOf,
+  fault,
+  isObject,
+  latestLegacyRevision,
+  negotiateRevision,
+  resultText,
+  type Caller,
+  type ChangeKind,
+  type ClientInfo,
+  type Declared,
+  type JsonObject,
+  type JsonRpcRequest,
+  type LateReply,
+  type LegacyRevision,
+  type PostedMessage,
+  type ServerName,
+  type SessionCommand,
+  type SessionKey,
+  type SessionRecord,
+  type WorkerId,
 } from '@omnibus/protocol';
 import type { ActorRefFrom } from 'xstate';
 import { Forwarding } from '../call/forward.ts';
@@ -63,36 +82,59 @@ export class Session {
     this.#parts = this.#partsOf(host);
     this.#serving = new Serving(this.#parts);
     this.#posted = new Posted(this.#parts, this.#serving, () => this.#actor.send({ type: 'client.initialized' }));
-    this.#actor = startActor(sessionMachine.provide({
-      actions: {
-        announcePending: () => {
-          this.#parts.streams.clientReady();
-          // The machine's new state can be read only after this.
-          queueMicrotask(() => hooks.changed(this));
+    this.#actor = startActor(
+      sessionMachine.provide({
+        actions: {
+          announcePending: () => {
+            this.#parts.streams.clientReady();
+            // The machine's new state can be read only after this.
+            queueMicrotask(() => hooks.changed(this));
+          },
+          endStreams: () => this.#parts.streams.endStanding(),
+          release: () => this.#release(),
+          countExpired: () => host.metrics.sessionsExpired.inc(),
         },
-        endStreams: () => this.#parts.streams.endStanding(),
-        release: () => this.#release(),
-        countExpired: () => host.metrics.sessionsExpired.inc(),
+      }),
+      {
+        onFailure: (error) => {
+          host.log.error({ err: error, session: key }, 'the session actor failed');
+          this.#release();
+        },
       },
-    }), {
-      onFailure: (error) => {
-        host.log.error({ err: error, session: key }, 'the session actor failed');
-        this.#release();
-      },
-    });
+    );
   }
 
   #partsOf(host: SessionHost): SessionParts {
     const { key, caller } = this;
-    const dialect = (): LegacyDialect => legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
+    const dialect = (): LegacyDialect =>
+      legacyDialect(this.#actor.getSnapshot().context.revision ?? latestLegacyRevision);
     const changed = (): void => this.#hooks.changed(this);
     const streams = new SessionStreams(key, host, () => questions.heldBefore);
     const level = levelOf(key, host, () => forwarding, changed);
     const client = new SessionClient({ host, key, caller, streams, level, dialect, questions: () => questions });
-    const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), { idle: () => this.#onIdle?.(), keptChanged: changed });
-    const questions: ServerQuestions = new ServerQuestions({ key, host, client, messages: forwarding.messages, push: streams.push, changed });
-    const offerWait = new OfferWait({ key, place: host.placeOf(caller), offers: host.offers, client, told: (server) => forwarding.kept.contacted.add(server) });
-    const forms = host.approverDesk === undefined ? undefined : new ApproverForms({ host, client, streams, questions, desk: host.approverDesk });
+    const forwarding: Forwarding<PostStream> = new Forwarding(host, client, new LinkedResources(), {
+      idle: () => this.#onIdle?.(),
+      keptChanged: changed,
+    });
+    const questions: ServerQuestions = new ServerQuestions({
+      key,
+      host,
+      client,
+      messages: forwarding.messages,
+      push: streams.push,
+      changed,
+    });
+    const offerWait = new OfferWait({
+      key,
+      place: host.placeOf(caller),
+      offers: host.offers,
+      client,
+      told: (server) => forwarding.kept.contacted.add(server),
+    });
+    const forms =
+      host.approverDesk === undefined
+        ? undefined
+        : new ApproverForms({ host, client, streams, questions, desk: host.approverDesk });
     return { host, client, sight: new SessionSight(host, client), streams, forwarding, questions, offerWait, forms };
   }
 
@@ -148,8 +190,17 @@ export class Session {
 
   /** The record from which another worker can restore it. */
   record(worker: WorkerId): SessionRecord {
-    const { value, context: { revision, capabilities } } = this.#actor.getSnapshot();
-    return { ...keptOf(this.#parts), revision: (revision ?? latestLegacyRevision) as LegacyRevision, capabilities, isReady: value === 'ready', worker };
+    const {
+      value,
+      context: { revision, capabilities },
+    } = this.#actor.getSnapshot();
+    return {
+      ...keptOf(this.#parts),
+      revision: (revision ?? latestLegacyRevision) as LegacyRevision,
+      capabilities,
+      isReady: value === 'ready',
+      worker,
+    };
   }
 
   /** Restores the session from the record of another worker. Changes of lists and resources that the client may have missed are announced again. */

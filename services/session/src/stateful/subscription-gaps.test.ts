@@ -11,7 +11,10 @@ let test: WorkerUnderTest;
 
 beforeEach(async () => {
   test = await WorkerUnderTest.start(['up']);
-  await test.put('up', { capabilities: { tools: {}, resources: { subscribe: true } }, lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] } });
+  await test.put('up', {
+    capabilities: { tools: {}, resources: { subscribe: true } },
+    lists: { ...noLists, resources: [{ uri: 'up://one', name: 'one' }] },
+  });
 });
 
 afterEach(async () => {
@@ -33,7 +36,9 @@ function replaceAdapter(): void {
 it('is told once, as if the adapter before had said it, when the one that came instead has taken the subscription', async () => {
   const client = await subscribed();
   replaceAdapter();
-  await expect.poll(() => client.pushed.values.filter(updated)).toEqual([{ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'up://one' } }]);
+  await expect
+    .poll(() => client.pushed.values.filter(updated))
+    .toEqual([{ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'up://one' } }]);
   expect(test.asked.values.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/subscribe']);
 });
 

@@ -1,7 +1,25 @@
 /** The client of one call without a session, as the code that carries the call sees it. Its latest request gives its capabilities, log level and progress token. */
 import {
-  carriedExtensions, clientInfoOf, inputCapabilities, isInputMethod, isLogLevel, isObject, logLevels, metaKeys,
-  type Caller, type ClientInfo, type ExchangeEvent, type Facts, type InputKey, type InputMethod, type JsonObject, type JsonRpcId, type LogLevel, type ProgressEvent, type ServerName, type SessionKey,
+  carriedExtensions,
+  clientInfoOf,
+  inputCapabilities,
+  isInputMethod,
+  isLogLevel,
+  isObject,
+  logLevels,
+  metaKeys,
+  type Caller,
+  type ClientInfo,
+  type ExchangeEvent,
+  type Facts,
+  type InputKey,
+  type InputMethod,
+  type JsonObject,
+  type JsonRpcId,
+  type LogLevel,
+  type ProgressEvent,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import type { CallHost } from '../call/call-host.ts';
@@ -87,7 +105,9 @@ export class CallClient implements ClientPort<CallStream> {
 
   /** The token of its latest request; while no request is open, progress is kept for the next one. */
   progressToken(_token: JsonRpcId, event: ProgressEvent): JsonRpcId | undefined {
-    return this.#call.isParked ? this.progress.keep(event) : this.progress.tokenFor(event, progressTokenOf(this.latest));
+    return this.#call.isParked
+      ? this.progress.keep(event)
+      : this.progress.tokenFor(event, progressTokenOf(this.latest));
   }
 
   wantsLog({ level }: JsonObject): boolean {
@@ -95,11 +115,18 @@ export class CallClient implements ClientPort<CallStream> {
     return wanted !== undefined && (!isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(wanted));
   }
 
-  ask(asker: Questioner, _call: unknown, _server: ServerName, { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>): void {
+  ask(
+    asker: Questioner,
+    _call: unknown,
+    _server: ServerName,
+    { input, method, params, movedFrom }: Extract<ExchangeEvent, { kind: 'input' }>,
+  ): void {
     if (movedFrom !== undefined && this.#questions.has(input)) return;
     // What no revision knows has no place among `inputRequests` (2026-07-28 basic/patterns, Multi Round-Trip Requests).
     if (!isInputMethod(method) || !this.#canBeAsked(method, params)) {
-      asker.answerInput(input, { error: { code: methodNotFound, message: `the client declared no capability for ${method}` } });
+      asker.answerInput(input, {
+        error: { code: methodNotFound, message: `the client declared no capability for ${method}` },
+      });
       return;
     }
     this.#questions.add(asker, input, method, params);

@@ -18,7 +18,15 @@
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import type { Deadline } from '@omnibus/lifecycle';
-import { fault, type Caller, type ExchangeMethod, type GatewayFault, type JsonObject, type JsonRpcId, type SessionKey } from '@omnibus/protocol';
+import {
+  fault,
+  type Caller,
+  type ExchangeMethod,
+  type GatewayFault,
+  type JsonObject,
+  type JsonRpcId,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { shownTag } from '@omnibus/telemetry';
 import type { CallHost } from '../call/call-host.ts';
 import type { CallStream } from '../call/client-port.ts';
@@ -148,7 +156,8 @@ export class StatelessCall implements CallStream, KeptCall {
     this.#answer = given;
     for (const waiter of this.#waiters.splice(0)) this.#deliver(waiter);
     // An answer that there is no room for cannot be asked for again; the client has been sent it.
-    if (this.#round === 0 || this.#options.place.keep(this, 'member' in given ? given.member.length : 0) !== undefined) this.#options.ended(this);
+    if (this.#round === 0 || this.#options.place.keep(this, 'member' in given ? given.member.length : 0) !== undefined)
+      this.#options.ended(this);
     else this.#forgetting = this.#options.host.wheel.schedule(keepSettledMs, () => this.#options.ended(this));
   }
 
@@ -241,7 +250,8 @@ export class StatelessCall implements CallStream, KeptCall {
     }
     this.#client.latest = waiter;
     // The request that brings the answers is watched under a tag of its own.
-    if (this.#tag !== undefined) this.#tell(waiter.command.tap, 'joined', { call: shownTag(this.#tag), round: this.#round });
+    if (this.#tag !== undefined)
+      this.#tell(waiter.command.tap, 'joined', { call: shownTag(this.#tag), round: this.#round });
     if (isComplete) {
       this.#phase = 'running';
       this.#tell(this.#tag, 'continued', { round: this.#round });

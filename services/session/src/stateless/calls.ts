@@ -5,8 +5,18 @@
 import type { Blocks } from '@omnibus/bus';
 import { signInRoute, type View } from '@omnibus/catalog';
 import {
-  anonymous, fault, isCustomMethod, isObject, withoutHopMeta,
-  type ExchangeMethod, type GatewayFault, type JsonObject, type ModernCommand, type ServerName, type SessionKey, type WorkerId,
+  anonymous,
+  fault,
+  isCustomMethod,
+  isObject,
+  withoutHopMeta,
+  type ExchangeMethod,
+  type GatewayFault,
+  type JsonObject,
+  type ModernCommand,
+  type ServerName,
+  type SessionKey,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { customRoute } from '../call/routes/custom-route.ts';
 import { resourceRoute } from '../call/routes/resource-route.ts';
@@ -83,7 +93,11 @@ export class StatelessCalls {
   call(waiter: PendingReply, view: View, method: ExchangeMethod, params: JsonObject): void {
     const { parameterHeaders, caller } = waiter.command;
     if (method === 'tools/call' && parameterHeaders !== undefined && typeof params['name'] === 'string') {
-      const problem = parameterHeaderProblem(view.tool(params['name'])?.['inputSchema'], params['arguments'], parameterHeaders);
+      const problem = parameterHeaderProblem(
+        view.tool(params['name'])?.['inputSchema'],
+        params['arguments'],
+        parameterHeaders,
+      );
       if (problem !== undefined) {
         this.#refuse(waiter, fault('header.mismatch', problem));
         return;
@@ -108,7 +122,11 @@ export class StatelessCalls {
   /** Begins a call. @param urlRound number of times that the client was asked to visit addresses before. */
   start(waiter: PendingReply, view: View, method: ExchangeMethod, urlRound = 0): void {
     const { host, worker, running, keptCalls, linkedResources, humanMs } = this.#options;
-    const { request: { params = {} }, caller, key } = waiter.command;
+    const {
+      request: { params = {} },
+      caller,
+      key,
+    } = waiter.command;
     const { principal } = caller;
     const full = running.take(caller);
     if (full !== undefined) {
@@ -119,11 +137,18 @@ export class StatelessCalls {
     const { inputResponses: _responses, requestState: _state, ...plain } = params;
     const place = new Place(caller, running, keptCalls);
     const call = new StatelessCall({
-      host, view, linkedResources: linkedResources.of(caller), first: waiter, method, place,
+      host,
+      view,
+      linkedResources: linkedResources.of(caller),
+      first: waiter,
+      method,
+      place,
       params: keepToken(params, withoutHopMeta(keepsOwnState ? params : plain)),
       humanMs: humanMs(),
-      seal: (round) => this.#states.seal({ kind: 'parked', worker, call: key, round }, caller, digestOf(method, params)),
-      bindState: (text) => (principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, params))),
+      seal: (round) =>
+        this.#states.seal({ kind: 'parked', worker, call: key, round }, caller, digestOf(method, params)),
+      bindState: (text) =>
+        principal === anonymous ? text : this.#states.seal({ kind: 'server', text }, caller, digestOf(method, params)),
       urlsRequired: (error) => this.#urlsRequired(error, waiter.command, method, urlRound),
       ended: (ended) => {
         if (this.#open.delete(key)) place.leave(ended);
@@ -140,11 +165,24 @@ export class StatelessCalls {
 
   // --- calls that wait for answers ---------------------------------------------------------------------------------------------
 
-  #comeBack(waiter: PendingReply, view: View, method: ExchangeMethod, { state, principal, endpoint = waiter.command.caller.endpoint, digest, expiresAt }: SealedState): void {
+  #comeBack(
+    waiter: PendingReply,
+    view: View,
+    method: ExchangeMethod,
+    { state, principal, endpoint = waiter.command.caller.endpoint, digest, expiresAt }: SealedState,
+  ): void {
     const { command } = waiter;
-    const { caller, request: { params = {} } } = command;
+    const {
+      caller,
+      request: { params = {} },
+    } = command;
     // The same name may be of another server at another endpoint, and keys and scopes may be for certain endpoints.
-    if (principal !== caller.principal || endpoint !== caller.endpoint || digest !== digestOf(method, params) || (state.kind === 'again' && expiresAt < Date.now())) {
+    if (
+      principal !== caller.principal ||
+      endpoint !== caller.endpoint ||
+      digest !== digestOf(method, params) ||
+      (state.kind === 'again' && expiresAt < Date.now())
+    ) {
       this.#refuse(waiter, fault('state.invalid'));
       return;
     }
@@ -153,7 +191,14 @@ export class StatelessCalls {
         this.#callAgain(waiter, view, method, state.round);
         return;
       case 'server':
-        this.start({ ...waiter, command: { ...command, request: { ...command.request, params: { ...params, requestState: state.text } } } }, view, method);
+        this.start(
+          {
+            ...waiter,
+            command: { ...command, request: { ...command.request, params: { ...params, requestState: state.text } } },
+          },
+          view,
+          method,
+        );
         return;
       case 'parked':
         if (state.worker === this.#options.worker) this.#resume(waiter, state.call, state.round, view);
@@ -172,40 +217,76 @@ export class StatelessCalls {
     }
     const { key } = command;
     this.#joined.set(key, call);
-    call.resume({
-      command,
-      reply: (frame) => {
-        if (frame.kind !== 'message' || frame.last) this.#joined.delete(key);
-        reply(frame);
+    call.resume(
+      {
+        command,
+        reply: (frame) => {
+          if (frame.kind !== 'message' || frame.last) this.#joined.delete(key);
+          reply(frame);
+        },
       },
-    }, round, view);
+      round,
+      view,
+    );
   }
 
   /** The user has visited the addresses that the server named. Nothing is open at the server, so it is called again. */
   #callAgain(waiter: PendingReply, view: View, method: ExchangeMethod, round: number): void {
     const { name, inputResponses } = waiter.command.request.params ?? {};
-    if (areVisited(inputResponses) && method === 'tools/call' && view.toolRoute(String(name)) === undefined && signInRoute(view, 'tools', String(name)) === undefined) {
+    if (
+      areVisited(inputResponses) &&
+      method === 'tools/call' &&
+      view.toolRoute(String(name)) === undefined &&
+      signInRoute(view, 'tools', String(name)) === undefined
+    ) {
       // A tool that stands for a sign-in is gone after it.
-      answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.` }], isError: false });
+      answerResult(waiter, {
+        resultType: 'complete',
+        content: [
+          {
+            type: 'text',
+            text: `You have opened the address, and the tool ${JSON.stringify(name)} is not there any more: list the tools again.`,
+          },
+        ],
+        isError: false,
+      });
     } else if (areVisited(inputResponses)) {
       this.start(waiter, view, method, round);
     } else if (method === 'tools/call') {
-      answerResult(waiter, { resultType: 'complete', content: [{ type: 'text', text: 'the user did not open the address the server needs visited first' }], isError: true });
+      answerResult(waiter, {
+        resultType: 'complete',
+        content: [{ type: 'text', text: 'the user did not open the address the server needs visited first' }],
+        isError: true,
+      });
     } else {
       this.#refuse(waiter, fault('params.invalid', 'the address the server needs visited first was not opened'));
     }
   }
 
-  #urlsRequired(error: JsonObject, { context, caller, request: { params = {} } }: ModernCommand, method: string, round: number): JsonObject | undefined {
+  #urlsRequired(
+    error: JsonObject,
+    { context, caller, request: { params = {} } }: ModernCommand,
+    method: string,
+    round: number,
+  ): JsonObject | undefined {
     const requests = urlVisits(error, context.capabilities, round);
-    return requests === undefined ? undefined : inputRequired(requests, this.#states.seal({ kind: 'again', round: round + 1 }, caller, digestOf(method, params)));
+    return requests === undefined
+      ? undefined
+      : inputRequired(
+          requests,
+          this.#states.seal({ kind: 'again', round: round + 1 }, caller, digestOf(method, params)),
+        );
   }
 
   // --- which server ------------------------------------------------------------------------------------------------------------
 
   /** The task whose public id the request names; undefined where that was not made for this caller. */
   taskOf({ caller: { principal }, key }: ModernCommand, { taskId }: JsonObject): TaskAddress | undefined {
-    return typeof taskId === 'string' ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(taskId) : undefined;
+    return typeof taskId === 'string'
+      ? new TaskIds(this.#options.host.sealer, principal, { owner: key, place: undefined, tool: undefined }).open(
+          taskId,
+        )
+      : undefined;
   }
 
   /** Whether the server has a `requestState` of its own, which is passed through, bound to the caller if that is known. */
@@ -223,7 +304,8 @@ export class StatelessCalls {
       const route = customRoute(view, method, params, 'method.removed');
       return 'server' in route ? route.server : undefined;
     }
-    const route = typeof uri === 'string' ? resourceRoute(view, this.#options.linkedResources.of(command.caller), uri) : undefined;
+    const route =
+      typeof uri === 'string' ? resourceRoute(view, this.#options.linkedResources.of(command.caller), uri) : undefined;
     return route === undefined || 'rivals' in route ? undefined : route.server;
   }
 

@@ -57,7 +57,11 @@ export class KeptCalls {
     };
     for (let reason = problem(); reason !== undefined; reason = problem()) {
       const [oldest] = client.kept;
-      if (oldest === undefined || bytes > byteLimit || kept.caller.origin === undefined) return fault('parked.limit', `the call was cancelled, since it could not be kept for its client's answer: ${reason}`);
+      if (oldest === undefined || bytes > byteLimit || kept.caller.origin === undefined)
+        return fault(
+          'parked.limit',
+          `the call was cancelled, since it could not be kept for its client's answer: ${reason}`,
+        );
       this.remove(oldest);
       oldest.drop(`a later call of the same client was kept in its place: ${reason}`);
     }

@@ -6,13 +6,19 @@ import { accepted, holdTime, pass, question, RequestsUnderTest } from './request
 holdTime();
 
 describe('tasks of an older server', () => {
-  const task = (status: string): ExchangeEvent => ({ kind: 'result', result: { taskId: 'task-1', status, createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 } });
+  const task = (status: string): ExchangeEvent => ({
+    kind: 'result',
+    result: { taskId: 'task-1', status, createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 },
+  });
 
   /** A task that two programs of one server both call "task-1". */
   async function created(test: RequestsUnderTest): Promise<string> {
     const sent = test.call();
     await pass();
-    test.asked.at(-1)?.reply({ kind: 'result', result: { task: { taskId: 'task-1', status: 'working', createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 } } });
+    test.asked.at(-1)?.reply({
+      kind: 'result',
+      result: { task: { taskId: 'task-1', status: 'working', createdAt: 'now', lastUpdatedAt: 'now', ttl: 60_000 } },
+    });
     await pass();
     return sent.answer()?.['taskId'] as string;
   }
@@ -29,13 +35,16 @@ describe('tasks of an older server', () => {
     return Object.keys(sent.answer()?.['inputRequests'] as JsonObject)[0] as string;
   }
 
-  it('an update answers the questions of its own task, and no other\'s; keys cannot be guessed', async () => {
+  it("an update answers the questions of its own task, and no other's; keys cannot be guessed", async () => {
     const test = await RequestsUnderTest.start();
     const [mine, others] = [await created(test), await created(test)];
     expect(mine).not.toBe(others);
     const [myKey, othersKey] = [await need(test, mine, 1), await need(test, others, 2)];
     const guesses = [`${test.worker}.1`, `${test.worker}.2`, '1', '2', othersKey, `${othersKey.slice(0, -1)}A`];
-    const attack = test.send('tasks/update', { taskId: mine, inputResponses: Object.fromEntries(guesses.map((key) => [key, accepted])) });
+    const attack = test.send('tasks/update', {
+      taskId: mine,
+      inputResponses: Object.fromEntries(guesses.map((key) => [key, accepted])),
+    });
     await pass();
     expect([attack.answer()?.['resultType'], test.answers]).toEqual(['complete', []]);
     test.send('tasks/update', { taskId: mine, inputResponses: { [myKey]: accepted } });
@@ -87,7 +96,10 @@ describe('tasks of an older server', () => {
     await pass();
     const keys = Object.keys(second.answer()?.['inputRequests'] as JsonObject);
     expect(keys).toContain(key);
-    const bad = test.send('tasks/update', { taskId, inputResponses: { [keys[0] as string]: accepted, [keys[1] as string]: 12 } });
+    const bad = test.send('tasks/update', {
+      taskId,
+      inputResponses: { [keys[0] as string]: accepted, [keys[1] as string]: 12 },
+    });
     await pass();
     expect([bad.answer()?.['reason'], test.answers]).toEqual(['params.invalid', []]);
   });
@@ -98,7 +110,10 @@ describe('tasks of an older server', () => {
     await pass();
     test.close(sent);
     await pass();
-    expect([test.cancelled, await test.metric('omnibus_requests_without_session')]).toEqual([[test.asked.at(-1)?.command.exchange], 0]);
+    expect([test.cancelled, await test.metric('omnibus_requests_without_session')]).toEqual([
+      [test.asked.at(-1)?.command.exchange],
+      0,
+    ]);
   });
 
   it('whose state is asked for while its adapter is lost are asked for again', async () => {

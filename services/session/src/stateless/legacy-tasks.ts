@@ -9,8 +9,21 @@
  */
 import type { Blocks } from '@omnibus/bus';
 import {
-  carriedExtensions, fault, isInputMethod, isObject, printable, withRelatedTask,
-  type Caller, type ExchangeMethod, type ExchangeOutcome, type ExtensionTaskMethod, type GatewayFault, type InputAnswer, type JsonObject, type SessionKey, type WorkerId,
+  carriedExtensions,
+  fault,
+  isInputMethod,
+  isObject,
+  printable,
+  withRelatedTask,
+  type Caller,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type ExtensionTaskMethod,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type SessionKey,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
@@ -68,7 +81,10 @@ export class LegacyTasks {
 
   /** Answers requests for blocked servers with that, and keeps nothing open there. */
   blocked(blocks: Blocks): void {
-    const problemOf = (caller: Caller, { server, tool }: Pick<TaskAddress, 'server' | 'tool'>): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool, true);
+    const problemOf = (
+      caller: Caller,
+      { server, tool }: Pick<TaskAddress, 'server' | 'tool'>,
+    ): GatewayFault | undefined => blocks.problemOf(this.#host.factsOf(caller), server, tool, true);
     for (const { waiter, task, exchange } of [...this.#asking.values()]) {
       const problem = problemOf(waiter.command.caller, task);
       if (problem === undefined) continue;
@@ -82,7 +98,13 @@ export class LegacyTasks {
   }
 
   /** Serves one request about a task. @param over called when it was answered, or its client has disconnected. */
-  serve(given: PendingReply, method: ExtensionTaskMethod, task: TaskAddress, screen: Screen | undefined, over: () => void): void {
+  serve(
+    given: PendingReply,
+    method: ExtensionTaskMethod,
+    task: TaskAddress,
+    screen: Screen | undefined,
+    over: () => void,
+  ): void {
     const { key } = given.command;
     const waiter: PendingReply = {
       command: given.command,
@@ -103,7 +125,11 @@ export class LegacyTasks {
         return;
       case 'tasks/cancel':
         // One that has ended cannot be cancelled there; here that is no error.
-        this.#ask(asking, 'tasks/cancel', (outcome) => (outcome.kind === 'fault' ? refuse(waiter, outcome.fault) : answerResult(waiter, modernResult('tasks/cancel', {}))));
+        this.#ask(asking, 'tasks/cancel', (outcome) =>
+          outcome.kind === 'fault'
+            ? refuse(waiter, outcome.fault)
+            : answerResult(waiter, modernResult('tasks/cancel', {})),
+        );
     }
   }
 
@@ -114,40 +140,70 @@ export class LegacyTasks {
     });
   }
 
-  #exchange({ waiter, task, screen }: TaskRequest, method: ExchangeMethod, settled: (outcome: ExchangeOutcome) => void, asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void }): Exchange {
+  #exchange(
+    { waiter, task, screen }: TaskRequest,
+    method: ExchangeMethod,
+    settled: (outcome: ExchangeOutcome) => void,
+    asked?: Pick<TaskWatch, 'questions'> & { readonly add: (event: Input) => void },
+  ): Exchange {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { server, id } = task;
     const { key, caller, context } = waiter.command;
     const limits = timeLimits(server, undefined);
-    const exchange: Exchange = new Exchange(this.#host, {
-      exchange: nextExchangeId(), server, method, params: { taskId: id }, subject: ['task', id],
-      limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
-      context: {
-        principal: caller.principal, ...whoFor(server, caller), session: key, ...inContext(task), standsAlone: true, ...clientOf(caller), logLevel: undefined,
-        capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false,
+    const exchange: Exchange = new Exchange(
+      this.#host,
+      {
+        exchange: nextExchangeId(),
+        server,
+        method,
+        params: { taskId: id },
+        subject: ['task', id],
+        limits: method === 'tasks/result' ? { ...limits, callMs: limits.taskMs, maxMs: limits.taskMs } : limits,
+        context: {
+          principal: caller.principal,
+          ...whoFor(server, caller),
+          session: key,
+          ...inContext(task),
+          standsAlone: true,
+          ...clientOf(caller),
+          logLevel: undefined,
+          capabilities: offeredCapabilities(context.capabilities, carriedExtensions),
+          wantsProgress: false,
+        },
       },
-    }, {
-      progress: () => undefined, affinity: () => undefined,
-      log: () => undefined,
-      lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
-      input: (event) => {
-        if (!isInputMethod(event.method)) exchange.answerInput(event.input, { error: { code: -32_601, message: 'a client of this revision cannot be asked that' } });
-        else if (screen === undefined) asked?.add(event);
-        else screen.question(event, (shown) => asked?.add(shown), (answer) => exchange.answerInput(event.input, answer));
+      {
+        progress: () => undefined,
+        affinity: () => undefined,
+        log: () => undefined,
+        lost: (outcome) => this.#host.metrics.upstream.lost(server, outcome),
+        input: (event) => {
+          if (!isInputMethod(event.method))
+            exchange.answerInput(event.input, {
+              error: { code: -32_601, message: 'a client of this revision cannot be asked that' },
+            });
+          else if (screen === undefined) asked?.add(event);
+          else
+            screen.question(
+              event,
+              (shown) => asked?.add(shown),
+              (answer) => exchange.answerInput(event.input, answer),
+            );
+        },
+        inputWithdrawn: (withdrawn) => {
+          const withdraw = (): void => {
+            for (const [name, question] of asked?.questions ?? [])
+              if (question.input === withdrawn) asked?.questions.delete(name);
+          };
+          if (screen === undefined) withdraw();
+          else screen.after(withdraw);
+        },
+        settled: (outcome) => {
+          this.#host.callGate?.tasks.heard(progressKey(server, id, task.place), method, outcome);
+          if (screen === undefined) settled(outcome);
+          else screen.outcome(outcome, settled);
+        },
       },
-      inputWithdrawn: (withdrawn) => {
-        const withdraw = (): void => {
-          for (const [name, question] of asked?.questions ?? []) if (question.input === withdrawn) asked?.questions.delete(name);
-        };
-        if (screen === undefined) withdraw();
-        else screen.after(withdraw);
-      },
-      settled: (outcome) => {
-        this.#host.callGate?.tasks.heard(progressKey(server, id, task.place), method, outcome);
-        if (screen === undefined) settled(outcome);
-        else screen.outcome(outcome, settled);
-      },
-    });
+    );
     return exchange.begin();
   }
 
@@ -155,7 +211,8 @@ export class LegacyTasks {
     const { waiter } = asking;
     if (outcome.kind === 'fault') refuse(waiter, outcome.fault);
     else if (outcome.kind === 'error') answer(waiter, `"error":${JSON.stringify(modernError(outcome.error))}`);
-    else if (outcome.result['status'] === 'completed' || outcome.result['status'] === 'failed') this.#answerEnded(asking, outcome.result);
+    else if (outcome.result['status'] === 'completed' || outcome.result['status'] === 'failed')
+      this.#answerEnded(asking, outcome.result);
     else if (outcome.result['status'] === 'input_required') this.#answerNeed(asking, outcome.result);
     else this.#answerTask(asking, outcome.result, {});
   }
@@ -169,8 +226,14 @@ export class LegacyTasks {
   #answerEnded(asking: TaskRequest, task: JsonObject): void {
     this.#ask(asking, 'tasks/result', (outcome) => {
       if (outcome.kind === 'fault') refuse(asking.waiter, outcome.fault);
-      else if (outcome.kind === 'error') this.#answerTask(asking, { ...task, status: 'failed' }, { error: modernError(outcome.error) });
-      else this.#answerTask(asking, { ...task, status: 'completed' }, { result: withRelatedTask(outcome.result, () => undefined) });
+      else if (outcome.kind === 'error')
+        this.#answerTask(asking, { ...task, status: 'failed' }, { error: modernError(outcome.error) });
+      else
+        this.#answerTask(
+          asking,
+          { ...task, status: 'completed' },
+          { result: withRelatedTask(outcome.result, () => undefined) },
+        );
     });
   }
 
@@ -179,7 +242,15 @@ export class LegacyTasks {
     const tell = (): void => {
       limit.cancel();
       watch.asked.delete(tell);
-      const inputRequests = Object.fromEntries([...watch.questions].map(([key, { method, params }]) => [key, inputRequest(method, withRelatedTask(params, () => undefined))]));
+      const inputRequests = Object.fromEntries(
+        [...watch.questions].map(([key, { method, params }]) => [
+          key,
+          inputRequest(
+            method,
+            withRelatedTask(params, () => undefined),
+          ),
+        ]),
+      );
       this.#answerTask(asking, task, { inputRequests });
     };
     const limit = this.#host.wheel.schedule(askMs, tell);
@@ -212,12 +283,17 @@ export class LegacyTasks {
         if ([...questions.values()].some(({ input }) => input === event.input)) return; // The adapter asks again after a loss of the bus.
         this.#count += 1;
         questions.set(this.#keyOf(asking, this.#count), event);
-        if (this.#watches.get(name) === watch && this.#keptCalls.keep(watch, sizeOf(watch)) !== undefined) watch.drop('there is no room for what it was asked');
+        if (this.#watches.get(name) === watch && this.#keptCalls.keep(watch, sizeOf(watch)) !== undefined)
+          watch.drop('there is no room for what it was asked');
         else tell();
       },
     });
     const watch: TaskWatch = {
-      exchange, questions, asked, task: asking.task, caller: asking.waiter.command.caller,
+      exchange,
+      questions,
+      asked,
+      task: asking.task,
+      caller: asking.waiter.command.caller,
       drop: (reason) => {
         exchange.cancel(reason);
         end();
@@ -228,7 +304,10 @@ export class LegacyTasks {
   }
 
   #keyOf({ waiter, task: { server, id, owner } }: TaskRequest, count: number): string {
-    return this.#host.sealer.seal('task-input', JSON.stringify([this.#worker, count, server, id, owner, waiter.command.caller.principal]));
+    return this.#host.sealer.seal(
+      'task-input',
+      JSON.stringify([this.#worker, count, server, id, owner, waiter.command.caller.principal]),
+    );
   }
 
   /** The worker that holds a question of this task; undefined for a key of something else. */
@@ -236,7 +315,9 @@ export class LegacyTasks {
     const opened = this.#host.sealer.open('task-input', key);
     if (opened === undefined) return undefined;
     const [worker, _count, ...of] = JSON.parse(opened) as [WorkerId, number, ...string[]];
-    return JSON.stringify(of) === JSON.stringify([server, id, owner, waiter.command.caller.principal]) ? worker : undefined;
+    return JSON.stringify(of) === JSON.stringify([server, id, owner, waiter.command.caller.principal])
+      ? worker
+      : undefined;
   }
 
   /** Passes on the answers of an update. They may be partial, and unknown keys are ignored. */
@@ -259,7 +340,8 @@ export class LegacyTasks {
     for (const [key, { input, method }] of answers) {
       watch.questions.delete(key);
       const answered: InputAnswer = { result: responses[key] as JsonObject };
-      if (screen?.looksAt('requests') === true) screen.answer(method, answered, (made) => watch.exchange.answerInput(input, made));
+      if (screen?.looksAt('requests') === true)
+        screen.answer(method, answered, (made) => watch.exchange.answerInput(input, made));
       else watch.exchange.answerInput(input, answered);
     }
     answerResult(waiter, modernResult('tasks/update', {}));
@@ -267,9 +349,13 @@ export class LegacyTasks {
 
   /** Passes an update, none of whose answers is for a question here, to the workers that its keys name. */
   #passOn(asking: TaskRequest, keys: readonly string[]): void {
-    const holders = keys.slice(0, maxKeys).map((key) => this.#holderOf(asking, key)).filter((worker) => worker !== undefined);
+    const holders = keys
+      .slice(0, maxKeys)
+      .map((key) => this.#holderOf(asking, key))
+      .filter((worker) => worker !== undefined);
     const [holder] = holders;
-    if (holder === undefined || holders.includes(this.#worker)) answerResult(asking.waiter, modernResult('tasks/update', {}));
+    if (holder === undefined || holders.includes(this.#worker))
+      answerResult(asking.waiter, modernResult('tasks/update', {}));
     else asking.waiter.reply({ kind: 'elsewhere', worker: holder });
   }
 }

@@ -20,14 +20,24 @@ export interface ListenedResources {
  * @returns a fault where the caller's token lacks a scope for one of them: all scopes that the request needs, since a client asks for exactly these
  * (2026-07-28 basic/authorization, Scope Challenge Handling).
  */
-export function listenedResources({ resourceSubscriptions: named }: JsonObject, view: View, linkedResources: LinkedResources, access: Access | undefined): ListenedResources | { readonly fault: GatewayFault } {
+export function listenedResources(
+  { resourceSubscriptions: named }: JsonObject,
+  view: View,
+  linkedResources: LinkedResources,
+  access: Access | undefined,
+): ListenedResources | { readonly fault: GatewayFault } {
   const uris = Array.isArray(named) ? named.filter((uri): uri is string => typeof uri === 'string') : undefined;
   const routes = new Map<string, Route>();
   const scopes = new Set<string>();
   for (const uri of new Set(uris)) {
     const route = resourceRoute(view, linkedResources, uri);
     if (route === undefined || 'rivals' in route) continue;
-    const permission = access?.decide({ kind: 'resource', server: route.server, name: route.original, method: 'resources/subscribe' });
+    const permission = access?.decide({
+      kind: 'resource',
+      server: route.server,
+      name: route.original,
+      method: 'resources/subscribe',
+    });
     for (const scope of permission?.missingScopes ?? []) scopes.add(scope);
     if (permission === undefined || permission.effect === 'allow' || permission.isRecorded) routes.set(uri, route);
   }

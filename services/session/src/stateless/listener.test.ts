@@ -6,14 +6,25 @@ import { holdTime, pass, question, recordOf, RequestsUnderTest, type Asked, type
 holdTime();
 
 describe('a subscription', () => {
-  const two: CatalogRecord[] = [recordOf(parseServerName('up')), recordOf(parseServerName('down'), { lists: { ...noLists, resources: [{ uri: 'down://one', name: 'one' }] } })];
+  const two: CatalogRecord[] = [
+    recordOf(parseServerName('up')),
+    recordOf(parseServerName('down'), { lists: { ...noLists, resources: [{ uri: 'down://one', name: 'one' }] } }),
+  ];
   const uris = ['up://one', 'down://one', 'nobody://knows'];
-  const acknowledged = ({ frames }: Sent): unknown[] => frames.flatMap((frame) => (frame.kind === 'message' ? [(JSON.parse(frame.text) as { readonly params: JsonObject }).params['notifications']] : []));
-  const commandOf = (test: RequestsUnderTest, server: string): Asked => test.asked.find((asked) => asked.server === server) as Asked;
+  const acknowledged = ({ frames }: Sent): unknown[] =>
+    frames.flatMap((frame) =>
+      frame.kind === 'message'
+        ? [(JSON.parse(frame.text) as { readonly params: JsonObject }).params['notifications']]
+        : [],
+    );
+  const commandOf = (test: RequestsUnderTest, server: string): Asked =>
+    test.asked.find((asked) => asked.server === server) as Asked;
 
   it('is acknowledged when each server has answered, however long that takes, with what was taken', async () => {
     const test = await RequestsUnderTest.start({}, two);
-    const sent = test.send('subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: uris } });
+    const sent = test.send('subscriptions/listen', {
+      notifications: { toolsListChanged: true, resourceSubscriptions: uris },
+    });
     await pass();
     commandOf(test, 'up').reply({ kind: 'result', result: {} });
     await pass(8_000);
@@ -25,10 +36,12 @@ describe('a subscription', () => {
 
   it('does not claim what a server refuses or does not answer in the time of the request, which the client may make shorter', async () => {
     const test = await RequestsUnderTest.start({}, two);
-    const listen = (more: JsonObject = {}): Sent => test.send('subscriptions/listen', { notifications: { resourceSubscriptions: uris }, ...more });
+    const listen = (more: JsonObject = {}): Sent =>
+      test.send('subscriptions/listen', { notifications: { resourceSubscriptions: uris }, ...more });
     const [usual, short] = [listen(), listen({ _meta: { 'dev.omnibus/timeoutMs': 3_000 } })];
     await pass();
-    for (const { server, reply } of test.asked) if (server === 'up') reply({ kind: 'error', error: { code: -32_602, message: 'no' } });
+    for (const { server, reply } of test.asked)
+      if (server === 'up') reply({ kind: 'error', error: { code: -32_602, message: 'no' } });
     await pass(4_000);
     expect([acknowledged(usual), acknowledged(short)]).toEqual([[], [{ resourceSubscriptions: [] }]]);
     await pass(7_000);
@@ -46,14 +59,19 @@ describe('a subscription', () => {
     await pass();
     test.requests.adaptersChanged(parseServerName('up'), true);
     await pass();
-    const updates = (): unknown[] => sent.frames.flatMap((frame) => (frame.kind === 'message' && frame.text.includes('notifications/resources/updated') ? [JSON.parse(frame.text)] : []));
+    const updates = (): unknown[] =>
+      sent.frames.flatMap((frame) =>
+        frame.kind === 'message' && frame.text.includes('notifications/resources/updated')
+          ? [JSON.parse(frame.text)]
+          : [],
+      );
     expect(updates()).toEqual([]);
     test.asked[1]?.reply({ kind: 'result', result: {} });
     await pass();
     expect(updates()).toMatchObject([{ params: { uri: 'up://one' } }]);
   });
 
-  it('is made as its client\'s calls are, and a server that asks something for it is told that nobody can be asked', async () => {
+  it("is made as its client's calls are, and a server that asks something for it is told that nobody can be asked", async () => {
     const test = await RequestsUnderTest.start();
     test.send('subscriptions/listen', { notifications: { resourceSubscriptions: ['up://one'] } });
     test.call();

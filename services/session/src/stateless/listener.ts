@@ -5,7 +5,22 @@
  */
 import { subjects } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { carriedExtensions, changeNotifications, declaredBy, isObject, notificationText, readOwnLimit, type Caller, type ChangeKind, type Declared, type GatewayFault, type JsonObject, type ServerName, type SessionKey, type WorkerId } from '@omnibus/protocol';
+import {
+  carriedExtensions,
+  changeNotifications,
+  declaredBy,
+  isObject,
+  notificationText,
+  readOwnLimit,
+  type Caller,
+  type ChangeKind,
+  type Declared,
+  type GatewayFault,
+  type JsonObject,
+  type ServerName,
+  type SessionKey,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { clientOf } from '../call/client-of.ts';
 import { Exchange } from '../call/exchange.ts';
 import type { Subscription } from '../call/kept-at-servers.ts';
@@ -17,7 +32,11 @@ import { answerResult, send, subscriptionId, type PendingReply } from './pending
 import type { Place } from '../views/place.ts';
 import type { StatelessHost } from './stateless-host.ts';
 
-const flags: Readonly<Record<ChangeKind, string>> = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' };
+const flags: Readonly<Record<ChangeKind, string>> = {
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged',
+};
 /** Messages that are kept until the acknowledgement; further ones are dropped, since nothing before the acknowledgement is promised. */
 const maxEarly = 1_000;
 
@@ -105,7 +124,8 @@ export class Listener {
     this.#early = undefined;
     for (const exchange of this.#running.keys()) exchange.cancel('nobody listens any more');
     this.#running.clear();
-    for (const server of this.#contacted) this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
+    for (const server of this.#contacted)
+      this.#host.bus.publish(subjects.backendControl(server), { kind: 'session-ended', session: this.key });
     if (isGraceful) answerResult(this.waiter, subscriptionEnd(this.#id));
   }
 
@@ -116,7 +136,10 @@ export class Listener {
   #acknowledge(uris: readonly string[] | undefined): void {
     const early = this.#early;
     if (early === undefined || this.#isEnded) return;
-    const notifications = { ...Object.fromEntries([...this.#kinds].map((kind) => [flags[kind], true])), ...(uris === undefined ? {} : { resourceSubscriptions: uris }) };
+    const notifications = {
+      ...Object.fromEntries([...this.#kinds].map((kind) => [flags[kind], true])),
+      ...(uris === undefined ? {} : { resourceSubscriptions: uris }),
+    };
     this.#early = undefined;
     this.#tell('notifications/subscriptions/acknowledged', { notifications });
     for (const happened of early) happened();
@@ -124,7 +147,14 @@ export class Listener {
 
   #tell(method: string, params: JsonObject): void {
     if (this.#isEnded) return;
-    const tell = (): void => send(this.waiter, notificationText(method, { ...params, _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), [subscriptionId]: this.#id } }));
+    const tell = (): void =>
+      send(
+        this.waiter,
+        notificationText(method, {
+          ...params,
+          _meta: { ...(isObject(params['_meta']) ? params['_meta'] : {}), [subscriptionId]: this.#id },
+        }),
+      );
     if (this.#early === undefined) tell();
     else if (this.#early.length < maxEarly) this.#early.push(tell);
   }
@@ -154,16 +184,34 @@ export class Listener {
     const { nextExchangeId, timeLimits, whoFor } = this.#host;
     const { key, caller, context, request } = this.waiter.command;
     const limitMs = readOwnLimit(request.params ?? {});
-    const exchange = Exchange.start(this.#host, {
-      exchange: nextExchangeId(), server, method: 'resources/subscribe', params: { uri }, subject: ['resource', uri], limits: { ...timeLimits(server, undefined), ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}) },
-      context: {
-        principal: caller.principal, ...whoFor(server, caller), session: key, standsAlone: true, ...clientOf(caller), logLevel: context.logLevel,
-        capabilities: offeredCapabilities(context.capabilities, carriedExtensions), wantsProgress: false,
+    const exchange = Exchange.start(
+      this.#host,
+      {
+        exchange: nextExchangeId(),
+        server,
+        method: 'resources/subscribe',
+        params: { uri },
+        subject: ['resource', uri],
+        limits: {
+          ...timeLimits(server, undefined),
+          ...(typeof limitMs === 'number' ? { own: { limitMs, leftMs: limitMs } } : {}),
+        },
+        context: {
+          principal: caller.principal,
+          ...whoFor(server, caller),
+          session: key,
+          standsAlone: true,
+          ...clientOf(caller),
+          logLevel: context.logLevel,
+          capabilities: offeredCapabilities(context.capabilities, carriedExtensions),
+          wantsProgress: false,
+        },
       },
-    }, (outcome) => {
-      this.#running.delete(exchange);
-      settled(outcome.kind === 'result', exchange.sentTo);
-    });
+      (outcome) => {
+        this.#running.delete(exchange);
+        settled(outcome.kind === 'result', exchange.sentTo);
+      },
+    );
     this.#running.set(exchange, server);
   }
 }

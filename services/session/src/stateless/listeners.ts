@@ -1,7 +1,17 @@
 /** The subscriptions (`subscriptions/listen`) that are open at this worker: their limits, and the messages for all of them. */
 import type { Blocks } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
-import { declaresExtension, fault, isObject, readOwnLimit, tasksExtension, type GatewayFault, type ServerName, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import {
+  declaresExtension,
+  fault,
+  isObject,
+  readOwnLimit,
+  tasksExtension,
+  type GatewayFault,
+  type ServerName,
+  type ServerNotice,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
 import type { Place } from '../views/place.ts';
 import { listenedResources } from './listened-resources.ts';
@@ -22,7 +32,10 @@ export class Listeners {
   constructor(host: StatelessHost) {
     this.#host = host;
     const { maxListenersPerClient, maxListeners } = host.limits;
-    this.#shares = new Shares({ share: { name: 'maxListenersPerClient', value: maxListenersPerClient }, total: { name: 'maxListeners', value: maxListeners } });
+    this.#shares = new Shares({
+      share: { name: 'maxListenersPerClient', value: maxListenersPerClient },
+      total: { name: 'maxListeners', value: maxListeners },
+    });
   }
 
   get size(): number {
@@ -40,14 +53,26 @@ export class Listeners {
 
   /** @returns why it is refused; undefined when it is open. */
   listen(waiter: PendingReply, view: View, linkedResources: LinkedResources): GatewayFault | undefined {
-    const { request: { params = {} }, context, caller, key } = waiter.command;
+    const {
+      request: { params = {} },
+      context,
+      caller,
+      key,
+    } = waiter.command;
     const asked = params['notifications'];
     if (!isObject(asked)) return fault('params.invalid', 'params.notifications must be an object');
     const { resourceSubscriptions } = asked;
-    if (resourceSubscriptions !== undefined && (!Array.isArray(resourceSubscriptions) || resourceSubscriptions.length > maxResourceSubscriptions)) {
-      return fault('params.invalid', `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`);
+    if (
+      resourceSubscriptions !== undefined &&
+      (!Array.isArray(resourceSubscriptions) || resourceSubscriptions.length > maxResourceSubscriptions)
+    ) {
+      return fault(
+        'params.invalid',
+        `params.notifications.resourceSubscriptions must be a list of at most ${maxResourceSubscriptions} URIs`,
+      );
     }
-    if (asked['taskIds'] !== undefined && !declaresExtension(context.capabilities, tasksExtension)) return tasksMissing('taskIds need');
+    if (asked['taskIds'] !== undefined && !declaresExtension(context.capabilities, tasksExtension))
+      return tasksMissing('taskIds need');
     const limitMs = readOwnLimit(params);
     if (typeof limitMs === 'object') return fault('params.invalid', limitMs.problem);
     const resources = listenedResources(asked, view, linkedResources, this.#host.accessOf(caller));
@@ -77,7 +102,8 @@ export class Listeners {
   }
 
   listsChanged(place: Place, changesFor: ChangesFor): void {
-    for (const listener of this.#open.values()) if (listener.place === place) listener.listsChanged(changesFor(listener.declared, listener.asking));
+    for (const listener of this.#open.values())
+      if (listener.place === place) listener.listsChanged(changesFor(listener.declared, listener.asking));
   }
 
   get all(): readonly Listener[] {
@@ -85,7 +111,10 @@ export class Listeners {
   }
 
   adaptersChanged(server: ServerName, hasGap: boolean): void {
-    for (const listener of this.#open.values()) listener.adaptersChanged(server, hasGap, (uri) => this.hear({ kind: 'resource-updated', server, uri, sessions: [listener.key] }));
+    for (const listener of this.#open.values())
+      listener.adaptersChanged(server, hasGap, (uri) =>
+        this.hear({ kind: 'resource-updated', server, uri, sessions: [listener.key] }),
+      );
   }
 
   hear(notice: ServerNotice): void {
@@ -93,7 +122,8 @@ export class Listeners {
     for (const key of notice.sessions) {
       const listener = this.#open.get(key);
       const view = listener === undefined ? undefined : this.#host.view(listener.waiter.command.caller);
-      if (view?.mayHave(notice.server, notice.uri) === true && listener?.blockOf(notice.server) === undefined) listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
+      if (view?.mayHave(notice.server, notice.uri) === true && listener?.blockOf(notice.server) === undefined)
+        listener?.resourceUpdated({ ...notice.more, uri: view.resources.publicUri(notice.server, notice.uri) });
     }
   }
 

@@ -1,5 +1,14 @@
 /** One request without a session that waits for its answer. */
-import { fault, isJsonRpcId, metaKeys, tasksExtension, type GatewayFault, type JsonRpcId, type ModernCommand, type ModernReply } from '@omnibus/protocol';
+import {
+  fault,
+  isJsonRpcId,
+  metaKeys,
+  tasksExtension,
+  type GatewayFault,
+  type JsonRpcId,
+  type ModernCommand,
+  type ModernReply,
+} from '@omnibus/protocol';
 import type { Requested, Requester } from '../call/records.ts';
 import { modernDialect } from '../dialect/modern/dialect.ts';
 
@@ -14,7 +23,14 @@ export function send({ reply }: PendingReply, text: string): void {
 
 /** @param member `"result":…` or `"error":…`, serialised. */
 export function answer({ command, reply }: PendingReply, member: string, httpStatus = 200): void {
-  reply({ kind: 'message', text: `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},${member}}`, isAnswer: true, sequence: undefined, last: true, httpStatus });
+  reply({
+    kind: 'message',
+    text: `{"jsonrpc":"2.0","id":${JSON.stringify(command.request.id)},${member}}`,
+    isAnswer: true,
+    sequence: undefined,
+    last: true,
+    httpStatus,
+  });
 }
 
 export function answerResult(waiter: PendingReply, result: object): void {
@@ -30,7 +46,12 @@ export function requesterOf({ command: { key, caller } }: PendingReply): Request
   return { key, asking: caller, standsAlone: true, dialect: modernDialect };
 }
 
-export function requestedIn({ command: { request: { id, method, params = {} }, trace } }: PendingReply): Requested {
+export function requestedIn({
+  command: {
+    request: { id, method, params = {} },
+    trace,
+  },
+}: PendingReply): Requested {
   return { id, method, params, trace };
 }
 
@@ -46,5 +67,7 @@ export const { subscriptionId } = metaKeys;
 
 /** @param needing the beginning of the message: what needs the extension, and the verb. */
 export function tasksMissing(needing: string): GatewayFault {
-  return fault('capability.missing', `${needing} the extension ${tasksExtension}`, { requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+  return fault('capability.missing', `${needing} the extension ${tasksExtension}`, {
+    requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+  });
 }

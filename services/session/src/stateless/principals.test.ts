@@ -1,6 +1,13 @@
 /** Known callers without a session: what one of them was handed opens nothing for another. */
 import { expect, it, vi } from 'vitest';
-import { anonymous, parseEndpointName, parseServerName, rootEndpoint, type JsonObject, type Principal } from '@omnibus/protocol';
+import {
+  anonymous,
+  parseEndpointName,
+  parseServerName,
+  rootEndpoint,
+  type JsonObject,
+  type Principal,
+} from '@omnibus/protocol';
 import { Sealer } from '../public-ids/sealer.ts';
 import { TaskIds } from '../public-ids/task-ids.ts';
 import { accepted, holdTime, recordOf, RequestsUnderTest, type Asked, type Sent } from './requests-under-test.ts';
@@ -11,7 +18,12 @@ const [ann, bob] = ['p_ann', 'p_bob'] as [Principal, Principal];
 holdTime();
 
 /** Who asks, and what; everything is delivered. */
-async function call(test: RequestsUnderTest, principal: Principal, more: JsonObject = {}, args: JsonObject = {}): Promise<Sent> {
+async function call(
+  test: RequestsUnderTest,
+  principal: Principal,
+  more: JsonObject = {},
+  args: JsonObject = {},
+): Promise<Sent> {
   test.principal = principal;
   const sent = test.call(args, more);
   await vi.advanceTimersByTimeAsync(50);
@@ -19,7 +31,12 @@ async function call(test: RequestsUnderTest, principal: Principal, more: JsonObj
 }
 
 /** A call that its server answers by something. */
-async function answered(test: RequestsUnderTest, principal: Principal, result: JsonObject, more: JsonObject = {}): Promise<JsonObject> {
+async function answered(
+  test: RequestsUnderTest,
+  principal: Principal,
+  result: JsonObject,
+  more: JsonObject = {},
+): Promise<JsonObject> {
   const sent = await call(test, principal, more);
   (test.asked.at(-1) as Asked).reply({ kind: 'result', result });
   await vi.advanceTimersByTimeAsync(50);
@@ -32,9 +49,13 @@ it('a call that waits for the answers of one is continued by nobody else', async
   const [asked] = test.asked as [Asked];
   asked.reply({ kind: 'input', input: 1, method: 'elicitation/create', params: { message: 'Well?' } });
   await vi.advanceTimersByTimeAsync(50);
-  const { requestState, inputRequests } = sent.answer() as { readonly requestState: string; readonly inputRequests: JsonObject };
+  const { requestState, inputRequests } = sent.answer() as {
+    readonly requestState: string;
+    readonly inputRequests: JsonObject;
+  };
   const back = { requestState, inputResponses: { [Object.keys(inputRequests)[0] as string]: accepted } };
-  for (const other of [bob, anonymous]) expect((await call(test, other, back)).answer()).toMatchObject({ reason: 'state.invalid' });
+  for (const other of [bob, anonymous])
+    expect((await call(test, other, back)).answer()).toMatchObject({ reason: 'state.invalid' });
   expect(test.answers).toEqual([]);
   await call(test, ann, back);
   expect(test.answers).toMatchObject([{ answer: { result: accepted } }]);
@@ -43,13 +64,26 @@ it('a call that waits for the answers of one is continued by nobody else', async
 it('what a call waits for is brought back to the endpoint where it began: another one may have other servers under the same names, and other keys', async () => {
   const [test, newer] = [await RequestsUnderTest.start(), await modern()];
   const sent = await call(test, ann);
-  (test.asked[0] as Asked).reply({ kind: 'input', input: 1, method: 'elicitation/create', params: { message: 'Well?' } });
+  (test.asked[0] as Asked).reply({
+    kind: 'input',
+    input: 1,
+    method: 'elicitation/create',
+    params: { message: 'Well?' },
+  });
   await vi.advanceTimersByTimeAsync(50);
-  const { requestState, inputRequests } = sent.answer() as { readonly requestState: string; readonly inputRequests: JsonObject };
-  const ofServer = await answered(newer, ann, wanted) as { readonly requestState: string };
-  for (const [where, back, key] of [[test, requestState, Object.keys(inputRequests)[0] as string], [newer, ofServer.requestState, 'one']] as const) {
+  const { requestState, inputRequests } = sent.answer() as {
+    readonly requestState: string;
+    readonly inputRequests: JsonObject;
+  };
+  const ofServer = (await answered(newer, ann, wanted)) as { readonly requestState: string };
+  for (const [where, back, key] of [
+    [test, requestState, Object.keys(inputRequests)[0] as string],
+    [newer, ofServer.requestState, 'one'],
+  ] as const) {
     where.endpoint = parseEndpointName('other');
-    expect((await call(where, ann, { requestState: back, inputResponses: { [key]: accepted } })).answer()).toMatchObject({ reason: 'state.invalid' });
+    expect(
+      (await call(where, ann, { requestState: back, inputResponses: { [key]: accepted } })).answer(),
+    ).toMatchObject({ reason: 'state.invalid' });
     expect([where.asked.length, where.answers]).toEqual([1, []]);
     where.endpoint = rootEndpoint;
     await call(where, ann, { requestState: back, inputResponses: { [key]: accepted } });
@@ -59,14 +93,25 @@ it('what a call waits for is brought back to the endpoint where it began: anothe
 });
 
 const state = 'the state of the server';
-const wanted: JsonObject = { resultType: 'input_required', inputRequests: { one: { method: 'elicitation/create', params: { message: 'Well?' } } }, requestState: state };
-const modern = (): Promise<RequestsUnderTest> => RequestsUnderTest.start({}, [recordOf(up, { revision: '2026-07-28' })]);
+const wanted: JsonObject = {
+  resultType: 'input_required',
+  inputRequests: { one: { method: 'elicitation/create', params: { message: 'Well?' } } },
+  requestState: state,
+};
+const modern = (): Promise<RequestsUnderTest> =>
+  RequestsUnderTest.start({}, [recordOf(up, { revision: '2026-07-28' })]);
 
 it('the state of a server of the same revision is bound to whom it was given and to the request, and the server gets its own back', async () => {
   const test = await modern();
-  const { requestState } = await answered(test, ann, wanted) as { readonly requestState: string };
+  const { requestState } = (await answered(test, ann, wanted)) as { readonly requestState: string };
   expect(requestState).not.toContain(state);
-  for (const [principal, more, args] of [[bob, { requestState }, {}], [anonymous, { requestState }, {}], [ann, { requestState }, { other: 1 }], [ann, { requestState: `${requestState.slice(0, -2)}AA` }, {}], [ann, { requestState: state }, {}]] as const) {
+  for (const [principal, more, args] of [
+    [bob, { requestState }, {}],
+    [anonymous, { requestState }, {}],
+    [ann, { requestState }, { other: 1 }],
+    [ann, { requestState: `${requestState.slice(0, -2)}AA` }, {}],
+    [ann, { requestState: state }, {}],
+  ] as const) {
     expect((await call(test, principal, more, args)).answer(), principal).toMatchObject({ reason: 'state.invalid' });
   }
   expect(test.asked).toHaveLength(1);
@@ -85,15 +130,32 @@ it('the id of a task that an older version gave leads to its task, and says noth
   const sealer = new Sealer();
   const ids = new TaskIds(sealer, ann, { owner: 'key' as never, place: undefined, tool: 'pay' });
   const place = { worker: 'w' as never, connection: 'c', isProgram: true };
-  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key'])))).toEqual({ server: up, id: 'task-1', owner: 'key', place: undefined, tool: undefined });
-  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key', 'w', 'c', true])))).toEqual({ server: up, id: 'task-1', owner: 'key', place, tool: undefined });
+  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key'])))).toEqual({
+    server: up,
+    id: 'task-1',
+    owner: 'key',
+    place: undefined,
+    tool: undefined,
+  });
+  expect(ids.open(sealer.seal('task', JSON.stringify([up, 'task-1', ann, 'key', 'w', 'c', true])))).toEqual({
+    server: up,
+    id: 'task-1',
+    owner: 'key',
+    place,
+    tool: undefined,
+  });
   expect(ids.open(ids.publish(up, 'task-1'))).toMatchObject({ id: 'task-1', place: undefined, tool: 'pay' });
 });
 
 it('the id of a task, and a cursor among tasks, open nothing for another', () => {
   const sealer = new Sealer();
-  const idsOf = (principal: Principal): TaskIds => new TaskIds(sealer, principal, { owner: 'key' as never, place: undefined, tool: undefined });
+  const idsOf = (principal: Principal): TaskIds =>
+    new TaskIds(sealer, principal, { owner: 'key' as never, place: undefined, tool: undefined });
   const [id, cursor] = [idsOf(ann).publish(up, 'task-1'), idsOf(ann).publishCursor({ server: up, cursor: 'next' })];
-  expect([idsOf(ann).open(id), idsOf(ann).openCursor(cursor)]).toMatchObject([{ server: up, id: 'task-1' }, { server: up, cursor: 'next' }]);
-  for (const other of [bob, anonymous]) expect([idsOf(other).open(id), idsOf(other).openCursor(cursor)]).toEqual([undefined, undefined]);
+  expect([idsOf(ann).open(id), idsOf(ann).openCursor(cursor)]).toMatchObject([
+    { server: up, id: 'task-1' },
+    { server: up, cursor: 'next' },
+  ]);
+  for (const other of [bob, anonymous])
+    expect([idsOf(other).open(id), idsOf(other).openCursor(cursor)]).toEqual([undefined, undefined]);
 });

@@ -1,6 +1,13 @@
 /** The `requestState` that a client brings back: sealed, for one caller, one endpoint, one request and a limited time (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 import { createHash } from 'node:crypto';
-import { canonical, type Caller, type EndpointName, type JsonObject, type Principal, type WorkerId } from '@omnibus/protocol';
+import {
+  canonical,
+  type Caller,
+  type EndpointName,
+  type JsonObject,
+  type Principal,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Sealer } from '../public-ids/sealer.ts';
 
 /** The content of a sealed `requestState`. */
@@ -45,6 +52,11 @@ export class RequestStates {
 }
 
 /** What makes a request the same when it comes back: everything but its id, metadata and what it brings. */
-export function digestOf(method: string, { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject): string {
-  return createHash('sha256').update(canonical([method, params])).digest('base64url');
+export function digestOf(
+  method: string,
+  { _meta, inputResponses: _responses, requestState: _state, ...params }: JsonObject,
+): string {
+  return createHash('sha256')
+    .update(canonical([method, params]))
+    .digest('base64url');
 }

@@ -4,9 +4,32 @@ import { MemoryBus, subjects } from '@omnibus/bus';
 import { View, type EndpointDefinition } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
-  anonymous, defaultLimits, idSequence, latestLegacyRevision, metaKeys, newRequestKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, tasksExtension,
-  type CallCommand, type CatalogRecord, type ControlCommand, type EndpointName, type ExchangeEvent, type ExchangeId,
-  type InputKey, type JsonObject, type Limits, type ModernCommand, type ModernReply, type Principal, type ServerName, type SessionKey,
+  anonymous,
+  defaultLimits,
+  idSequence,
+  latestLegacyRevision,
+  metaKeys,
+  newRequestKey,
+  newWorkerId,
+  noAnnouncements,
+  noLists,
+  parseServerName,
+  rootEndpoint,
+  tasksExtension,
+  type CallCommand,
+  type CatalogRecord,
+  type ControlCommand,
+  type EndpointName,
+  type ExchangeEvent,
+  type ExchangeId,
+  type InputKey,
+  type JsonObject,
+  type Limits,
+  type ModernCommand,
+  type ModernReply,
+  type Principal,
+  type ServerName,
+  type SessionKey,
 } from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { ExchangeWatch } from '../call/exchange-watch.ts';
@@ -35,8 +58,17 @@ const up = parseServerName('up');
 
 export function recordOf(server: ServerName, more: Partial<CatalogRecord> = {}): CatalogRecord {
   return {
-    server, status: 'up', revision: latestLegacyRevision, capabilities: { tools: {}, resources: { subscribe: true }, tasks: { requests: { tools: { call: {} } } } }, announcements: noAnnouncements,
-    lists: { ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }], resources: [{ uri: 'up://one', name: 'one' }] }, ...more,
+    server,
+    status: 'up',
+    revision: latestLegacyRevision,
+    capabilities: { tools: {}, resources: { subscribe: true }, tasks: { requests: { tools: { call: {} } } } },
+    announcements: noAnnouncements,
+    lists: {
+      ...noLists,
+      tools: [{ name: 'act', inputSchema: { type: 'object' } }],
+      resources: [{ uri: 'up://one', name: 'one' }],
+    },
+    ...more,
   };
 }
 
@@ -63,7 +95,9 @@ export class RequestsUnderTest {
     const { bus, wheel, metrics } = this;
     const log = createLogger({ level: 'silent', format: 'json' });
     this.#watch = new ExchangeWatch({
-      bus, wheel, log,
+      bus,
+      wheel,
+      log,
       changed: (changed, hasGap) => {
         for (const server of changed) this.requests.adaptersChanged(server, hasGap);
       },
@@ -73,10 +107,25 @@ export class RequestsUnderTest {
     });
     const servers = records.map(({ server }) => server);
     this.#servers = servers;
-    const definition: EndpointDefinition = { endpoint: rootEndpoint, servers, prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
+    const definition: EndpointDefinition = {
+      endpoint: rootEndpoint,
+      servers,
+      prefix: 'auto',
+      rename: new Map(),
+      pin: new Map(),
+      pageSize: 100,
+    };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
     const host: StatelessHost = {
-      bus, wheel, metrics, tracing: undefined, callerProblem: () => undefined, factsOf: ({ facts }) => facts, placeOf: ({ endpoint }) => endpoint, sealer: new Sealer(), accessOf: () => undefined,
+      bus,
+      wheel,
+      metrics,
+      tracing: undefined,
+      callerProblem: () => undefined,
+      factsOf: ({ facts }) => facts,
+      placeOf: ({ endpoint }) => endpoint,
+      sealer: new Sealer(),
+      accessOf: () => undefined,
       limits: { ...defaultLimits, ...limits },
       adapters: this.#watch,
       nextExchangeId: () => this.#nextId(),
@@ -91,12 +140,19 @@ export class RequestsUnderTest {
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);
   }
 
-  static async start(limits: Partial<Limits> = {}, records: readonly CatalogRecord[] = [recordOf(up)]): Promise<RequestsUnderTest> {
+  static async start(
+    limits: Partial<Limits> = {},
+    records: readonly CatalogRecord[] = [recordOf(up)],
+  ): Promise<RequestsUnderTest> {
     const made = new RequestsUnderTest(limits, records);
     await made.#watch.start();
     await made.requests.start();
     for (const { server } of records) {
-      await made.bus.subscribe(subjects.backend(server), (command, reply) => void made.asked.push({ server, command, reply }), { queue: 'backend' });
+      await made.bus.subscribe(
+        subjects.backend(server),
+        (command, reply) => void made.asked.push({ server, command, reply }),
+        { queue: 'backend' },
+      );
       await made.bus.subscribe(subjects.backendControl(server), (command) => void made.controls.push(command));
     }
     return made;
@@ -108,8 +164,17 @@ export class RequestsUnderTest {
     const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {}, extensions: { [tasksExtension]: {} } };
     const meta = { [metaKeys.clientCapabilities]: capabilities };
     return {
-      kind: 'request', key: newRequestKey(), caller: { principal: this.principal, endpoint: this.endpoint, ...(origin === undefined ? {} : { origin }) },
-      request: { jsonrpc: '2.0', id: this.#count, method, params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...meta } } }, context: { capabilities, logLevel: undefined }, parameterHeaders: undefined,
+      kind: 'request',
+      key: newRequestKey(),
+      caller: { principal: this.principal, endpoint: this.endpoint, ...(origin === undefined ? {} : { origin }) },
+      request: {
+        jsonrpc: '2.0',
+        id: this.#count,
+        method,
+        params: { ...params, _meta: { ...(params['_meta'] as JsonObject | undefined), ...meta } },
+      },
+      context: { capabilities, logLevel: undefined },
+      parameterHeaders: undefined,
     };
   }
 
@@ -117,7 +182,10 @@ export class RequestsUnderTest {
     const command = this.command(method, params, origin);
     const { key } = command;
     const frames: ModernReply[] = [];
-    this.bus.request(subjects.modern(this.worker), command, { reply: (frame) => frames.push(frame), failed: (error) => this.faults.push(String(error)) });
+    this.bus.request(subjects.modern(this.worker), command, {
+      reply: (frame) => frames.push(frame),
+      failed: (error) => this.faults.push(String(error)),
+    });
     return { key, frames, answer: () => answerOf(frames.at(-1)) };
   }
 
@@ -132,7 +200,8 @@ export class RequestsUnderTest {
   /** The only backend worker leaves without having answered what it was asked. */
   loseAdapters(): void {
     const worker = newWorkerId('backend');
-    for (const isLeaving of [false, true]) this.bus.publish(subjects.backendPresence, { worker, servers: this.#servers, isLeaving, reconnects: 0 });
+    for (const isLeaving of [false, true])
+      this.bus.publish(subjects.backendPresence, { worker, servers: this.#servers, isLeaving, reconnects: 0 });
   }
 
   /** Exchanges that are on their way to servers. */
@@ -178,7 +247,12 @@ export function holdTime(): void {
 }
 
 /** Asks the client something for a call. */
-export const question = (input: InputKey, message = 'Well?'): ExchangeEvent => ({ kind: 'input', input, method: 'elicitation/create', params: { message } });
+export const question = (input: InputKey, message = 'Well?'): ExchangeEvent => ({
+  kind: 'input',
+  input,
+  method: 'elicitation/create',
+  params: { message },
+});
 /** What a client answers to it. */
 export const accepted: JsonObject = { action: 'accept', content: { yes: true } };
 /** The end of a call. */
@@ -190,12 +264,19 @@ export async function pass(ms = 0): Promise<void> {
 }
 
 /** A call whose server has asked something, and whose client was told. */
-export async function parked(test: RequestsUnderTest, origin?: string, args: JsonObject = {}): Promise<{ readonly sent: Sent; readonly asked: Asked; readonly state: unknown; readonly keys: readonly string[] }> {
+export async function parked(
+  test: RequestsUnderTest,
+  origin?: string,
+  args: JsonObject = {},
+): Promise<{ readonly sent: Sent; readonly asked: Asked; readonly state: unknown; readonly keys: readonly string[] }> {
   const sent = test.call(args, {}, origin);
   await pass();
   const asked = test.asked.at(-1) as Asked;
   asked.reply(question(test.asked.length));
   await pass(50);
-  const { requestState, inputRequests = {} } = (sent.answer() ?? {}) as { readonly requestState?: string; readonly inputRequests?: JsonObject };
+  const { requestState, inputRequests = {} } = (sent.answer() ?? {}) as {
+    readonly requestState?: string;
+    readonly inputRequests?: JsonObject;
+  };
   return { sent, asked, state: requestState, keys: Object.keys(inputRequests) };
 }

@@ -5,20 +5,49 @@ import type { JsonObject } from '@omnibus/protocol';
 import { RequestsUnderTest, type Sent } from './requests-under-test.ts';
 
 const step = fc.oneof(
-  fc.record({ kind: fc.constant('call' as const), method: fc.constantFrom('tools/call', 'resources/read', 'completion/complete', 'subscriptions/listen', 'tasks/get', 'tasks/update') }),
-  fc.record({ kind: fc.constantFrom('close' as const, 'come back' as const, 'come back with nothing' as const), which: fc.nat(20) }),
-  fc.record({ kind: fc.constantFrom('ask' as const, 'withdraw' as const, 'progress' as const, 'task' as const, 'need' as const, 'answer' as const, 'fail' as const), which: fc.nat(20) }),
+  fc.record({
+    kind: fc.constant('call' as const),
+    method: fc.constantFrom(
+      'tools/call',
+      'resources/read',
+      'completion/complete',
+      'subscriptions/listen',
+      'tasks/get',
+      'tasks/update',
+    ),
+  }),
+  fc.record({
+    kind: fc.constantFrom('close' as const, 'come back' as const, 'come back with nothing' as const),
+    which: fc.nat(20),
+  }),
+  fc.record({
+    kind: fc.constantFrom(
+      'ask' as const,
+      'withdraw' as const,
+      'progress' as const,
+      'task' as const,
+      'need' as const,
+      'answer' as const,
+      'fail' as const,
+    ),
+    which: fc.nat(20),
+  }),
   fc.record({ kind: fc.constantFrom('a moment' as const, 'a window' as const, 'lose' as const) }),
 );
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
 const params = (method: string, task: string): JsonObject => {
   switch (method) {
-    case 'tools/call': return { name: 'act', arguments: {} };
-    case 'resources/read': return { uri: 'up://one' };
-    case 'completion/complete': return { ref: { type: 'ref/resource', uri: 'up://one' }, argument: { name: 'a', value: 'b' } };
-    case 'subscriptions/listen': return { notifications: { resourcesListChanged: true, resourceSubscriptions: ['up://one'] } };
-    default: return { taskId: task, inputResponses: {} };
+    case 'tools/call':
+      return { name: 'act', arguments: {} };
+    case 'resources/read':
+      return { uri: 'up://one' };
+    case 'completion/complete':
+      return { ref: { type: 'ref/resource', uri: 'up://one' }, argument: { name: 'a', value: 'b' } };
+    case 'subscriptions/listen':
+      return { notifications: { resourcesListChanged: true, resourceSubscriptions: ['up://one'] } };
+    default:
+      return { taskId: task, inputResponses: {} };
   }
 };
 
@@ -49,10 +78,19 @@ class Run {
         return;
       case 'come back':
       case 'come back with nothing': {
-        const { requestState, inputRequests } = (chosen?.request.answer() ?? {}) as { readonly requestState?: string; readonly inputRequests?: JsonObject };
+        const { requestState, inputRequests } = (chosen?.request.answer() ?? {}) as {
+          readonly requestState?: string;
+          readonly inputRequests?: JsonObject;
+        };
         if (chosen === undefined || requestState === undefined) return;
-        const inputResponses = action.kind === 'come back' ? Object.fromEntries(Object.keys(inputRequests ?? {}).map((key) => [key, { action: 'decline' }])) : {};
-        this.sent.push({ method: chosen.method, request: test.send(chosen.method, { ...params(chosen.method, this.#task), requestState, inputResponses }) });
+        const inputResponses =
+          action.kind === 'come back'
+            ? Object.fromEntries(Object.keys(inputRequests ?? {}).map((key) => [key, { action: 'decline' }]))
+            : {};
+        this.sent.push({
+          method: chosen.method,
+          request: test.send(chosen.method, { ...params(chosen.method, this.#task), requestState, inputResponses }),
+        });
         return;
       }
       case 'ask':
@@ -67,7 +105,8 @@ class Run {
         return;
       case 'task':
         asked?.reply({ kind: 'result', result: { task: { taskId: 'task-1', status: 'working' } } });
-        for (const { request } of this.sent) if (typeof request.answer()?.['taskId'] === 'string') this.#task = request.answer()?.['taskId'] as string;
+        for (const { request } of this.sent)
+          if (typeof request.answer()?.['taskId'] === 'string') this.#task = request.answer()?.['taskId'] as string;
         return;
       case 'need':
         asked?.reply({ kind: 'result', result: { taskId: 'task-1', status: 'input_required' } });
@@ -81,27 +120,51 @@ class Run {
   }
 }
 
-it('a request whose stream is closed at any moment leaves nothing, and one that is not is answered once', { timeout: 60_000 }, async () => {
-  vi.useFakeTimers();
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (schedule) => {
-    const test = await RequestsUnderTest.start({ maxInFlightPerSession: 8, maxParked: 4 });
-    const run = new Run(test);
-    for (const action of schedule) {
-      run.do(action);
-      if (action.kind === 'a moment') await vi.advanceTimersByTimeAsync(0);
-      if (action.kind === 'a window') await vi.advanceTimersByTimeAsync(600);
-    }
-    for (const { request } of run.sent) test.close(request);
-    // What is kept for a client that might come back is kept for as long as it may, and no longer.
-    await vi.advanceTimersByTimeAsync(2 * 60_000);
-    for (const { method, request: { frames } } of run.sent) {
-      const answers = frames.filter((frame) => frame.kind === 'refused' || (frame.kind === 'message' && frame.isAnswer));
-      expect(answers.length).toBeLessThanOrEqual(1);
-      if (answers.length > 0 && method !== 'subscriptions/listen') expect(frames.at(-1)).toBe(answers[0]);
-    }
-    const left = await Promise.all(['omnibus_requests_without_session', 'omnibus_kept_calls', 'omnibus_kept_calls_bytes', 'omnibus_listeners'].map((name) => test.metric(name)));
-    expect({ left, joined: test.requests.remembered, open: test.openExchanges, faults: test.faults }).toEqual({ left: [0, 0, 0, 0], joined: 0, open: 0, faults: [] });
-    test.stop();
-  }), { numRuns: 200 });
-  vi.useRealTimers();
-});
+it(
+  'a request whose stream is closed at any moment leaves nothing, and one that is not is answered once',
+  { timeout: 60_000 },
+  async () => {
+    vi.useFakeTimers();
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (schedule) => {
+        const test = await RequestsUnderTest.start({ maxInFlightPerSession: 8, maxParked: 4 });
+        const run = new Run(test);
+        for (const action of schedule) {
+          run.do(action);
+          if (action.kind === 'a moment') await vi.advanceTimersByTimeAsync(0);
+          if (action.kind === 'a window') await vi.advanceTimersByTimeAsync(600);
+        }
+        for (const { request } of run.sent) test.close(request);
+        // What is kept for a client that might come back is kept for as long as it may, and no longer.
+        await vi.advanceTimersByTimeAsync(2 * 60_000);
+        for (const {
+          method,
+          request: { frames },
+        } of run.sent) {
+          const answers = frames.filter(
+            (frame) => frame.kind === 'refused' || (frame.kind === 'message' && frame.isAnswer),
+          );
+          expect(answers.length).toBeLessThanOrEqual(1);
+          if (answers.length > 0 && method !== 'subscriptions/listen') expect(frames.at(-1)).toBe(answers[0]);
+        }
+        const left = await Promise.all(
+          [
+            'omnibus_requests_without_session',
+            'omnibus_kept_calls',
+            'omnibus_kept_calls_bytes',
+            'omnibus_listeners',
+          ].map((name) => test.metric(name)),
+        );
+        expect({ left, joined: test.requests.remembered, open: test.openExchanges, faults: test.faults }).toEqual({
+          left: [0, 0, 0, 0],
+          joined: 0,
+          open: 0,
+          faults: [],
+        });
+        test.stop();
+      }),
+      { numRuns: 200 },
+    );
+    vi.useRealTimers();
+  },
+);

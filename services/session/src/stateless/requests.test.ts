@@ -2,7 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import { subjects } from '@omnibus/bus';
 import type { ModernCommand, ModernControl } from '@omnibus/protocol';
-import { accepted, done, holdTime, parked, pass, question, RequestsUnderTest, type Asked, type Sent } from './requests-under-test.ts';
+import {
+  accepted,
+  done,
+  holdTime,
+  parked,
+  pass,
+  question,
+  RequestsUnderTest,
+  type Asked,
+  type Sent,
+} from './requests-under-test.ts';
 
 holdTime();
 
@@ -15,17 +25,25 @@ describe('calls that wait for their clients', () => {
     test.asked.at(-1)?.reply(done);
     await pass();
     expect(other.answer()).toMatchObject({ resultType: 'complete' });
-    expect([test.requests.parked, await test.metric('omnibus_kept_calls'), await test.metric('omnibus_requests_without_session')]).toEqual([10, 10, 0]);
+    expect([
+      test.requests.parked,
+      await test.metric('omnibus_kept_calls'),
+      await test.metric('omnibus_requests_without_session'),
+    ]).toEqual([10, 10, 0]);
   });
 
-  it('of one client push out its own oldest, which is cancelled at its server, and never another\'s', async () => {
+  it("of one client push out its own oldest, which is cancelled at its server, and never another's", async () => {
     const test = await RequestsUnderTest.start({ maxParkedPerClient: 3 });
     const others = await parked(test, '192.0.2.2');
     const mine = [];
     for (let count = 0; count < 5; count += 1) mine.push(await parked(test, '192.0.2.1', { count }));
     expect(test.cancelled).toEqual(mine.slice(0, 2).map(({ asked }) => asked.command.exchange));
     const lost = test.call({ count: 0 }, { requestState: mine[0]?.state, inputResponses: {} }, '192.0.2.1');
-    const kept = test.call({}, { requestState: others.state, inputResponses: { [others.keys[0] as string]: accepted } }, '192.0.2.2');
+    const kept = test.call(
+      {},
+      { requestState: others.state, inputResponses: { [others.keys[0] as string]: accepted } },
+      '192.0.2.2',
+    );
     await pass();
     expect(lost.answer()).toMatchObject({ reason: 'state.lost' });
     others.asked.reply(done);
@@ -37,7 +55,10 @@ describe('calls that wait for their clients', () => {
     const test = await RequestsUnderTest.start({ maxParked: 3 });
     for (let count = 0; count < 3; count += 1) await parked(test, `192.0.2.${count}`);
     const { sent, asked } = await parked(test, '192.0.2.9');
-    expect(sent.answer()).toMatchObject({ reason: 'parked.limit', message: expect.stringContaining('limits.maxParked, 3') as string });
+    expect(sent.answer()).toMatchObject({
+      reason: 'parked.limit',
+      message: expect.stringContaining('limits.maxParked, 3') as string,
+    });
     expect(test.cancelled).toEqual([asked.command.exchange]);
     expect(await test.metric('omnibus_requests_without_session')).toBe(0);
   });
@@ -61,7 +82,9 @@ describe('calls that wait for their clients', () => {
     asked.reply(done);
     await pass();
     expect(again.answer()).toMatchObject({ resultType: 'complete' });
-    expect([await test.metric('omnibus_requests_without_session'), await test.metric('omnibus_kept_calls')]).toEqual([0, 1]);
+    expect([await test.metric('omnibus_requests_without_session'), await test.metric('omnibus_kept_calls')]).toEqual([
+      0, 1,
+    ]);
     await pass(61_000);
     expect([await test.metric('omnibus_kept_calls'), await test.metric('omnibus_kept_calls_bytes')]).toEqual([0, 0]);
   });
@@ -86,7 +109,10 @@ describe('calls that wait for their clients', () => {
     expect(again.answer()).toMatchObject({ resultType: 'complete' });
   });
 
-  it.each([['before', 'it comes back'], ['after', 'its server answers']])('tell a client how far they are that was away meanwhile, %s %s', async (when) => {
+  it.each([
+    ['before', 'it comes back'],
+    ['after', 'its server answers'],
+  ])('tell a client how far they are that was away meanwhile, %s %s', async (when) => {
     const test = await RequestsUnderTest.start();
     const first = test.call({}, { _meta: { progressToken: 'first' } });
     await pass();
@@ -99,25 +125,46 @@ describe('calls that wait for their clients', () => {
     await pass();
     if (when === 'after') reply(done);
     await pass();
-    const again = test.call({}, { requestState, inputResponses: { [Object.keys(inputRequests)[0] as string]: accepted }, _meta: { progressToken: 'second' } });
+    const again = test.call(
+      {},
+      {
+        requestState,
+        inputResponses: { [Object.keys(inputRequests)[0] as string]: accepted },
+        _meta: { progressToken: 'second' },
+      },
+    );
     await pass();
     progress(3);
     if (when === 'before') reply(done);
     await pass();
-    const told = again.frames.map((frame) => (frame.kind === 'message' ? (JSON.parse(frame.text) as { params?: { progressToken: string; progress: number } }).params : undefined));
-    expect(told).toEqual([{ progressToken: 'second', progress: 2, total: 4 }, ...(when === 'before' ? [{ progressToken: 'second', progress: 3, total: 4 }] : []), undefined]);
+    const told = again.frames.map((frame) =>
+      frame.kind === 'message'
+        ? (JSON.parse(frame.text) as { params?: { progressToken: string; progress: number } }).params
+        : undefined,
+    );
+    expect(told).toEqual([
+      { progressToken: 'second', progress: 2, total: 4 },
+      ...(when === 'before' ? [{ progressToken: 'second', progress: 3, total: 4 }] : []),
+      undefined,
+    ]);
     expect(again.answer()).toMatchObject({ resultType: 'complete' });
   });
 
   it('are waited for by a few requests at once and no more', async () => {
     const test = await RequestsUnderTest.start();
     const { state, keys } = await parked(test);
-    const waiting = Array.from({ length: 40 }, () => test.call({}, { requestState: state, inputResponses: { [keys[0] as string]: accepted } }));
+    const waiting = Array.from({ length: 40 }, () =>
+      test.call({}, { requestState: state, inputResponses: { [keys[0] as string]: accepted } }),
+    );
     await pass();
     expect(waiting.filter((sent) => sent.answer()?.['reason'] === 'session.busy').length).toBe(24);
     for (const sent of waiting) test.close(sent);
     await pass();
-    expect([test.cancelled.length, await test.metric('omnibus_requests_without_session'), await test.metric('omnibus_kept_calls')]).toEqual([1, 0, 0]);
+    expect([
+      test.cancelled.length,
+      await test.metric('omnibus_requests_without_session'),
+      await test.metric('omnibus_kept_calls'),
+    ]).toEqual([1, 0, 0]);
   });
 });
 
@@ -128,18 +175,33 @@ describe('requests without a session', () => {
     const others = [2, 3].map((host) => test.call({}, {}, `192.0.2.${host}`));
     await pass();
     expect([mine[2]?.answer(), others[1]?.answer()]).toEqual([
-      { reason: 'request.limit', message: expect.stringContaining('limits.maxInFlightPerSession, 2 of one client') as string },
-      { reason: 'request.limit', message: expect.stringContaining('limits.maxInFlightWithoutSession, 3 of all') as string },
+      {
+        reason: 'request.limit',
+        message: expect.stringContaining('limits.maxInFlightPerSession, 2 of one client') as string,
+      },
+      {
+        reason: 'request.limit',
+        message: expect.stringContaining('limits.maxInFlightWithoutSession, 3 of all') as string,
+      },
     ]);
     expect(test.asked.length).toBe(3);
   });
 
   it('whose subscriptions are as many as one client may have are refused before those of others', async () => {
     const test = await RequestsUnderTest.start({ maxListenersPerClient: 1, maxListeners: 2 });
-    const listen = (origin: string): Sent => test.send('subscriptions/listen', { notifications: { toolsListChanged: true } }, origin);
-    const [one, again, two, three] = [listen('192.0.2.1'), listen('192.0.2.1'), listen('192.0.2.2'), listen('192.0.2.3')];
+    const listen = (origin: string): Sent =>
+      test.send('subscriptions/listen', { notifications: { toolsListChanged: true } }, origin);
+    const [one, again, two, three] = [
+      listen('192.0.2.1'),
+      listen('192.0.2.1'),
+      listen('192.0.2.2'),
+      listen('192.0.2.3'),
+    ];
     await pass();
-    expect([again.answer()?.['message'], three.answer()?.['message']]).toEqual([expect.stringContaining('limits.maxListenersPerClient'), expect.stringContaining('limits.maxListeners,')]);
+    expect([again.answer()?.['message'], three.answer()?.['message']]).toEqual([
+      expect.stringContaining('limits.maxListenersPerClient'),
+      expect.stringContaining('limits.maxListeners,'),
+    ]);
     expect(await test.metric('omnibus_listeners')).toBe(2);
     test.close(one);
     test.close(two);
@@ -150,10 +212,17 @@ describe('requests without a session', () => {
   it('that are overtaken by the end of their stream are not carried out', async () => {
     const test = await RequestsUnderTest.start();
     const command = test.command('tools/call', { name: 'act', arguments: {} });
-    test.bus.publish(subjects.modernControl, { kind: 'closed', key: command.key, reason: 'the client closed the stream' });
+    test.bus.publish(subjects.modernControl, {
+      kind: 'closed',
+      key: command.key,
+      reason: 'the client closed the stream',
+    });
     await pass();
     const frames: unknown[] = [];
-    test.bus.request(subjects.modern(test.worker), command, { reply: (frame) => frames.push(frame), failed: () => undefined });
+    test.bus.request(subjects.modern(test.worker), command, {
+      reply: (frame) => frames.push(frame),
+      failed: () => undefined,
+    });
     await pass(100);
     expect([test.asked.length, frames.length]).toEqual([0, 0]);
   });
@@ -161,7 +230,14 @@ describe('requests without a session', () => {
   it('of a newer edge that this version does not know are refused, and what it tells is ignored and counted', async () => {
     const test = await RequestsUnderTest.start();
     const frames: unknown[] = [];
-    test.bus.request(subjects.modern(test.worker), { ...test.command('tools/call', { name: 'act' }), ...JSON.parse('{"kind":"from the future"}') as Partial<ModernCommand> }, { reply: (frame) => frames.push(frame), failed: () => undefined });
+    test.bus.request(
+      subjects.modern(test.worker),
+      {
+        ...test.command('tools/call', { name: 'act' }),
+        ...(JSON.parse('{"kind":"from the future"}') as Partial<ModernCommand>),
+      },
+      { reply: (frame) => frames.push(frame), failed: () => undefined },
+    );
     test.bus.publish(subjects.modernControl, JSON.parse('{"kind":"from the future"}') as ModernControl);
     await pass();
     expect(frames).toEqual([expect.objectContaining({ kind: 'refused' })]);

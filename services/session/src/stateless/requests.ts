@@ -3,8 +3,28 @@ import { subjects, type Blocks, type Subscription } from '@omnibus/bus';
 import type { View } from '@omnibus/catalog';
 import { Drain } from '@omnibus/lifecycle';
 import {
-  carriedExtensions, declaredBy, declaresExtension, fault, isCarriedMethod, isCustomMethod, isExtensionTaskMethod, listKindOf, modernMethods, tasksExtension, whoOf,
-  type ErrorReason, type ExtensionTaskMethod, type GatewayFault, type HeldRequests, type JsonObject, type ListKind, type ModernControl, type ServerName, type ServerNotice, type SessionKey, type WorkerId,
+  carriedExtensions,
+  declaredBy,
+  declaresExtension,
+  fault,
+  isCarriedMethod,
+  isCustomMethod,
+  isExtensionTaskMethod,
+  listKindOf,
+  modernMethods,
+  tasksExtension,
+  whoOf,
+  type ErrorReason,
+  type ExtensionTaskMethod,
+  type GatewayFault,
+  type HeldRequests,
+  type JsonObject,
+  type ListKind,
+  type ModernControl,
+  type ServerName,
+  type ServerNotice,
+  type SessionKey,
+  type WorkerId,
 } from '@omnibus/protocol';
 import { taskPermission } from '../call/permission.ts';
 import { missingCapability } from '../call/routes/needed-capability.ts';
@@ -18,7 +38,16 @@ import { LegacyTasks } from './legacy-tasks.ts';
 import { LinkedResourcesOfClients } from './linked-resources-of-clients.ts';
 import { isUnrouted } from '../call/routes/unrouted.ts';
 import { Listeners } from './listeners.ts';
-import { answer, answerResult, draining, refuse, requestedIn, requesterOf, tasksMissing, type PendingReply } from './pending-reply.ts';
+import {
+  answer,
+  answerResult,
+  draining,
+  refuse,
+  requestedIn,
+  requesterOf,
+  tasksMissing,
+  type PendingReply,
+} from './pending-reply.ts';
 import { Running } from './running.ts';
 import { KeptCalls } from './kept-calls.ts';
 import type { Listener } from './listener.ts';
@@ -51,7 +80,14 @@ export class StatelessRequests {
     this.#host = host;
     this.#worker = worker;
     this.#running = new Running(host.limits, this.#drain);
-    this.#calls = new StatelessCalls({ host, worker, humanMs, running: this.#running, keptCalls, linkedResources: this.#linkedResources });
+    this.#calls = new StatelessCalls({
+      host,
+      worker,
+      humanMs,
+      running: this.#running,
+      keptCalls,
+      linkedResources: this.#linkedResources,
+    });
     this.#tasks = new LegacyTasks(host, worker, keptCalls);
     this.#listeners = new Listeners(host);
     host.metrics.beforeScrape(() => {
@@ -64,9 +100,12 @@ export class StatelessRequests {
 
   async start(): Promise<void> {
     const { bus } = this.#host;
-    const sayWhatIsHeld = ({ keys }: HeldRequests, reply: (held: HeldRequests) => void): void => reply({ keys: keys.filter((key) => this.#holds(key)) });
+    const sayWhatIsHeld = ({ keys }: HeldRequests, reply: (held: HeldRequests) => void): void =>
+      reply({ keys: keys.filter((key) => this.#holds(key)) });
     this.#subscriptions = [
-      await bus.subscribe(subjects.modern(undefined), (command, reply) => this.#receive({ command, reply }), { queue: 'session' }),
+      await bus.subscribe(subjects.modern(undefined), (command, reply) => this.#receive({ command, reply }), {
+        queue: 'session',
+      }),
       await bus.subscribe(subjects.modern(this.#worker), (command, reply) => this.#receive({ command, reply })),
       await bus.subscribe(subjects.modernHolds(this.#worker), sayWhatIsHeld),
       await bus.subscribe(subjects.modernHolds(undefined), sayWhatIsHeld),
@@ -139,7 +178,13 @@ export class StatelessRequests {
   }
 
   #closed({ key, reason, worker }: ModernControl): void {
-    if (this.#listeners.close(key) || this.#calls.closed(key, reason) || this.#tasks.closed(key, reason) || worker !== undefined) return;
+    if (
+      this.#listeners.close(key) ||
+      this.#calls.closed(key, reason) ||
+      this.#tasks.closed(key, reason) ||
+      worker !== undefined
+    )
+      return;
     // It may be on its way still: a large request is overtaken by what is said after it.
     this.#gone.add(key);
     if (this.#gone.size > maxGone) this.#gone.delete(this.#gone.values().next().value as SessionKey);
@@ -202,15 +247,20 @@ export class StatelessRequests {
       }
       default:
         if (isExtensionTaskMethod(method)) {
-          if (declaresExtension(waiter.command.context.capabilities, tasksExtension)) this.#serveTask(waiter, view, method, params);
+          if (declaresExtension(waiter.command.context.capabilities, tasksExtension))
+            this.#serveTask(waiter, view, method, params);
           else this.#deny(waiter, tasksMissing(`${method} needs`));
-        } else if ((isCarriedMethod(method) && modernMethods.has(method)) || isCustomMethod(method)) this.#calls.call(waiter, view, method, params);
+        } else if ((isCarriedMethod(method) && modernMethods.has(method)) || isCustomMethod(method))
+          this.#calls.call(waiter, view, method, params);
         else this.#refuse(waiter, 'method.removed', `${method}: nothing behind this endpoint serves it`);
     }
   }
 
   #list(waiter: PendingReply, view: View, kind: ListKind, { cursor }: JsonObject): void {
-    const json = cursor === undefined || cursor === null || typeof cursor === 'string' ? view.modernList(kind, cursor ?? undefined) : undefined;
+    const json =
+      cursor === undefined || cursor === null || typeof cursor === 'string'
+        ? view.modernList(kind, cursor ?? undefined)
+        : undefined;
     if (json === undefined) this.#refuse(waiter, 'cursor.invalid');
     else {
       const text = modernList(json, view, kind, typeof cursor !== 'string');
@@ -221,11 +271,20 @@ export class StatelessRequests {
 
   /** Serves a request once the servers' offers to its client are known. @returns false when they are known already, and the request is not served here. */
   #receiveLater(waiter: PendingReply, isNamed = false): boolean {
-    const { key, caller, context: { capabilities: declared } } = waiter.command;
+    const {
+      key,
+      caller,
+      context: { capabilities: declared },
+    } = waiter.command;
     const { principal } = caller;
     const capabilities = offeredCapabilities(declared, carriedExtensions);
     const declaredHere = declaredBy(capabilities, false, principal);
-    const settling = this.#host.offers.settling({ place: this.#host.placeOf(caller), declared: declaredHere, isNamed, caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities } });
+    const settling = this.#host.offers.settling({
+      place: this.#host.placeOf(caller),
+      declared: declaredHere,
+      isNamed,
+      caller: { principal, ...whoOf(this.#host.factsOf(caller)), session: key, standsAlone: true, capabilities },
+    });
     if (settling === undefined) return false;
     void settling.then(() => this.#receive(waiter));
     return true;
@@ -237,16 +296,23 @@ export class StatelessRequests {
     if (task === undefined || !view.definition.servers.includes(task.server)) this.#refuse(waiter, 'task.unknown');
     else if (serverFeatures(view, task.server).hasExtensionTasks) this.#calls.start(waiter, view, method);
     else {
-      const { permission, refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool, true) } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
+      const {
+        permission,
+        refusal = this.#host.callGate?.problemOf(this.#host.factsOf(caller), task.server, task.tool, true),
+      } = taskPermission(task, { method, view }, this.#host.accessOf(caller));
       if (refusal !== undefined) {
         this.#deny(waiter, refusal);
         return;
       }
-      fetchWithin(this.#host, waiter, method, task, { serve: (counted) => {
-        const full = this.#running.take(caller);
-        if (full === undefined) this.#tasks.serve(counted, method, task, permission?.screen, () => this.#running.leave(caller));
-        else this.#refuse(counted, 'request.limit', full);
-      }, refuse: (refused) => this.#deny(waiter, refused) });
+      fetchWithin(this.#host, waiter, method, task, {
+        serve: (counted) => {
+          const full = this.#running.take(caller);
+          if (full === undefined)
+            this.#tasks.serve(counted, method, task, permission?.screen, () => this.#running.leave(caller));
+          else this.#refuse(counted, 'request.limit', full);
+        },
+        refuse: (refused) => this.#deny(waiter, refused),
+      });
     }
   }
 }

@@ -10,7 +10,10 @@ export class Running {
 
   constructor({ maxInFlightPerSession, maxInFlightWithoutSession }: Limits, drain: Drain) {
     this.#drain = drain;
-    this.#shares = new Shares({ share: { name: 'maxInFlightPerSession', value: maxInFlightPerSession }, total: { name: 'maxInFlightWithoutSession', value: maxInFlightWithoutSession } });
+    this.#shares = new Shares({
+      share: { name: 'maxInFlightPerSession', value: maxInFlightPerSession },
+      total: { name: 'maxInFlightWithoutSession', value: maxInFlightWithoutSession },
+    });
   }
 
   get size(): number {

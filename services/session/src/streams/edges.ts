@@ -39,7 +39,9 @@ export class Edges {
     this.#options = options;
     const { bus, wheel } = options;
     this.#watch = new PresenceWatch({
-      bus, clock: wheel, subject: subjects.edgePresence,
+      bus,
+      clock: wheel,
+      subject: subjects.edgePresence,
       joined: () => undefined,
       gone: () => undefined,
       disturbed: () => this.#ask(),
@@ -98,14 +100,18 @@ export class Edges {
       for (let start = 0; start < readers.length; start += askedAtOnce) {
         const asked = readers.slice(start, start + askedAtOnce);
         try {
-          const pending = bus.request(subjects.edgeReaders(edge), { readers: asked }, {
-            reply: (answer) => {
-              pending.close();
-              const held = new Set(answer.readers);
-              this.#detach(new Set(asked.filter((reader) => !held.has(reader))));
+          const pending = bus.request(
+            subjects.edgeReaders(edge),
+            { readers: asked },
+            {
+              reply: (answer) => {
+                pending.close();
+                const held = new Set(answer.readers);
+                this.#detach(new Set(asked.filter((reader) => !held.has(reader))));
+              },
+              failed: () => undefined, // The edge is gone, or not connected again yet.
             },
-            failed: () => undefined, // The edge is gone, or not connected again yet.
-          });
+          );
         } catch (error) {
           log.debug({ err: error }, 'edges could not be asked what they read');
         }

@@ -20,7 +20,12 @@ function answered(table: StreamTable, name: string, bytes: number): ResumableStr
 /** What a client that comes back is given: texts by length; undefined when it is refused. */
 function comeBack(table: StreamTable, name: string, after = 0): (number | string)[] | undefined {
   const frames: (number | string)[] = [];
-  const isThere = table.find(id(name))?.resume(after, id('reader'), (frame: StreamFrame) => frames.push(frame.kind === 'message' ? frame.text.length : frame.kind)) ?? false;
+  const isThere =
+    table
+      .find(id(name))
+      ?.resume(after, id('reader'), (frame: StreamFrame) =>
+        frames.push(frame.kind === 'message' ? frame.text.length : frame.kind),
+      ) ?? false;
   return isThere ? frames : undefined;
 }
 
@@ -30,7 +35,11 @@ describe('what is kept for clients that come back', () => {
     const table = new StreamTable(all.home());
     for (const name of ['a', 'b', 'c']) answered(table, name, 200);
     expect([all.budget.used, all.dropped]).toEqual([400, ['session']]);
-    expect([comeBack(table, 'a'), comeBack(table, 'b'), comeBack(table, 'c')]).toEqual([undefined, ['attached', 200, 'end'], ['attached', 200, 'end']]);
+    expect([comeBack(table, 'a'), comeBack(table, 'b'), comeBack(table, 'c')]).toEqual([
+      undefined,
+      ['attached', 200, 'end'],
+      ['attached', 200, 'end'],
+    ]);
   });
 
   it('is bounded for all: what rested longest goes first, whosever it is, and what is in use stays', () => {
@@ -42,7 +51,11 @@ describe('what is kept for clients that come back', () => {
     one.add(open);
     open.send(large(300), false, false);
     answered(two, 'c', 300);
-    expect([comeBack(one, 'a'), comeBack(two, 'b')?.length, comeBack(one, 'open')]).toEqual([undefined, 3, ['attached', 300]]);
+    expect([comeBack(one, 'a'), comeBack(two, 'b')?.length, comeBack(one, 'open')]).toEqual([
+      undefined,
+      3,
+      ['attached', 300],
+    ]);
     expect(all.budget.used).toBeLessThanOrEqual(1_000);
   });
 
@@ -50,7 +63,11 @@ describe('what is kept for clients that come back', () => {
     const all = new TestBudget({ maxBytesPerSession: 100 });
     const table = new StreamTable(all.home());
     const heard: number[] = [];
-    const stream = new ResumableStream(id('s'), (frame) => frame.kind === 'message' && heard.push(frame.text.length), table.home);
+    const stream = new ResumableStream(
+      id('s'),
+      (frame) => frame.kind === 'message' && heard.push(frame.text.length),
+      table.home,
+    );
     table.add(stream);
     stream.send(large(500), false, false);
     stream.send(large(10), false, false);

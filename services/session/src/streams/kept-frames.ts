@@ -105,7 +105,8 @@ export class FrameBudget {
     this.#options.wheel.schedule(sweepMs, () => {
       this.#isSweeping = false;
       const oldest = this.#now() - restMs;
-      for (let { first } = this.#resting; first !== undefined && first.since <= oldest; first = this.#resting.first) first.frames.letGo();
+      for (let { first } = this.#resting; first !== undefined && first.since <= oldest; first = this.#resting.first)
+        first.frames.letGo();
       if (this.#resting.size > 0) this.#sweepLater();
     });
   }
@@ -158,7 +159,10 @@ export class FrameShare {
   makeRoom(grown: KeptFrames | undefined): boolean {
     while (this.#used > this.#budget.maxShare) {
       const keeping = this.#keeping.toArray();
-      const victim = keeping.find((frames) => frames.isResting && frames !== grown) ?? keeping.find((frames) => frames !== grown) ?? grown;
+      const victim =
+        keeping.find((frames) => frames.isResting && frames !== grown) ??
+        keeping.find((frames) => frames !== grown) ??
+        grown;
       if (victim === undefined || !victim.hasAny) return false;
       this.#budget.dropped('session');
       victim.letGo();

@@ -5,7 +5,23 @@
  */
 import { Inquiry, subjects, type Bus, type Journal, type PresenceWatch, type Watch } from '@omnibus/bus';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { errorText, fault, idKey, parseJson, requestOf, toErrorObject, type EventPosition, type HeldStreams, type JsonRpcId, type Presence, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  errorText,
+  fault,
+  idKey,
+  parseJson,
+  requestOf,
+  toErrorObject,
+  type EventPosition,
+  type HeldStreams,
+  type JsonRpcId,
+  type Presence,
+  type SessionKey,
+  type StreamEntry,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { SentEvent } from './kept-frames.ts';
 
 export interface LostStreamOptions {
@@ -63,7 +79,10 @@ export class LostStream {
       before?.close();
       this.#subscription = subscription;
       if (this.#isClosed) subscription.close();
-      const early = this.#early.splice(0).filter(({ sequence }) => sequence > this.sequence).sort((one, other) => one.sequence - other.sequence);
+      const early = this.#early
+        .splice(0)
+        .filter(({ sequence }) => sequence > this.sequence)
+        .sort((one, other) => one.sequence - other.sequence);
       while (early[0]?.sequence === this.sequence + 1) this.#add(early.shift() as SentEvent);
       if (early.length === 0 || attempt === maxReadings) {
         for (const event of early) this.#add(event);
@@ -104,7 +123,11 @@ export class LostStream {
   askAfter(worker: WorkerId, { held, lost }: { readonly held: () => void; readonly lost: () => void }): void {
     const { bus, wheel, workers, key, stream } = this.#options;
     const inquiry = new Inquiry<LostStream, HeldStreams>({
-      bus, clock: wheel, workers, held, lost,
+      bus,
+      clock: wheel,
+      workers,
+      held,
+      lost,
       payload: () => ({ key, streams: [stream] }),
       heldOf: ({ streams }) => new Set(streams.includes(stream) ? [this] : []),
       attemptOf: () => (this.isComplete ? undefined : 1),
@@ -129,13 +152,30 @@ export class LostStream {
    * come first.
    */
   lastWords(after?: number): SentEvent[] {
-    const answered = new Set(this.events.filter(({ isAnswer }) => isAnswer).map(({ text }) => idKey((parseJson(text) as { readonly id: JsonRpcId }).id)));
+    const answered = new Set(
+      this.events
+        .filter(({ isAnswer }) => isAnswer)
+        .map(({ text }) => idKey((parseJson(text) as { readonly id: JsonRpcId }).id)),
+    );
     const named = requestOf(this.#options.stream);
     const requests = this.#requests.length > 0 || named === undefined ? this.#requests : [named];
     const open = requests.filter((id) => !answered.has(idKey(id)));
-    const late = after === undefined ? [] : this.events.filter(({ isAnswer, sequence }) => isAnswer && sequence > after).map((event) => ({ ...event, last: false }));
+    const late =
+      after === undefined
+        ? []
+        : this.events
+            .filter(({ isAnswer, sequence }) => isAnswer && sequence > after)
+            .map((event) => ({ ...event, last: false }));
     const first = Math.max(this.sequence, after ?? 0) + 1;
-    return [...late, ...open.map((id, index) => ({ sequence: first + index, text: errorText(id, toErrorObject(fault('gateway.interrupted'))), isAnswer: true, last: index === open.length - 1 }))];
+    return [
+      ...late,
+      ...open.map((id, index) => ({
+        sequence: first + index,
+        text: errorText(id, toErrorObject(fault('gateway.interrupted'))),
+        isAnswer: true,
+        last: index === open.length - 1,
+      })),
+    ];
   }
 
   #take(entry: StreamEntry): void {

@@ -1,5 +1,12 @@
 /** The stream on which the messages for one HTTP POST of the client are sent. */
-import { errorText, toErrorObject, type GatewayFault, type JsonRpcId, type SessionCommand, type WorkerId } from '@omnibus/protocol';
+import {
+  errorText,
+  toErrorObject,
+  type GatewayFault,
+  type JsonRpcId,
+  type SessionCommand,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
 import type { StreamTable } from './stream-table.ts';
 
@@ -17,7 +24,13 @@ export class PostStream {
   readonly tap: string | undefined;
 
   /** @param requests number of requests in the POST that are to be answered. */
-  constructor({ stream: id, sentUpTo, ...command }: PostCommand, reply: Reply, requests: number, table: StreamTable, edge?: WorkerId) {
+  constructor(
+    { stream: id, sentUpTo, ...command }: PostCommand,
+    reply: Reply,
+    requests: number,
+    table: StreamTable,
+    edge?: WorkerId,
+  ) {
     this.trace = command.kind === 'post' ? command.trace : undefined;
     this.tap = command.kind === 'post' ? command.tap : undefined;
     this.#stream = new ResumableStream(id, reply, table.home, sentUpTo, edge);
@@ -43,7 +56,12 @@ export class PostStream {
   }
 
   refuse(id: JsonRpcId, gatewayFault: GatewayFault): void {
-    this.answer(errorText(id, toErrorObject(gatewayFault)), gatewayFault.reason === 'auth.scope' ? gatewayFault.data?.['requiredScopes'] as readonly string[] | undefined : undefined);
+    this.answer(
+      errorText(id, toErrorObject(gatewayFault)),
+      gatewayFault.reason === 'auth.scope'
+        ? (gatewayFault.data?.['requiredScopes'] as readonly string[] | undefined)
+        : undefined,
+    );
   }
 
   /** Counts a request as done without an answer: a cancelled request gets none (2025-11-25 basic/utilities/cancellation). */

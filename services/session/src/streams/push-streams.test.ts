@@ -10,9 +10,18 @@ function client(limits: { readonly maxBytes?: number; readonly maxBytesPerSessio
   const silent = new Set<WorkerId>();
   const all = new TestBudget({ maxBytes: 100_000_000, maxBytesPerSession: 100_000_000, ...limits });
   const state = { dropped: 0 };
-  const push = new PushStreams({ home: all.home(), onDrop: () => { state.dropped += 1; }, isThere: (edge) => !silent.has(edge) });
+  const push = new PushStreams({
+    home: all.home(),
+    onDrop: () => {
+      state.dropped += 1;
+    },
+    isThere: (edge) => !silent.has(edge),
+  });
   const heard: Record<string, string[]> = {};
-  const reply = (name: string) => (frame: StreamFrame): void => void (heard[name] ??= []).push(frame.kind === 'message' ? frame.text : frame.kind);
+  const reply =
+    (name: string) =>
+    (frame: StreamFrame): void =>
+      void (heard[name] ??= []).push(frame.kind === 'message' ? frame.text : frame.kind);
   return { push, heard, reply, silent, state, all };
 }
 

@@ -3,7 +3,14 @@
  * Connections): the stream that was opened last among those whose edge is there, because an older one may belong to a connection that is dead without
  * anybody knowing.
  */
-import { changeNotifications, notificationText, type ChangeKind, type EventPosition, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  changeNotifications,
+  notificationText,
+  type ChangeKind,
+  type EventPosition,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { SentEvent } from './kept-frames.ts';
 import { ResumableStream, type Reply, type StreamHome } from './resumable-stream.ts';
 
@@ -58,7 +65,13 @@ export class PushStreams {
   }
 
   /** Resumes a stream that another worker held, from its events in the journal. @returns false when the reader would miss an event. */
-  revive({ stream: id, sequence }: EventPosition, events: readonly SentEvent[], reader: StreamId, reply: Reply, edge?: WorkerId): boolean {
+  revive(
+    { stream: id, sequence }: EventPosition,
+    events: readonly SentEvent[],
+    reader: StreamId,
+    reply: Reply,
+    edge?: WorkerId,
+  ): boolean {
     // With no events kept, the stream goes on after the client's last event: there is no sign that an event between them was lost.
     const stream = new ResumableStream(id, undefined, this.#options.home, events.length === 0 ? sequence : 0);
     for (const event of events) stream.restore(event);
@@ -109,7 +122,11 @@ export class PushStreams {
       stream.send(text, false, false);
       return;
     }
-    while (this.#waiting.length > 0 && (this.#waiting.length >= maxWaiting || this.#waitingBytes + text.length > maxWaitingBytes)) this.#dropOldest();
+    while (
+      this.#waiting.length > 0 &&
+      (this.#waiting.length >= maxWaiting || this.#waitingBytes + text.length > maxWaitingBytes)
+    )
+      this.#dropOldest();
     while (!this.#options.home.share.reserve(text.length)) {
       if (this.#waiting.length === 0) {
         this.#options.onDrop();
@@ -151,7 +168,8 @@ export class PushStreams {
   #choose(): ResumableStream | undefined {
     if (!this.#isClientReady) return undefined;
     let chosen: ResumableStream | undefined;
-    for (const stream of this.#streams.values()) if (stream.edge === undefined || this.#options.isThere(stream.edge)) chosen = stream;
+    for (const stream of this.#streams.values())
+      if (stream.edge === undefined || this.#options.isThere(stream.edge)) chosen = stream;
     return chosen;
   }
 

@@ -7,7 +7,12 @@ const id = (name: string): StreamId => name as StreamId;
 
 function reader() {
   const frames: StreamFrame[] = [];
-  return { frames, reply: (frame: StreamFrame): void => void frames.push(frame), texts: () => frames.flatMap((frame) => (frame.kind === 'message' ? [`${frame.sequence}:${frame.text}`] : [frame.kind])) };
+  return {
+    frames,
+    reply: (frame: StreamFrame): void => void frames.push(frame),
+    texts: () =>
+      frames.flatMap((frame) => (frame.kind === 'message' ? [`${frame.sequence}:${frame.text}`] : [frame.kind])),
+  };
 }
 
 describe('a resumable stream', () => {

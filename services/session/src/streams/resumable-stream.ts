@@ -92,7 +92,14 @@ export class ResumableStream extends Link {
       this.#keep(event);
       this.#keeper?.keep(this.id, event);
     }
-    this.#reply?.({ kind: 'message', text, isAnswer, sequence, last, ...(missingScopes === undefined ? {} : { missingScopes }) });
+    this.#reply?.({
+      kind: 'message',
+      text,
+      isAnswer,
+      sequence,
+      last,
+      ...(missingScopes === undefined ? {} : { missingScopes }),
+    });
   }
 
   /** Ends the reader and tells it to ask another worker. */

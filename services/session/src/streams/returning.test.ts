@@ -2,7 +2,20 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MemoryBus, openStreamJournal, PresenceWatch, subjects, type Journal } from '@omnibus/bus';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newWorkerId, presenceMs, requestStream, type HeldStreams, type JsonObject, type Limits, type Presence, type SessionKey, type StreamEntry, type StreamFrame, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  newWorkerId,
+  presenceMs,
+  requestStream,
+  type HeldStreams,
+  type JsonObject,
+  type Limits,
+  type Presence,
+  type SessionKey,
+  type StreamEntry,
+  type StreamFrame,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { PushStreams } from './push-streams.ts';
 import { Returning } from './returning.ts';
@@ -27,9 +40,16 @@ beforeEach(async () => {
   vi.useFakeTimers();
   bus = new MemoryBus(({ what }) => expect.fail(what));
   wheel = new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) });
-  watch = new PresenceWatch<Presence>({ bus, clock: wheel, subject: subjects.presence, joined: () => undefined, gone: () => undefined, disturbed: () => undefined });
+  watch = new PresenceWatch<Presence>({
+    bus,
+    clock: wheel,
+    subject: subjects.presence,
+    joined: () => undefined,
+    gone: () => undefined,
+    disturbed: () => undefined,
+  });
   await watch.start();
-  journal = await openStreamJournal(bus, log) as Journal<StreamEntry>;
+  journal = (await openStreamJournal(bus, log)) as Journal<StreamEntry>;
   [before, waiting] = [newWorkerId('session'), []];
   running = [newWorkerId('session'), before];
   await pass(1_000);
@@ -50,11 +70,14 @@ async function pass(ms: number): Promise<void> {
 
 /** The worker that held the session answers what it works on; while it is paused, only later. */
 function asked(held: readonly StreamId[]): Promise<unknown> {
-  return bus.subscribe(subjects.sessionStreams(before), ({ streams }: HeldStreams, reply: (answer: HeldStreams) => void) => {
-    const answer = (): void => reply({ key, streams: streams.filter((each) => held.includes(each)) });
-    if (running.includes(before)) answer();
-    else waiting.push(answer);
-  });
+  return bus.subscribe(
+    subjects.sessionStreams(before),
+    ({ streams }: HeldStreams, reply: (answer: HeldStreams) => void) => {
+      const answer = (): void => reply({ key, streams: streams.filter((each) => held.includes(each)) });
+      if (running.includes(before)) answer();
+      else waiting.push(answer);
+    },
+  );
 }
 
 function pause(): void {
@@ -66,21 +89,46 @@ function goOn(): void {
   for (const answer of waiting.splice(0)) answer();
 }
 
-const messageOf = (sequence: number, message: JsonObject): StreamEntry => ({ kind: 'sent', sequence, text: JSON.stringify(message), isAnswer: 'id' in message, last: 'id' in message });
+const messageOf = (sequence: number, message: JsonObject): StreamEntry => ({
+  kind: 'sent',
+  sequence,
+  text: JSON.stringify(message),
+  isAnswer: 'id' in message,
+  last: 'id' in message,
+});
 const answer = { jsonrpc: '2.0', id: 7, result: { real: true } };
 
 /** The client comes back for what follows the first message of the stream. */
-async function comeBack({ sequence = 1, read = journal }: { readonly sequence?: number; readonly read?: Journal<StreamEntry> } = {}): Promise<unknown[]> {
+async function comeBack({
+  sequence = 1,
+  read = journal,
+}: { readonly sequence?: number; readonly read?: Journal<StreamEntry> } = {}): Promise<unknown[]> {
   const home = homeOf();
   const returning = new Returning({
-    key, heldBefore: () => before,
-    host: { bus, wheel, log, streams: read, sessionWorkers: watch, drainMs: () => drainMs, limits: { maxStreamsPerSession: 4 } as Limits, metrics: new Metrics({ processMetrics: false }) },
-    posts: new StreamTable(home), push: new PushStreams({ home, onDrop: () => undefined, isThere: () => true }),
+    key,
+    heldBefore: () => before,
+    host: {
+      bus,
+      wheel,
+      log,
+      streams: read,
+      sessionWorkers: watch,
+      drainMs: () => drainMs,
+      limits: { maxStreamsPerSession: 4 } as Limits,
+      metrics: new Metrics({ processMetrics: false }),
+    },
+    posts: new StreamTable(home),
+    push: new PushStreams({ home, onDrop: () => undefined, isThere: () => true }),
   });
   journal.append(subjects.stream(key, stream), { kind: 'opened', requests: [7] });
   journal.append(subjects.stream(key, stream), messageOf(1, { jsonrpc: '2.0', method: 'notifications/progress' }));
   const heard: unknown[] = [];
-  returning.resume({ stream, sequence }, 'edge-2' as StreamId, (frame: StreamFrame) => heard.push(frame.kind === 'message' ? JSON.parse(frame.text) : frame.kind), undefined);
+  returning.resume(
+    { stream, sequence },
+    'edge-2' as StreamId,
+    (frame: StreamFrame) => heard.push(frame.kind === 'message' ? JSON.parse(frame.text) : frame.kind),
+    undefined,
+  );
   await vi.advanceTimersByTimeAsync(0);
   return heard;
 }
@@ -93,12 +141,17 @@ function hiding(isHidden: (entry: Extract<StreamEntry, { kind: 'sent' }>) => boo
     follow: (of, observer) => {
       readings += 1;
       const isFirst = readings === 1;
-      return journal.follow(of, (entry) => (isFirst && entry.kind === 'sent' && isHidden(entry) ? undefined : observer(entry)));
+      return journal.follow(of, (entry) =>
+        isFirst && entry.kind === 'sent' && isHidden(entry) ? undefined : observer(entry),
+      );
     },
   };
 }
 
-const interrupted = expect.objectContaining({ id: 7, error: expect.objectContaining({ data: expect.objectContaining({ reason: 'gateway.interrupted' }) }) });
+const interrupted = expect.objectContaining({
+  id: 7,
+  error: expect.objectContaining({ data: expect.objectContaining({ reason: 'gateway.interrupted' }) }),
+});
 
 describe('a client that comes back to a stream of another worker', () => {
   it('has its answer when that worker was only paused: that it says nothing does not mean that it has nothing', async () => {

@@ -1,7 +1,16 @@
 /** Clients that resume a stream: one of this worker, or one that another worker began. */
 import type { Journal } from '@omnibus/bus';
 import type { Deadline } from '@omnibus/lifecycle';
-import { fault, isPushStream, requestOf, type EventPosition, type SessionKey, type StreamEntry, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  isPushStream,
+  requestOf,
+  type EventPosition,
+  type SessionKey,
+  type StreamEntry,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { LostStream } from './lost-stream.ts';
 import type { PushStreams } from './push-streams.ts';
 import { ResumableStream, type Reply } from './resumable-stream.ts';
@@ -14,7 +23,10 @@ const maxReadings = 20;
 
 export interface ReturningOptions {
   readonly key: SessionKey;
-  readonly host: Pick<StreamHost, 'bus' | 'wheel' | 'log' | 'limits' | 'metrics' | 'drainMs' | 'streams' | 'sessionWorkers'>;
+  readonly host: Pick<
+    StreamHost,
+    'bus' | 'wheel' | 'log' | 'limits' | 'metrics' | 'drainMs' | 'streams' | 'sessionWorkers'
+  >;
   readonly posts: StreamTable;
   readonly push: PushStreams;
   /** The worker that held the session before this one. */
@@ -32,7 +44,12 @@ export class Returning {
 
   /** Resumes the stream that an event belongs to, and no other (2025-11-25, Resumability: only messages of that stream are replayed). */
   resume(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined): void {
-    const { posts, push, host: { streams, log }, key } = this.#options;
+    const {
+      posts,
+      push,
+      host: { streams, log },
+      key,
+    } = this.#options;
     const running = this.#reviving.get(after.stream);
     if (running !== undefined) {
       // While the stream is being read, further readers wait, so that they take over in the order in which they came (T2).
@@ -42,18 +59,34 @@ export class Returning {
     if (push.resume(after, reader, reply, edge)) return;
     const post = posts.find(after.stream);
     if (post === undefined && streams !== undefined) {
-      this.#reviving.set(after.stream, this.#revive(after, reader, reply, edge, streams).catch((error: unknown) => {
-        log.error({ err: error, session: key }, 'what was sent on a stream could not be read');
-        reply({ kind: 'refused', fault: fault('gateway.unavailable') });
-      }).finally(() => this.#reviving.delete(after.stream)));
+      this.#reviving.set(
+        after.stream,
+        this.#revive(after, reader, reply, edge, streams)
+          .catch((error: unknown) => {
+            log.error({ err: error, session: key }, 'what was sent on a stream could not be read');
+            reply({ kind: 'refused', fault: fault('gateway.unavailable') });
+          })
+          .finally(() => this.#reviving.delete(after.stream)),
+      );
     } else if (post?.resume(after.sequence, reader, reply, edge) !== true) {
       reply({ kind: 'refused', fault: fault('stream.unknown') });
     }
   }
 
   /** Continues a stream that another worker began. */
-  async #revive(after: EventPosition, reader: StreamId, reply: Reply, edge: WorkerId | undefined, journal: Journal<StreamEntry>): Promise<void> {
-    const { key, posts, push, host: { bus, log, metrics, wheel, drainMs, limits, sessionWorkers } } = this.#options;
+  async #revive(
+    after: EventPosition,
+    reader: StreamId,
+    reply: Reply,
+    edge: WorkerId | undefined,
+    journal: Journal<StreamEntry>,
+  ): Promise<void> {
+    const {
+      key,
+      posts,
+      push,
+      host: { bus, log, metrics, wheel, drainMs, limits, sessionWorkers },
+    } = this.#options;
     const heldBefore = this.#options.heldBefore();
     const lost = await LostStream.find({ bus, wheel, workers: sessionWorkers, journal, key, stream: after.stream });
     if (isPushStream(after.stream)) {
@@ -69,7 +102,8 @@ export class Returning {
     if (!lost.isKnown || !stream.resume(after.sequence, reader, reply, edge)) {
       lost.close();
       stream.forget();
-      if (lost.isKnown || (heldBefore !== undefined && requestOf(after.stream) !== undefined)) lost.conclude(after, reply);
+      if (lost.isKnown || (heldBefore !== undefined && requestOf(after.stream) !== undefined))
+        lost.conclude(after, reply);
       else reply({ kind: 'refused', fault: fault('stream.unknown') });
       return;
     }
@@ -94,11 +128,16 @@ export class Returning {
       if (lost.isComplete || isGivenUp) return;
       isGivenUp = true;
       // The last events of that worker may have been on their way when the journal was read.
-      void lost.read().catch((error: unknown) => log.warn({ err: error, session: key }, 'the journal of a stream could not be read again')).then(() => {
-        if (lost.isComplete) return;
-        for (const event of lost.lastWords()) stream.restore(event);
-        finish();
-      });
+      void lost
+        .read()
+        .catch((error: unknown) =>
+          log.warn({ err: error, session: key }, 'the journal of a stream could not be read again'),
+        )
+        .then(() => {
+          if (lost.isComplete) return;
+          for (const event of lost.lastWords()) stream.restore(event);
+          finish();
+        });
     };
     const waitForIt = (): void => {
       limit?.cancel();
@@ -114,7 +153,9 @@ export class Returning {
 
   /** Waits for an event that the client has received already, and so is stored or about to be. */
   async #untilStored(lost: LostStream, sequence: number): Promise<void> {
-    const { host: { wheel } } = this.#options;
+    const {
+      host: { wheel },
+    } = this.#options;
     for (let attempt = 0; lost.sequence < sequence && !lost.isComplete && attempt < maxReadings; attempt += 1) {
       await new Promise<void>((resolve) => void wheel.schedule(readAgainMs, resolve));
       await lost.read();

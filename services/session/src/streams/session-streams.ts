@@ -1,6 +1,13 @@
 /** The streams of one session: those that answer POSTs, those that the client keeps open with GET, and those that it resumes. */
 import { subjects } from '@omnibus/bus';
-import { fault, type ChangeKind, type SessionCommand, type SessionKey, type StreamId, type WorkerId } from '@omnibus/protocol';
+import {
+  fault,
+  type ChangeKind,
+  type SessionCommand,
+  type SessionKey,
+  type StreamId,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { PostStream, type PostCommand } from './post-stream.ts';
 import { PushStreams } from './push-streams.ts';
 import type { Reply, ResumableStream, StreamKeeper } from './resumable-stream.ts';
@@ -18,7 +25,10 @@ export class SessionStreams {
   constructor(key: SessionKey, host: StreamHost, heldBefore: () => WorkerId | undefined) {
     this.#host = host;
     const { streams } = host;
-    const keeper: StreamKeeper | undefined = streams === undefined ? undefined : { keep: (stream, event) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
+    const keeper: StreamKeeper | undefined =
+      streams === undefined
+        ? undefined
+        : { keep: (stream, event) => streams.append(subjects.stream(key, stream), { kind: 'sent', ...event }) };
     const home = { share: host.frames.share(), keeper };
     this.#posts = new StreamTable(home);
     this.#push = new PushStreams({ home, onDrop: () => host.metrics.dropped('queue_full'), isThere: host.isEdgeThere });
@@ -35,9 +45,14 @@ export class SessionStreams {
     return new PostStream(command, reply, requests, this.#posts, edge);
   }
 
-  attach({ stream, after }: Extract<SessionCommand, { kind: 'attach' }>, reply: Reply, edge: WorkerId | undefined): void {
+  attach(
+    { stream, after }: Extract<SessionCommand, { kind: 'attach' }>,
+    reply: Reply,
+    edge: WorkerId | undefined,
+  ): void {
     if (after !== undefined) this.#returning.resume(after, stream, reply, edge);
-    else if (this.#push.size >= this.#host.limits.maxStreamsPerSession) reply({ kind: 'refused', fault: fault('stream.limit') });
+    else if (this.#push.size >= this.#host.limits.maxStreamsPerSession)
+      reply({ kind: 'refused', fault: fault('stream.limit') });
     else this.#push.attach(stream, reply, edge);
   }
 

@@ -8,10 +8,21 @@ export class TestBudget {
   now = 0;
   readonly dropped: string[] = [];
   readonly budget: FrameBudget;
-  readonly #wheel = new DeadlineWheel({ now: () => this.now, onFault: (error) => { throw error; } });
+  readonly #wheel = new DeadlineWheel({
+    now: () => this.now,
+    onFault: (error) => {
+      throw error;
+    },
+  });
 
   constructor({ maxBytes = 1_000, maxBytesPerSession = 1_000 } = {}) {
-    this.budget = new FrameBudget({ wheel: this.#wheel, maxBytes, maxBytesPerSession, onDrop: (bound) => this.dropped.push(bound), now: () => this.now });
+    this.budget = new FrameBudget({
+      wheel: this.#wheel,
+      maxBytes,
+      maxBytesPerSession,
+      onDrop: (bound) => this.dropped.push(bound),
+      now: () => this.now,
+    });
   }
 
   home(): StreamHome {

@@ -37,7 +37,8 @@ export class CatalogSweep {
   /** A record was written or removed under a key that names no server and no worker. */
   foreignChanged(change: KeyValueChange<CatalogRecord>): void {
     if (change.kind === 'delete') this.#foreign.delete(change.key);
-    else if (this.#foreign.size < maxForeign || this.#foreign.has(change.key)) this.#foreign.set(change.key, performance.now());
+    else if (this.#foreign.size < maxForeign || this.#foreign.has(change.key))
+      this.#foreign.set(change.key, performance.now());
   }
 
   #later(): void {

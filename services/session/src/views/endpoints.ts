@@ -19,8 +19,13 @@ export class Endpoints {
 
   constructor(config: Config) {
     this.#config = config;
-    this.#offered = new Map(Object.entries(config.mcpServers).flatMap(([name, { includeTools, excludeTools }]) => (
-      includeTools === undefined && excludeTools.length === 0 ? [] : [[parseServerName(name), { only: includeTools, not: excludeTools }] as const])));
+    this.#offered = new Map(
+      Object.entries(config.mcpServers).flatMap(([name, { includeTools, excludeTools }]) =>
+        includeTools === undefined && excludeTools.length === 0
+          ? []
+          : [[parseServerName(name), { only: includeTools, not: excludeTools }] as const],
+      ),
+    );
   }
 
   /** Finds the definition of a place. It is the same object for the whole life of the configuration, and for all places with the same servers. @returns undefined where there is no such endpoint. */
@@ -40,15 +45,31 @@ export class Endpoints {
 
   #serversOf(endpoint: EndpointName, visible: readonly string[]): readonly ServerName[] {
     const { profiles } = this.#config;
-    const selected = Object.hasOwn(profiles, endpoint) ? profiles[endpoint]?.servers : endpoint === '' ? undefined : [endpoint];
+    const selected = Object.hasOwn(profiles, endpoint)
+      ? profiles[endpoint]?.servers
+      : endpoint === ''
+        ? undefined
+        : [endpoint];
     return (selected?.filter((server) => visible.includes(server)) ?? visible).map(parseServerName);
   }
 
   #define(endpoint: EndpointName, servers: readonly ServerName[]): EndpointDefinition {
     const { pageSize, prefix, auth, access, profiles } = this.#config;
-    const common = { endpoint, servers, offered: this.#offered, pageSize, isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined };
+    const common = {
+      endpoint,
+      servers,
+      offered: this.#offered,
+      pageSize,
+      isForKnown: (auth !== undefined && auth !== 'none') || access !== undefined,
+    };
     const profile = Object.hasOwn(profiles, endpoint) ? profiles[endpoint] : undefined;
-    if (profile === undefined) return { ...common, prefix: endpoint === '' ? prefix : 'never', rename: new Map<string, string>(), pin: new Map<string, JsonObject>() };
+    if (profile === undefined)
+      return {
+        ...common,
+        prefix: endpoint === '' ? prefix : 'never',
+        rename: new Map<string, string>(),
+        pin: new Map<string, JsonObject>(),
+      };
     return {
       ...common,
       prefix: profile.prefix ?? prefix,

@@ -1,5 +1,15 @@
 /** Requests of one session that wait until the servers' offers to clients with these declared capabilities are known. */
-import { idKey, whoOf, type Caller, type Declared, type Facts, type JsonObject, type JsonRpcId, type ServerName, type SessionKey } from '@omnibus/protocol';
+import {
+  idKey,
+  whoOf,
+  type Caller,
+  type Declared,
+  type Facts,
+  type JsonObject,
+  type JsonRpcId,
+  type ServerName,
+  type SessionKey,
+} from '@omnibus/protocol';
 import type { Offers } from './offers.ts';
 import type { Place } from './place.ts';
 
@@ -32,8 +42,20 @@ export class OfferWait {
   /** Begins to find out what is not known yet. @param isNamed as for `Offers.settling`. @returns undefined when there is nothing to wait for. */
   begin(isNamed = false): Promise<void> | undefined {
     const { key, client, place, offers, told } = this.#options;
-    const { caller: { principal }, declared, facts } = client;
-    return offers.settling({ place, declared, isNamed, caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() } }, told);
+    const {
+      caller: { principal },
+      declared,
+      facts,
+    } = client;
+    return offers.settling(
+      {
+        place,
+        declared,
+        isNamed,
+        caller: { principal, ...whoOf(facts), session: key, standsAlone: false, capabilities: client.capabilities() },
+      },
+      told,
+    );
   }
 
   /** Holds a request back while there is something to wait for; then runs `go`, or `cancelled` if the request was cancelled meanwhile. @returns false when there is nothing to wait for. */

@@ -1,13 +1,27 @@
 /** Lists by what a client declared, and that they are known before its first call. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { declaredBy, latestLegacyRevision, latestModernRevision, noLists, ownerKey, type CatalogRecord, type Principal, type ServerName } from '@omnibus/protocol';
+import {
+  declaredBy,
+  latestLegacyRevision,
+  latestModernRevision,
+  noLists,
+  ownerKey,
+  type CatalogRecord,
+  type Principal,
+  type ServerName,
+} from '@omnibus/protocol';
 import { WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 import { Offers, type OfferRequest, type OffersOptions } from './offers.ts';
 
 const tool = (name: string) => ({ name, inputSchema: { type: 'object' } });
 const lists = { ...noLists, tools: [tool('act'), tool('plain')] };
-const known = (key: string, name: string): Partial<CatalogRecord> => ({ revision: latestLegacyRevision, lists, offers: [{ key, lists: { tools: { entries: [tool(name)], without: ['plain'] } } }] });
-const namesOf = async (client: ClientUnderTest): Promise<string[]> => ((await client.ask('tools/list')).result?.['tools'] as { name: string }[]).map(({ name }) => name);
+const known = (key: string, name: string): Partial<CatalogRecord> => ({
+  revision: latestLegacyRevision,
+  lists,
+  offers: [{ key, lists: { tools: { entries: [tool(name)], without: ['plain'] } } }],
+});
+const namesOf = async (client: ClientUnderTest): Promise<string[]> =>
+  ((await client.ask('tools/list')).result?.['tools'] as { name: string }[]).map(({ name }) => name);
 
 let test: WorkerUnderTest;
 afterEach(() => test.stop());
@@ -28,9 +42,14 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     const answers = [namesOf(client), namesOf(client)];
     await test.controls.untilSome((command) => command.kind === 'wanted' && command.caller !== undefined);
     await test.put('a', known('sampling', 'ask'));
-    expect(await Promise.all(answers)).toEqual([['act', 'ask'], ['act', 'ask']]);
+    expect(await Promise.all(answers)).toEqual([
+      ['act', 'ask'],
+      ['act', 'ask'],
+    ]);
     expect(await namesOf(await test.open(revision, { sampling: {} }))).toEqual(['act', 'ask']);
-    expect(test.controls.values.filter((command) => command.kind === 'wanted' && command.caller !== undefined)).toHaveLength(1);
+    expect(
+      test.controls.values.filter((command) => command.kind === 'wanted' && command.caller !== undefined),
+    ).toHaveLength(1);
   });
 
   it('calls a tool that only it is offered, also when it asks for no list first', async () => {
@@ -41,7 +60,9 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     await test.controls.untilSome((command) => command.kind === 'wanted' && command.caller !== undefined);
     await test.put('a', known('sampling', 'ask'));
     expect((await answer).result).toBeDefined();
-    expect((await (await test.open(revision)).ask('tools/call', { name: 'ask' })).error).toMatchObject({ data: { reason: 'tool.unknown' } });
+    expect((await (await test.open(revision)).ask('tools/call', { name: 'ask' })).error).toMatchObject({
+      data: { reason: 'tool.unknown' },
+    });
   });
 
   it('has its answer when its worker has left, although nobody knows yet what it is offered', async () => {
@@ -68,13 +89,25 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
 
 it('adapters that came later are told of a set too, and one that was told is not told again', () => {
   const told: string[] = [];
-  const record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists, owners: {} } as unknown as CatalogRecord;
+  const record = {
+    server: 'a',
+    status: 'up',
+    revision: latestLegacyRevision,
+    lists,
+    owners: {},
+  } as unknown as CatalogRecord;
   const offers = new Offers({
-    bus: { publish: (_to: unknown, { kind }: { readonly kind: string }) => void told.push(kind) } as unknown as OffersOptions['bus'],
+    bus: {
+      publish: (_to: unknown, { kind }: { readonly kind: string }) => void told.push(kind),
+    } as unknown as OffersOptions['bus'],
     wheel: { schedule: () => ({ cancel: () => undefined }) } as unknown as OffersOptions['wheel'],
     recordsOf: () => [record],
   });
-  const asking = { place: {}, declared: declaredBy({}, true, 'p_ann' as Principal), caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} } } as unknown as OfferRequest;
+  const asking = {
+    place: {},
+    declared: declaredBy({}, true, 'p_ann' as Principal),
+    caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} },
+  } as unknown as OfferRequest;
   void offers.settling(asking);
   void offers.settling(asking);
   expect(told).toHaveLength(1);
@@ -88,15 +121,28 @@ it('adapters that came later are told of a set too, and one that was told is not
 
 it('a request that names what a user alone may be offered waits on after lists are shown, until his are read', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  let record = { server: 'a', status: 'up', revision: latestLegacyRevision, lists, owners: {}, offers: [] } as unknown as CatalogRecord;
+  let record = {
+    server: 'a',
+    status: 'up',
+    revision: latestLegacyRevision,
+    lists,
+    owners: {},
+    offers: [],
+  } as unknown as CatalogRecord;
   let limit: () => void = () => undefined;
   const offers = new Offers({
     bus: { publish: () => undefined } as unknown as OffersOptions['bus'],
-    wheel: { schedule: (_ms: number, run: () => void) => ({ cancel: () => undefined, run: (limit = run) }) } as unknown as OffersOptions['wheel'],
+    wheel: {
+      schedule: (_ms: number, run: () => void) => ({ cancel: () => undefined, run: (limit = run) }),
+    } as unknown as OffersOptions['wheel'],
     recordsOf: () => [record],
   });
   const declared = declaredBy({}, true, 'p_ann' as Principal);
-  const asking = { place: {}, declared, caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} } } as unknown as OfferRequest;
+  const asking = {
+    place: {},
+    declared,
+    caller: { principal: 'p_ann', session: 's', standsAlone: false, capabilities: {} },
+  } as unknown as OfferRequest;
   const listed = offers.settling(asking);
   vi.advanceTimersByTime(3_000);
   limit();
@@ -114,29 +160,48 @@ it('a request that names what a user alone may be offered waits on after lists a
 it('only those clients are told of a change that concerns them', async () => {
   test = await WorkerUnderTest.start(['a']);
   await test.put('a', known('sampling', 'ask'));
-  const [samples, plain] = [await test.open(latestLegacyRevision, { sampling: {} }), await test.open(latestLegacyRevision)];
-  expect([await namesOf(samples), await namesOf(plain)]).toEqual([['act', 'ask'], ['act', 'plain']]);
+  const [samples, plain] = [
+    await test.open(latestLegacyRevision, { sampling: {} }),
+    await test.open(latestLegacyRevision),
+  ];
+  expect([await namesOf(samples), await namesOf(plain)]).toEqual([
+    ['act', 'ask'],
+    ['act', 'plain'],
+  ]);
   await test.put('a', known('sampling', 'ask_more'));
   await samples.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(await namesOf(samples)).toEqual(['act', 'ask_more']);
   expect(plain.pushed.values).toEqual([]);
-  await test.put('a', { ...known('sampling', 'ask_more'), lists: { ...lists, tools: [tool('act'), tool('plain'), tool('new')] } });
+  await test.put('a', {
+    ...known('sampling', 'ask_more'),
+    lists: { ...lists, tools: [tool('act'), tool('plain'), tool('new')] },
+  });
   await plain.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
-  expect([await namesOf(samples), await namesOf(plain)]).toEqual([['act', 'new', 'ask_more'], ['act', 'plain', 'new']]);
+  expect([await namesOf(samples), await namesOf(plain)]).toEqual([
+    ['act', 'new', 'ask_more'],
+    ['act', 'plain', 'new'],
+  ]);
 });
 
-it('a list that depends on what a client declared is nobody else\'s', async () => {
+it("a list that depends on what a client declared is nobody else's", async () => {
   test = await WorkerUnderTest.start(['a']);
   const notes = { tools: { ttlMs: 60_000, isPublic: true } };
   await test.put('a', { ...known('sampling', 'ask'), notes });
-  for (const capabilities of [{}, { sampling: {} }]) expect((await (await test.open(latestModernRevision, capabilities)).ask('tools/list')).result).toMatchObject({ cacheScope: 'private', ttlMs: 60_000 });
+  for (const capabilities of [{}, { sampling: {} }])
+    expect((await (await test.open(latestModernRevision, capabilities)).ask('tools/list')).result).toMatchObject({
+      cacheScope: 'private',
+      ttlMs: 60_000,
+    });
   await test.put('a', { revision: latestLegacyRevision, lists, offers: [{ key: 'sampling', lists: {} }], notes });
-  expect((await (await test.open(latestModernRevision, { sampling: {} })).ask('tools/list')).result).toMatchObject({ cacheScope: 'public' });
+  expect((await (await test.open(latestModernRevision, { sampling: {} })).ask('tools/list')).result).toMatchObject({
+    cacheScope: 'public',
+  });
 });
 
 it('an endpoint is said to be used, once for many clients and again while they are there', async () => {
   test = await WorkerUnderTest.start(['a', 'b']);
-  const wanted = () => test.controls.values.filter((command) => command.kind === 'wanted' && command.caller === undefined).length;
+  const wanted = () =>
+    test.controls.values.filter((command) => command.kind === 'wanted' && command.caller === undefined).length;
   for (let each = 0; each < 5; each += 1) await test.open(latestLegacyRevision);
   await test.open(latestModernRevision);
   await expect.poll(wanted).toBe(2);

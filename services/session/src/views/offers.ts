@@ -77,7 +77,10 @@ export class Offers {
         told?.(server);
         const { who, ...caller } = asking.caller;
         // Who somebody is, is told where it matters.
-        bus.publish(subjects.backendControl(server), { kind: 'wanted', caller: record.owners === undefined || who === undefined ? caller : { ...caller, who } });
+        bus.publish(subjects.backendControl(server), {
+          kind: 'wanted',
+          caller: record.owners === undefined || who === undefined ? caller : { ...caller, who },
+        });
       }
       const leftMs = askedAt + (asking.isNamed === true && record.owners !== undefined ? namedWaitMs : waitMs) - now;
       if (leftMs > 0) left.set(server, leftMs);
@@ -85,7 +88,12 @@ export class Offers {
     if (left.size === 0) return undefined;
     return new Promise((resolve) => {
       // The request comes again then, and waits on for those that may take longer.
-      const waiting: Waiting = { asking, servers: new Set(left.keys()), limit: wheel.schedule(Math.min(...left.values()), () => this.#end(waiting)), resolve };
+      const waiting: Waiting = {
+        asking,
+        servers: new Set(left.keys()),
+        limit: wheel.schedule(Math.min(...left.values()), () => this.#end(waiting)),
+        resolve,
+      };
       this.#waiting.add(waiting);
     });
   }
@@ -93,12 +101,14 @@ export class Offers {
   /** Adapters of these servers came or went, or may have missed messages: who was told of a set may be gone, and who is there now may not have been. */
   adaptersChanged(servers: readonly ServerName[]): void {
     const changed = new Set<string>(servers);
-    for (const name of [...this.#asked.keys()]) if (changed.has(name.slice(0, name.indexOf(' ')))) this.#asked.delete(name);
+    for (const name of [...this.#asked.keys()])
+      if (changed.has(name.slice(0, name.indexOf(' ')))) this.#asked.delete(name);
   }
 
   /** The catalogue has changed, so waiting requests look again. */
   changed(): void {
-    for (const waiting of this.#waiting) if (!this.#unknown(waiting.asking).some(({ server }) => waiting.servers.has(server))) this.#end(waiting);
+    for (const waiting of this.#waiting)
+      if (!this.#unknown(waiting.asking).some(({ server }) => waiting.servers.has(server))) this.#end(waiting);
   }
 
   /** The worker leaves: nothing waits any more, and every request is served with what is known. @returns when those that waited have gone on. */

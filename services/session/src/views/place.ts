@@ -6,10 +6,12 @@ declare const ofTenant: unique symbol;
 export type Place = EndpointName | (string & { readonly [ofTenant]: true });
 
 export function placeAt(endpoint: EndpointName, tenant: string | undefined): Place {
-  return tenant === undefined ? endpoint : `${endpoint} ${tenant}` as Place;
+  return tenant === undefined ? endpoint : (`${endpoint} ${tenant}` as Place);
 }
 
 export function partsOf(place: Place): { readonly endpoint: EndpointName; readonly tenant: string | undefined } {
   const end = place.indexOf(' ');
-  return end === -1 ? { endpoint: place as EndpointName, tenant: undefined } : { endpoint: place.slice(0, end) as EndpointName, tenant: place.slice(end + 1) };
+  return end === -1
+    ? { endpoint: place as EndpointName, tenant: undefined }
+    : { endpoint: place.slice(0, end) as EndpointName, tenant: place.slice(end + 1) };
 }

@@ -47,10 +47,18 @@ export class Replicas {
    * @returns whether the chosen record has changed.
    */
   choose(): boolean {
-    let best: { readonly worker: WorkerId; readonly record: CatalogRecord; readonly rank: readonly number[] } | undefined;
+    let best:
+      | { readonly worker: WorkerId; readonly record: CatalogRecord; readonly rank: readonly number[] }
+      | undefined;
     for (const [worker, record] of this.#records) {
-      const rank = [this.#weight(worker, record), record.status === 'up' ? 1 : 0, record.revision === undefined ? 0 : 1, Math.max(...Object.values(record.announcements))];
-      if (best === undefined || isAbove(rank, best.rank) || (!isAbove(best.rank, rank) && worker < best.worker)) best = { worker, record, rank };
+      const rank = [
+        this.#weight(worker, record),
+        record.status === 'up' ? 1 : 0,
+        record.revision === undefined ? 0 : 1,
+        Math.max(...Object.values(record.announcements)),
+      ];
+      if (best === undefined || isAbove(rank, best.rank) || (!isAbove(best.rank, rank) && worker < best.worker))
+        best = { worker, record, rank };
     }
     const isGone = best?.rank[0] === 0;
     if (best?.record === this.#chosen && isGone === this.#isGone) return false;

@@ -1,17 +1,35 @@
 /** What is of one tenant is not there for another, nor for callers without one: word for word as what never was. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '@omnibus/config';
-import { latestLegacyRevision, latestModernRevision, noLists, parseEndpointName, rootEndpoint, type JsonObject } from '@omnibus/protocol';
+import {
+  latestLegacyRevision,
+  latestModernRevision,
+  noLists,
+  parseEndpointName,
+  rootEndpoint,
+  type JsonObject,
+} from '@omnibus/protocol';
 import { callerOf, WorkerUnderTest, type ClientUnderTest } from '../worker-under-test.ts';
 import { Endpoints } from './endpoints.ts';
 import { placeAt } from './place.ts';
 
-const servers = { ours: { url: 'http://127.0.0.1:1/mcp', tenants: ['acme'] }, theirs: { url: 'http://127.0.0.1:1/mcp', tenants: ['umbrella'] }, common: { url: 'http://127.0.0.1:1/mcp' } };
+const servers = {
+  ours: { url: 'http://127.0.0.1:1/mcp', tenants: ['acme'] },
+  theirs: { url: 'http://127.0.0.1:1/mcp', tenants: ['umbrella'] },
+  common: { url: 'http://127.0.0.1:1/mcp' },
+};
 const profiles = { team: { servers: ['ours', 'common'], tenants: ['acme'] }, mixed: { servers: ['theirs', 'common'] } };
 const settings = { mcpServers: servers, profiles, auth: { keys: { file: 'keys.yaml' } } };
 const entries = (name: string) => ({
-  capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} }, instructions: `how to use ${name}`,
-  lists: { ...noLists, tools: [{ name: `act-${name}`, inputSchema: { type: 'object' } }], prompts: [{ name: `say-${name}` }], resources: [{ uri: `${name}://one`, name }], resourceTemplates: [{ uriTemplate: `${name}://all/{id}`, name }] },
+  capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
+  instructions: `how to use ${name}`,
+  lists: {
+    ...noLists,
+    tools: [{ name: `act-${name}`, inputSchema: { type: 'object' } }],
+    prompts: [{ name: `say-${name}` }],
+    resources: [{ uri: `${name}://one`, name }],
+    resourceTemplates: [{ uriTemplate: `${name}://all/{id}`, name }],
+  },
 });
 
 let test: WorkerUnderTest;
@@ -32,12 +50,27 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   const open = (tenant?: string): Promise<ClientUnderTest> => test.open(revision, {}, callerOf('ann', { tenant }));
 
   it('is shown the servers of its tenant and those of everybody, in lists and in what it is greeted with', async () => {
-    for (const [tenant, own] of [['acme', ['ours', 'common']], ['umbrella', ['theirs', 'common']], ['nobody-knows', ['common']], [undefined, ['common']]] as const) {
+    for (const [tenant, own] of [
+      ['acme', ['ours', 'common']],
+      ['umbrella', ['theirs', 'common']],
+      ['nobody-knows', ['common']],
+      [undefined, ['common']],
+    ] as const) {
       const client = await open(tenant);
-      const said = [JSON.stringify(client.greeting), ...await Promise.all(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'].map((method) => listed(client, method)))];
+      const said = [
+        JSON.stringify(client.greeting),
+        ...(await Promise.all(
+          ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'].map((method) =>
+            listed(client, method),
+          ),
+        )),
+      ];
       for (const name of Object.keys(servers)) {
         const isOwn = (own as readonly string[]).includes(name);
-        expect(said.map((text) => text.includes(name)), `${name} for ${tenant}`).toEqual([isOwn, isOwn, isOwn, isOwn, isOwn]);
+        expect(
+          said.map((text) => text.includes(name)),
+          `${name} for ${tenant}`,
+        ).toEqual([isOwn, isOwn, isOwn, isOwn, isOwn]);
       }
     }
   });
@@ -45,10 +78,20 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   it('is told of what is of another tenant, by whatever method, what it is told of what never was', async () => {
     const client = await open('acme');
     const asked = (name: string): [string, JsonObject][] => [
-      ['tools/call', { name: `${name}__act-${name}`, arguments: {} }], ['tools/call', { name: `act-${name}`, arguments: {} }], ['prompts/get', { name: `${name}__say-${name}` }],
-      ['resources/read', { uri: `omnibus://${name}/x://one` }], ['completion/complete', { ref: { type: 'ref/prompt', name: `${name}__say-${name}` }, argument: { name: 'a', value: '' } }],
-      ['completion/complete', { ref: { type: 'ref/resource', uri: `omnibus://${name}/x://all/{id}` }, argument: { name: 'id', value: '' } }],
-      ['com.example/own', { _meta: { 'omnibus.dev/server': name } }], ['tasks/get', { taskId: `t-${name}` }],
+      ['tools/call', { name: `${name}__act-${name}`, arguments: {} }],
+      ['tools/call', { name: `act-${name}`, arguments: {} }],
+      ['prompts/get', { name: `${name}__say-${name}` }],
+      ['resources/read', { uri: `omnibus://${name}/x://one` }],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/prompt', name: `${name}__say-${name}` }, argument: { name: 'a', value: '' } },
+      ],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/resource', uri: `omnibus://${name}/x://all/{id}` }, argument: { name: 'id', value: '' } },
+      ],
+      ['com.example/own', { _meta: { 'omnibus.dev/server': name } }],
+      ['tasks/get', { taskId: `t-${name}` }],
     ];
     test.outcome = { kind: 'error', error: { code: -32_002, message: 'no such resource' } };
     for (const [index, [method, params]] of asked('theirs').entries()) {
@@ -67,7 +110,8 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
   });
 
   it('finds endpoints of its tenant, in those of everybody no server of another one, and no others', async () => {
-    const at = (endpoint: string, tenant?: string): Promise<ClientUnderTest> => test.open(revision, {}, callerOf('ann', { tenant }, parseEndpointName(endpoint)));
+    const at = (endpoint: string, tenant?: string): Promise<ClientUnderTest> =>
+      test.open(revision, {}, callerOf('ann', { tenant }, parseEndpointName(endpoint)));
     expect(await listed(await at('team', 'acme'), 'tools/list')).toContain('ours__act-ours');
     expect(await listed(await at('ours', 'acme'), 'tools/list')).toContain('"act-ours"');
     expect(await listed(await at('mixed', 'umbrella'), 'tools/list')).toContain('theirs__act-theirs');
@@ -82,17 +126,37 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     };
     const unknown = await problem('nobody');
     expect(unknown).toContain('http.path_unknown');
-    for (const [endpoint, tenant] of [['team', 'umbrella'], ['team', undefined], ['ours', 'umbrella'], ['theirs', undefined]] as const) expect(await problem(endpoint, tenant)).toBe(unknown);
+    for (const [endpoint, tenant] of [
+      ['team', 'umbrella'],
+      ['team', undefined],
+      ['ours', 'umbrella'],
+      ['theirs', undefined],
+    ] as const)
+      expect(await problem(endpoint, tenant)).toBe(unknown);
   });
 });
 
 it('who is in a session is told that lists changed when a server changes that he sees, or is given to his tenant, and of no other', async () => {
-  const [ours, theirs] = [await test.open(latestLegacyRevision, {}, callerOf('ann', { tenant: 'acme' })), await test.open(latestLegacyRevision, {}, callerOf('bob', { tenant: 'umbrella' }))];
+  const [ours, theirs] = [
+    await test.open(latestLegacyRevision, {}, callerOf('ann', { tenant: 'acme' })),
+    await test.open(latestLegacyRevision, {}, callerOf('bob', { tenant: 'umbrella' })),
+  ];
   for (const client of [ours, theirs]) await listed(client, 'tools/list');
-  await test.put('theirs', { ...entries('theirs'), lists: { ...noLists, tools: [{ name: 'new', inputSchema: { type: 'object' } }] } });
+  await test.put('theirs', {
+    ...entries('theirs'),
+    lists: { ...noLists, tools: [{ name: 'new', inputSchema: { type: 'object' } }] },
+  });
   await theirs.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   expect(ours.pushed.values).toEqual([]);
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ ...settings, mcpServers: { ...servers, theirs: { ...servers.theirs, tenants: ['umbrella', 'acme'] } } }), env: {}, readFile: () => '' });
+  const loaded = loadConfig({
+    file: 'test',
+    text: JSON.stringify({
+      ...settings,
+      mcpServers: { ...servers, theirs: { ...servers.theirs, tenants: ['umbrella', 'acme'] } },
+    }),
+    env: {},
+    readFile: () => '',
+  });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   test.worker?.apply(loaded.config);
   await ours.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
@@ -100,7 +164,17 @@ it('who is in a session is told that lists changed when a server changes that he
 });
 
 it('tenants that see the same servers share what is computed of them', () => {
-  const loaded = loadConfig({ file: 'test', text: JSON.stringify({ mcpServers: { both: { url: 'http://a.example/mcp', tenants: ['acme', 'umbrella'] }, one: { url: 'http://a.example/mcp', tenants: ['solo'] } } }), env: {}, readFile: () => '' });
+  const loaded = loadConfig({
+    file: 'test',
+    text: JSON.stringify({
+      mcpServers: {
+        both: { url: 'http://a.example/mcp', tenants: ['acme', 'umbrella'] },
+        one: { url: 'http://a.example/mcp', tenants: ['solo'] },
+      },
+    }),
+    env: {},
+    readFile: () => '',
+  });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const endpoints = new Endpoints(loaded.config);
   const of = (tenant?: string) => endpoints.get(placeAt(rootEndpoint, tenant));

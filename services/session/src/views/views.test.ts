@@ -1,24 +1,51 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { EndpointDefinition, Sight, View } from '@omnibus/catalog';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, newWorkerId, noAnnouncements, noLists, parseServerName, rootEndpoint, type CatalogRecord, type ChangeKind, type EndpointName, type WorkerId } from '@omnibus/protocol';
+import {
+  catalogKey,
+  newWorkerId,
+  noAnnouncements,
+  noLists,
+  parseServerName,
+  rootEndpoint,
+  type CatalogRecord,
+  type ChangeKind,
+  type EndpointName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { Views } from './views.ts';
 
 const server = parseServerName('up');
 const worker = newWorkerId('backend');
 const other = newWorkerId('backend');
-const definition: EndpointDefinition = { endpoint: rootEndpoint, servers: [server], prefix: 'auto', rename: new Map(), pin: new Map(), pageSize: 100 };
+const definition: EndpointDefinition = {
+  endpoint: rootEndpoint,
+  servers: [server],
+  prefix: 'auto',
+  rename: new Map(),
+  pin: new Map(),
+  pageSize: 100,
+};
 
 const nobodyIsKnown = { sightsInUse: () => new Set<string>(), maxPreparedLength: () => 0 };
 
 function record(status: 'up' | 'down'): CatalogRecord {
-  return { server, status, capabilities: { tools: {} }, lists: { ...noLists, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] }, announcements: noAnnouncements };
+  return {
+    server,
+    status,
+    capabilities: { tools: {} },
+    lists: { ...noLists, tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
+    announcements: noAnnouncements,
+  };
 }
 
 /** An endpoint of another server. */
 const elsewhere = 'elsewhere' as EndpointName;
 const otherServer = parseServerName('other');
-const definitions = new Map<EndpointName, EndpointDefinition>([[rootEndpoint, definition], [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }]]);
+const definitions = new Map<EndpointName, EndpointDefinition>([
+  [rootEndpoint, definition],
+  [elsewhere, { ...definition, endpoint: elsewhere, servers: [otherServer] }],
+]);
 
 function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   let now = 0;
@@ -29,16 +56,32 @@ function setUp(sightsInUse: ReadonlySet<string> = new Set()) {
   const leftOut: string[][] = [];
   const removed: string[] = [];
   const views = new Views(definitions, {
-    wheel, ...nobodyIsKnown, sightsInUse: () => sightsInUse, isLost: (worker) => lost.has(worker), remove: (key) => removed.push(key),
+    wheel,
+    ...nobodyIsKnown,
+    sightsInUse: () => sightsInUse,
+    isLost: (worker) => lost.has(worker),
+    remove: (key) => removed.push(key),
     announce: (_endpoint, changesFor) => {
       told.push(changesFor());
       toldSeeing.push((sight) => changesFor(undefined, sight));
     },
     tell: (_endpoint, problems) => leftOut.push(problems.map(({ problem }) => problem)),
   });
-  const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void => views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record(status), ...more }, revision: 1 });
+  const put = (status: 'up' | 'down', at = worker, more: Partial<CatalogRecord> = {}): void =>
+    views.catalogChanged({
+      kind: 'put',
+      key: catalogKey(server, at),
+      value: { ...record(status), ...more },
+      revision: 1,
+    });
   return {
-    told, toldSeeing, leftOut, views, lost, removed, put,
+    told,
+    toldSeeing,
+    leftOut,
+    views,
+    lost,
+    removed,
+    put,
     toolsOf: () => JSON.parse(views.get(rootEndpoint)?.list('tools', undefined) as string).tools.length as number,
     settle: () => {
       now += 1_000;
@@ -82,7 +125,16 @@ it('what cannot be shown is told once, and stands there as long as it is so', ()
   const { leftOut, put, views, toolsOf } = setUp();
   let deep: object = {};
   for (let level = 0; level < 20_000; level += 1) deep = { deep };
-  const bad: CatalogRecord = { ...record('up'), lists: { ...noLists, tools: [{ name: 'bad', inputSchema: deep }, { name: 'good', inputSchema: { type: 'object' } }] } };
+  const bad: CatalogRecord = {
+    ...record('up'),
+    lists: {
+      ...noLists,
+      tools: [
+        { name: 'bad', inputSchema: deep },
+        { name: 'good', inputSchema: { type: 'object' } },
+      ],
+    },
+  };
   for (let turn = 1; turn <= 2; turn += 1) {
     views.catalogChanged({ kind: 'put', key: catalogKey(server, worker), value: bad, revision: turn });
     expect(toolsOf()).toBe(1);
@@ -95,7 +147,12 @@ it('what cannot be shown is told once, and stands there as long as it is so', ()
 });
 
 it('callers of more sets of rights than are kept have one view each until something changes, however often they ask, and are told of the change', () => {
-  const sights = Array.from({ length: 5 }, (_each, index): Sight => ({ name: `s${index}`, sees: (_kind, _server, name) => name === 'echo', seesServer: () => true, mayEverythingOf: () => true }));
+  const sights = Array.from({ length: 5 }, (_each, index): Sight => ({
+    name: `s${index}`,
+    sees: (_kind, _server, name) => name === 'echo',
+    seesServer: () => true,
+    mayEverythingOf: () => true,
+  }));
   // Of lists that were read, none is kept (`maxPreparedLength`).
   const { put, settle, toldSeeing, views } = setUp(new Set(['s0']));
   const read = (sight: Sight): View => {
@@ -103,7 +160,9 @@ it('callers of more sets of rights than are kept have one view each until someth
     expect(view.list('tools', undefined)).not.toContain('hidden');
     return view;
   };
-  put('up', worker, { lists: { ...noLists, tools: ['echo', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } })) } });
+  put('up', worker, {
+    lists: { ...noLists, tools: ['echo', 'hidden'].map((name) => ({ name, inputSchema: { type: 'object' } })) },
+  });
   settle();
   const seen = new Set(Array.from({ length: 4 }, () => sights.map(read)).flat());
   expect(seen.size).toBe(sights.length);
@@ -127,7 +186,11 @@ describe('a server of which several workers have adapters', () => {
 
   it('offers the same in every process, in whatever order the records came', () => {
     const lists = { ...noLists, tools: [{ name: 'other', inputSchema: { type: 'object' } }] };
-    const steps = [(put: Put) => put('up'), (put: Put) => put('up', other, { lists }), (put: Put) => put('down', newWorkerId('backend'))];
+    const steps = [
+      (put: Put) => put('up'),
+      (put: Put) => put('up', other, { lists }),
+      (put: Put) => put('down', newWorkerId('backend')),
+    ];
     const offered = [steps, steps.toReversed()].map((order) => {
       const { put, views } = setUp();
       for (const step of order) step(put);
@@ -139,7 +202,10 @@ describe('a server of which several workers have adapters', () => {
   it('is what the one says that announced a change last', () => {
     const { put, views } = setUp();
     const lists = { ...noLists, tools: [{ name: 'new', inputSchema: { type: 'object' } }] };
-    for (const [newer, older] of [[worker, other], [other, worker]] as const) {
+    for (const [newer, older] of [
+      [worker, other],
+      [other, worker],
+    ] as const) {
       put('up', older);
       put('up', newer, { lists, announcements: { ...noAnnouncements, tools: 5 } });
       expect(views.get(rootEndpoint)?.list('tools', undefined)).toContain('new');
@@ -183,10 +249,27 @@ describe('what a worker wrote that is gone', () => {
     const lost = new Set<WorkerId>([worker]);
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(definitions, { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: (each) => lost.has(each), remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(definitions, {
+      wheel,
+      ...nobodyIsKnown,
+      announce: () => undefined,
+      isLost: (each) => lost.has(each),
+      remove: (key) => removed.push(key),
+      tell: () => undefined,
+    });
     const [left, there] = [newWorkerId('backend'), newWorkerId('backend')];
-    for (const [at, more] of [[worker, {}], [other, {}], [left, { hasLeft: true }], [there, {}]] as const) {
-      views.catalogChanged({ kind: 'put', key: catalogKey(server, at), value: { ...record('up'), ...more }, revision: 1 });
+    for (const [at, more] of [
+      [worker, {}],
+      [other, {}],
+      [left, { hasLeft: true }],
+      [there, {}],
+    ] as const) {
+      views.catalogChanged({
+        kind: 'put',
+        key: catalogKey(server, at),
+        value: { ...record('up'), ...more },
+        revision: 1,
+      });
     }
     lost.add(other);
     await vi.advanceTimersByTimeAsync(5 * 60_000);
@@ -199,7 +282,14 @@ describe('what a worker wrote that is gone', () => {
   it('is removed too where its key names no server and worker, once nobody has written it for an hour', async () => {
     const removed: string[] = [];
     const wheel = new DeadlineWheel({ tickMs: 1_000, onFault: (error) => expect.fail(String(error)) });
-    const views = new Views(definitions, { wheel, ...nobodyIsKnown, announce: () => undefined, isLost: () => false, remove: (key) => removed.push(key), tell: () => undefined });
+    const views = new Views(definitions, {
+      wheel,
+      ...nobodyIsKnown,
+      announce: () => undefined,
+      isLost: () => false,
+      remove: (key) => removed.push(key),
+      tell: () => undefined,
+    });
     const write = (key: string): void => views.catalogChanged({ kind: 'put', key, value: record('up'), revision: 1 });
     for (const key of ['up', 'up=a=b', 'gone', catalogKey(server, worker)]) write(key);
     views.catalogChanged({ kind: 'delete', key: 'gone' });
@@ -216,7 +306,12 @@ it('what many callers have seen who are gone is forgotten without a change, and 
   const inUse = new Set(['here']);
   const { views, put, toldSeeing, settle } = setUp(inUse);
   put('up');
-  const sightOf = (name: string): Sight => ({ name, sees: () => true, seesServer: () => true, mayEverythingOf: () => true });
+  const sightOf = (name: string): Sight => ({
+    name,
+    sees: () => true,
+    seesServer: () => true,
+    mayEverythingOf: () => true,
+  });
   views.get(rootEndpoint, undefined, sightOf('here'));
   for (let index = 0; index < 10_010; index += 1) views.get(rootEndpoint, undefined, sightOf(`gone ${index}`));
   expect(views.seenCount).toBeLessThan(20);
@@ -229,9 +324,15 @@ it('who was gone while what he had seen was forgotten is told of changes again o
   const inUse = new Set<string>();
   const { views, put, toldSeeing, settle } = setUp(inUse);
   put('up');
-  const sightOf = (name: string): Sight => ({ name, sees: () => true, seesServer: () => true, mayEverythingOf: () => true });
+  const sightOf = (name: string): Sight => ({
+    name,
+    sees: () => true,
+    seesServer: () => true,
+    mayEverythingOf: () => true,
+  });
   const back = sightOf('back');
-  for (let index = 0; index < 10_010; index += 1) for (const sight of [back, sightOf(`gone ${index}`)]) views.get(rootEndpoint, undefined, sight);
+  for (let index = 0; index < 10_010; index += 1)
+    for (const sight of [back, sightOf(`gone ${index}`)]) views.get(rootEndpoint, undefined, sight);
   expect(views.seenCount).toBeLessThan(20);
   inUse.add('back');
   views.get(rootEndpoint, undefined, back);
@@ -243,7 +344,13 @@ it('who was gone while what he had seen was forgotten is told of changes again o
 it('and so is he at an endpoint at which nothing changed while he was gone', () => {
   const inUse = new Set<string>();
   const { views, put, toldSeeing, settle } = setUp(inUse);
-  const putElsewhere = (status: 'up' | 'down'): void => views.catalogChanged({ kind: 'put', key: catalogKey(otherServer, worker), value: { ...record(status), server: otherServer }, revision: 1 });
+  const putElsewhere = (status: 'up' | 'down'): void =>
+    views.catalogChanged({
+      kind: 'put',
+      key: catalogKey(otherServer, worker),
+      value: { ...record(status), server: otherServer },
+      revision: 1,
+    });
   const back: Sight = { name: 'back', sees: () => true, seesServer: () => true, mayEverythingOf: () => true };
   put('up');
   putElsewhere('up');

@@ -2,7 +2,19 @@
 import { View, type EndpointDefinition, type Sight, type ViewProblem } from '@omnibus/catalog';
 import type { KeyValueChange } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { catalogKey, declaredBy, parseCatalogKey, type CatalogRecord, type ChangeKind, type Declared, type EndpointName, type JsonObject, type Principal, type ServerName, type WorkerId } from '@omnibus/protocol';
+import {
+  catalogKey,
+  declaredBy,
+  parseCatalogKey,
+  type CatalogRecord,
+  type ChangeKind,
+  type Declared,
+  type EndpointName,
+  type JsonObject,
+  type Principal,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import { CatalogSweep } from './catalog-sweep.ts';
 import { CallerViews, type CallerView } from './caller-views.ts';
 import type { Place } from './place.ts';
@@ -95,14 +107,20 @@ export class Views {
     this.#options = options;
     this.#callerViews = new CallerViews(options.maxPreparedLength);
     this.#sweep = new CatalogSweep({
-      wheel: options.wheel, remove: options.remove,
-      absent: () => new Set([...this.#replicas].flatMap(([server, replicas]) => replicas.absent.map((each) => catalogKey(server, each)))),
+      wheel: options.wheel,
+      remove: options.remove,
+      absent: () =>
+        new Set(
+          [...this.#replicas].flatMap(([server, replicas]) => replicas.absent.map((each) => catalogKey(server, each))),
+        ),
     });
   }
 
   /** The entries that clients cannot be shown now, as text, for the endpoints that were asked for. */
   get leftOut(): readonly string[] {
-    const all = [...this.#computed.values()].flatMap(({ common: { problems } }) => problems.map(({ server, problem }) => `${server}: ${problem}`));
+    const all = [...this.#computed.values()].flatMap(({ common: { problems } }) =>
+      problems.map(({ server, problem }) => `${server}: ${problem}`),
+    );
     return [...new Set(all)];
   }
 
@@ -135,7 +153,15 @@ export class Views {
     const whole = this.#whole(views, declared);
     const seen = this.#seen.get(place) ?? new Map<string, Seen>();
     const before = seen.get(key);
-    const view = sight === undefined ? whole : this.#partOf(views, who, sight, this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight)));
+    const view =
+      sight === undefined
+        ? whole
+        : this.#partOf(
+            views,
+            who,
+            sight,
+            this.#callerViews.get(`${place}\n${key}`, whole, () => before?.views.get(whole) ?? whole.seenBy(sight)),
+          );
     if (views.shown.size >= maxSeenAtPlace) views.shown.clear();
     if (sight === undefined) views.shown.set(key, view);
     if (this.#seen.size >= maxPlaces && !this.#seen.has(place)) this.#forget(this.#seen.keys().next().value as Place);
@@ -198,7 +224,9 @@ export class Views {
   /** Like `get`, for a single request without a session, whose client is not told of changes. @param capabilities as its client declares them. */
   getAlone(place: Place, capabilities: JsonObject, principal: Principal, sight?: Sight): View | undefined {
     const common = this.get(place, undefined, sight);
-    return (common?.dependsOnCaller ?? false) !== false ? this.get(place, declaredBy(capabilities, false, principal), sight) : common;
+    return (common?.dependsOnCaller ?? false) !== false
+      ? this.get(place, declaredBy(capabilities, false, principal), sight)
+      : common;
   }
 
   #viewsAt(place: Place): PlaceViews | undefined {
@@ -206,7 +234,12 @@ export class Views {
     if (present !== undefined) return present;
     const definition = this.#definitions.get(place);
     if (definition === undefined) return undefined;
-    const views: PlaceViews = { offered: this.#computed.get(definition) ?? this.#compute(definition), shown: new Map(), whole: new Map(), parts: new Map() };
+    const views: PlaceViews = {
+      offered: this.#computed.get(definition) ?? this.#compute(definition),
+      shown: new Map(),
+      whole: new Map(),
+      parts: new Map(),
+    };
     if (this.#views.size >= maxPlaces) this.#views.delete(this.#views.keys().next().value as Place);
     this.#views.set(place, views);
     return views;
@@ -255,8 +288,15 @@ export class Views {
     if (!isOther) return;
     if (replicas.record === undefined) this.#records.delete(server);
     else this.#records.set(server, replicas.record);
-    for (const definition of this.#computed.keys()) if (definition.servers.includes(server)) this.#computed.delete(definition);
-    for (const [place, { offered: { common } }] of this.#views) if (common.definition.servers.includes(server)) this.#views.delete(place);
+    for (const definition of this.#computed.keys())
+      if (definition.servers.includes(server)) this.#computed.delete(definition);
+    for (const [
+      place,
+      {
+        offered: { common },
+      },
+    ] of this.#views)
+      if (common.definition.servers.includes(server)) this.#views.delete(place);
     this.#announceSoon();
   }
 
@@ -287,10 +327,17 @@ export class Views {
             break;
           }
           seen.set(key, { declared, sight, views: new Map([...views].filter(([, each]) => each === view)) });
-          const kinds = new Set([...views.values()].filter((before) => before !== view).flatMap((before) => view.changesSince(before)));
+          const kinds = new Set(
+            [...views.values()].filter((before) => before !== view).flatMap((before) => view.changesSince(before)),
+          );
           if (kinds.size > 0) changes.set(key, [...kinds]);
         }
-        if (changes.size > 0) this.#options.announce(place, (declared, sight) => changes.get(seenKey(declared, sight, true)) ?? changes.get(seenKey(declared, sight, false)) ?? []);
+        if (changes.size > 0)
+          this.#options.announce(
+            place,
+            (declared, sight) =>
+              changes.get(seenKey(declared, sight, true)) ?? changes.get(seenKey(declared, sight, false)) ?? [],
+          );
       }
     });
   }

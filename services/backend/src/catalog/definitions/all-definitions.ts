@@ -39,13 +39,27 @@ export class AllDefinitions {
    * @returns undefined for a server of which nothing is to be approved.
    * @throws {Error} where it cannot be known what was approved.
    */
-  async of(server: ServerName, { definitions: mode, url, command, args }: ServerConfig): Promise<Definitions | undefined> {
+  async of(
+    server: ServerName,
+    { definitions: mode, url, command, args }: ServerConfig,
+  ): Promise<Definitions | undefined> {
     this.#byServer.delete(server);
     if (mode === 'off') return undefined;
     const { wheel, log, metrics, definitionChanged } = this.#options;
     const address = url === undefined ? undefined : new URL(url);
-    const reached = definitionDigest(address === undefined ? [command, ...args] : [`${address.origin}${address.pathname}`]);
-    const found = new Definitions({ server, mode, reached, store: await this.#opened(), wheel, log: log.child({ server }), metrics, definitionChanged });
+    const reached = definitionDigest(
+      address === undefined ? [command, ...args] : [`${address.origin}${address.pathname}`],
+    );
+    const found = new Definitions({
+      server,
+      mode,
+      reached,
+      store: await this.#opened(),
+      wheel,
+      log: log.child({ server }),
+      metrics,
+      definitionChanged,
+    });
     this.#byServer.set(server, found);
     return found;
   }
@@ -55,13 +69,18 @@ export class AllDefinitions {
   }
 
   get shown(): readonly ServerDefinitions[] {
-    return [...this.#byServer].map(([server, { mode, problem, deviations }]) => ({ server, mode, problem, deviations })).toSorted((one, other) => (one.server < other.server ? -1 : 1));
+    return [...this.#byServer]
+      .map(([server, { mode, problem, deviations }]) => ({ server, mode, problem, deviations }))
+      .toSorted((one, other) => (one.server < other.server ? -1 : 1));
   }
 
   /** @throws {Error} in words for the operator. */
   async approve(server: string, digests: ReadonlySet<string>): Promise<void> {
     const found = this.#byServer.get(server);
-    if (found === undefined) throw new Error(`there is no server ${JSON.stringify(server)} with \`definitions: pin\` or \`warn\` in this process`);
+    if (found === undefined)
+      throw new Error(
+        `there is no server ${JSON.stringify(server)} with \`definitions: pin\` or \`warn\` in this process`,
+      );
     await found.approve(digests);
   }
 
@@ -72,10 +91,10 @@ export class AllDefinitions {
 
   /** Opened when the first server asks for it. A failure is for whoever waits for it: the next one tries again. */
   #opened(): Promise<ApprovedStore> {
-    const opening = this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
+    const opening = (this.#store ??= openApprovedStore(this.#options.bus, this.#options.file).then(async (store) => {
       await store.watch((server, kept) => this.#byServer.get(server)?.heard(kept));
       return store;
-    });
+    }));
     opening.catch(() => {
       if (this.#store === opening) this.#store = undefined;
     });

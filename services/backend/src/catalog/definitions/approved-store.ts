@@ -40,11 +40,15 @@ class BusStore implements ApprovedStore {
   }
 
   write(server: ServerName, approved: ApprovedDefinitions, revision: number | undefined): Promise<number> {
-    return revision === undefined ? this.#bucket.create(server, approved) : this.#bucket.update(server, approved, revision);
+    return revision === undefined
+      ? this.#bucket.create(server, approved)
+      : this.#bucket.update(server, approved, revision);
   }
 
   async watch(observer: (server: string, kept: Kept | undefined) => void): Promise<void> {
-    this.#watch = await this.#bucket.watch((change) => observer(change.key, change.kind === 'put' ? { approved: change.value, revision: change.revision } : undefined));
+    this.#watch = await this.#bucket.watch((change) =>
+      observer(change.key, change.kind === 'put' ? { approved: change.value, revision: change.revision } : undefined),
+    );
   }
 
   stop(): void {
@@ -75,7 +79,14 @@ class FileStore implements ApprovedStore {
     const written = this.#writing.then(async () => {
       const servers = await this.#servers();
       servers.set(server, approved);
-      const text = JSON.stringify({ version: fileVersion, servers: Object.fromEntries([...servers].toSorted(([one], [other]) => (one < other ? -1 : 1))) }, null, 2);
+      const text = JSON.stringify(
+        {
+          version: fileVersion,
+          servers: Object.fromEntries([...servers].toSorted(([one], [other]) => (one < other ? -1 : 1))),
+        },
+        null,
+        2,
+      );
       await writeFile(`${this.#file}.new`, `${text}\n`);
       await rename(`${this.#file}.new`, this.#file);
       this.#revision += 1;
@@ -102,7 +113,12 @@ class FileStore implements ApprovedStore {
       throw error;
     }
     const kept = parse(text);
-    if (!isObject(kept) || kept['version'] !== fileVersion || !isObject(kept['servers']) || !Object.values(kept['servers']).every((each) => approvedBucket.shape?.(each) === 'fits')) {
+    if (
+      !isObject(kept) ||
+      kept['version'] !== fileVersion ||
+      !isObject(kept['servers']) ||
+      !Object.values(kept['servers']).every((each) => approvedBucket.shape?.(each) === 'fits')
+    ) {
       throw new BusError('undecodable', `${this.#file} is not a file of approved definitions that this version reads`);
     }
     return new Map(Object.entries(kept['servers']) as unknown as readonly (readonly [string, ApprovedDefinitions])[]);

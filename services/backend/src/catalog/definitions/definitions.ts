@@ -6,7 +6,15 @@
  *  G2  As long as it is not known what was approved, nothing is.
  */
 import { BusError } from '@omnibus/bus';
-import { approve, atFirstSight, judge, type DefinitionsMode, type Deviation, type Judgement, type Said } from '@omnibus/catalog';
+import {
+  approve,
+  atFirstSight,
+  judge,
+  type DefinitionsMode,
+  type Deviation,
+  type Judgement,
+  type Said,
+} from '@omnibus/catalog';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
 import { definedKinds, type ApprovedDefinitions, type CatalogRecord, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -44,7 +52,14 @@ export class Definitions {
   #revision: number | undefined;
   /** Why the approved definitions are not known. */
   #problem: string | undefined = 'it is not known yet what was approved of it';
-  #judged: { readonly record: CatalogRecord; readonly approved: ApprovedDefinitions; readonly judgement: Judgement; readonly said: Said } | undefined;
+  #judged:
+    | {
+        readonly record: CatalogRecord;
+        readonly approved: ApprovedDefinitions;
+        readonly judgement: Judgement;
+        readonly said: Said;
+      }
+    | undefined;
   readonly #said = new Set<string>();
   #isStopped = false;
   /** Called when other definitions are to be served. */
@@ -85,21 +100,41 @@ export class Definitions {
     if (this.#problem !== undefined) {
       if (mode === 'warn') return record;
       const { instructions: _instructions, offers: _offers, ...rest } = record; // G2
-      return { ...rest, problem: this.#problem, lists: { ...record.lists, tools: [], prompts: [], resourceTemplates: [] } };
+      return {
+        ...rest,
+        problem: this.#problem,
+        lists: { ...record.lists, tools: [], prompts: [], resourceTemplates: [] },
+      };
     }
     const unread = new Set<string>(record.unread);
-    const said: Said = { reached, instructions: record.instructions, lists: record.lists, offers: record.offers ?? [], kinds: definedKinds.filter((kind) => !unread.has(kind)) };
+    const said: Said = {
+      reached,
+      instructions: record.instructions,
+      lists: record.lists,
+      offers: record.offers ?? [],
+      kinds: definedKinds.filter((kind) => !unread.has(kind)),
+    };
     const approved = atFirstSight(this.#approved, said);
     if (approved !== this.#approved) this.#keep(approved);
     const before = this.#judged;
-    const isSame = before?.approved === approved && before.said.lists === said.lists && before.said.instructions === said.instructions && isEqual(before.said.offers, said.offers);
+    const isSame =
+      before?.approved === approved &&
+      before.said.lists === said.lists &&
+      before.said.instructions === said.instructions &&
+      isEqual(before.said.offers, said.offers);
     const judgement = isSame ? before.judgement : judge(mode, approved, said); // G1
     this.#judged = { record, approved, judgement, said };
     if (!isSame) this.#report(judgement.deviations);
     metrics.upstream.definitionsHeld(server, judgement.held.length);
     const { instructions: _said, offers: _offered, ...rest } = record;
     const { lists, offers, instructions, held } = judgement;
-    return { ...rest, lists, ...(instructions === undefined ? {} : { instructions }), ...(offers.length === 0 ? {} : { offers }), ...(held.length === 0 ? {} : { held }) };
+    return {
+      ...rest,
+      lists,
+      ...(instructions === undefined ? {} : { instructions }),
+      ...(offers.length === 0 ? {} : { offers }),
+      ...(held.length === 0 ? {} : { held }),
+    };
   }
 
   /** Definitions that differ from the approved ones. */
@@ -123,17 +158,26 @@ export class Definitions {
    */
   async approve(digests: ReadonlySet<string>): Promise<void> {
     const { store, server } = this.#options;
-    if (this.#judged === undefined || this.#problem !== undefined) throw new Error(this.#problem ?? `server "${server}" has said nothing of itself yet`);
+    if (this.#judged === undefined || this.#problem !== undefined)
+      throw new Error(this.#problem ?? `server "${server}" has said nothing of itself yet`);
     const { approved, said, judgement } = this.#judged;
     const known = new Set(judgement.deviations.map(({ digest }) => digest));
-    if ([...digests].some((digest) => !known.has(digest))) throw new Error(`server "${server}" says something else by now, or it is approved already: look at the difference again`);
+    if ([...digests].some((digest) => !known.has(digest)))
+      throw new Error(
+        `server "${server}" says something else by now, or it is approved already: look at the difference again`,
+      );
     const next = approve(approved, said, judgement.deviations, digests);
     try {
       this.#revision = await store.write(server, next, this.#revision);
     } catch (error) {
       const isConflict = error instanceof BusError && error.kind === 'revision-conflict';
       if (isConflict) await this.open();
-      throw new Error(isConflict ? 'somebody else has approved something meanwhile: look at the difference again' : `it cannot be written: ${(error as Error).message}`, { cause: error });
+      throw new Error(
+        isConflict
+          ? 'somebody else has approved something meanwhile: look at the difference again'
+          : `it cannot be written: ${(error as Error).message}`,
+        { cause: error },
+      );
     }
     this.#approved = next;
     this.changed();
@@ -152,17 +196,23 @@ export class Definitions {
     const again = (): void => {
       if (!this.#isStopped && this.#approved === approved) this.#keep(approved);
     };
-    store.write(server, approved, this.#revision).then((revision) => {
-      this.#revision = revision;
-    }, async (error: unknown) => {
-      if (error instanceof BusError && error.kind === 'revision-conflict') {
-        await this.open();
-        this.changed();
-        return;
-      }
-      log.error({ err: error }, 'what was seen of a server first could not be written; it is tried again');
-      wheel.schedule(retryMs, again);
-    }).catch((error: unknown) => log.error({ err: error }, 'what was seen of a server first could not be taken over'));
+    store
+      .write(server, approved, this.#revision)
+      .then(
+        (revision) => {
+          this.#revision = revision;
+        },
+        async (error: unknown) => {
+          if (error instanceof BusError && error.kind === 'revision-conflict') {
+            await this.open();
+            this.changed();
+            return;
+          }
+          log.error({ err: error }, 'what was seen of a server first could not be written; it is tried again');
+          wheel.schedule(retryMs, again);
+        },
+      )
+      .catch((error: unknown) => log.error({ err: error }, 'what was seen of a server first could not be taken over'));
   }
 
   #report(deviations: readonly Deviation[]): void {
@@ -175,7 +225,10 @@ export class Definitions {
       if (this.#said.size >= maxSaid) continue;
       this.#said.add(key);
       definitionChanged?.({ server, kind, name, why, facets, risks, digest, effect });
-      log.warn({ kind, name, why, isHeld, facets, risks }, 'a server says something else of itself than was approved: omnibus definitions shows the difference');
+      log.warn(
+        { kind, name, why, isHeld, facets, risks },
+        'a server says something else of itself than was approved: omnibus definitions shows the difference',
+      );
     }
   }
 }

@@ -14,8 +14,10 @@ export const legacyDialect: ServerDialect = {
   hearsNotifications: true,
   refusesInBody: false,
   signOfLife: 'ping',
-  request: (transport, id, { method, params }, progressToken) => transport.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) }),
-  cancel: (transport, id, reason) => transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
+  request: (transport, id, { method, params }, progressToken) =>
+    transport.request({ jsonrpc: '2.0', id, method, params: callParams(params, progressToken) }),
+  cancel: (transport, id, reason) =>
+    transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } }),
   greet: async (greeting) => {
     const { transport, wheel, limitMs, isCurrent, capabilities } = greeting;
     await sayInitialized(transport, wheel, limitMs);

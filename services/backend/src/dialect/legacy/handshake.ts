@@ -1,5 +1,13 @@
 /** Initializing a server of a revision up to 2025-11-25 (lifecycle, Initialization). */
-import { isObject, isLegacyRevision, printable, type JsonObject, type JsonRpcErrorObject, type LegacyRevision, type ServerIntroduction } from '@omnibus/protocol';
+import {
+  isObject,
+  isLegacyRevision,
+  printable,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type LegacyRevision,
+  type ServerIntroduction,
+} from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
 
 /** @param capabilities declared by the clients for which the connection is opened. */
@@ -22,7 +30,14 @@ const maxNamed = 60;
 /** @throws {Error} that says in words why the gateway cannot talk to this server. */
 export function readIntroduction(result: JsonObject): ServerIntroduction {
   const { protocolVersion, capabilities, instructions } = result;
-  if (!isLegacyRevision(protocolVersion)) throw new Error(`the server speaks revision ${printable(JSON.stringify(protocolVersion) ?? 'undefined', maxNamed)}, which this gateway does not`);
+  if (!isLegacyRevision(protocolVersion))
+    throw new Error(
+      `the server speaks revision ${printable(JSON.stringify(protocolVersion) ?? 'undefined', maxNamed)}, which this gateway does not`,
+    );
   if (!isObject(capabilities)) throw new Error('the answer to initialize has no "capabilities"');
-  return { revision: protocolVersion, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined };
+  return {
+    revision: protocolVersion,
+    capabilities,
+    instructions: typeof instructions === 'string' ? instructions : undefined,
+  };
 }

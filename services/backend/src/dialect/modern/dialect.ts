@@ -15,10 +15,14 @@ export const modernDialect: ServerDialect = {
   signOfLife: 'server/discover',
   request: (transport, id, { method, params, context }, progressToken, { introduction, toolSchema }) => {
     const schema = method === 'tools/call' ? toolSchema(String(params['name'])) : undefined;
-    transport.request({ jsonrpc: '2.0', id, method, params: modernParams(params, context, progressToken, introduction) }, modernHeaders(method, params, schema));
+    transport.request(
+      { jsonrpc: '2.0', id, method, params: modernParams(params, context, progressToken, introduction) },
+      modernHeaders(method, params, schema),
+    );
   },
   cancel: (transport, id, reason) => {
-    if (!transport.closesToCancel) transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } });
+    if (!transport.closesToCancel)
+      transport.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id, reason } });
   },
   greet: () => Promise.resolve(),
   listen: (port, wheel, { capabilities }) => new StandingListen(port, wheel, capabilities),

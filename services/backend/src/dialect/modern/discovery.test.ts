@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Era, readDiscovery, readDiscoveryError, readRefusal } from './discovery.ts';
 
-describe('what is known of a server\'s era', () => {
+describe("what is known of a server's era", () => {
   it('is asked again after an hour when it was an older one, and never when it was the newest', () => {
     let now = 0;
     const legacy = new Era('auto', () => now);

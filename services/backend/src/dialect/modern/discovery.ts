@@ -2,7 +2,17 @@
  * Finds out which era a server speaks: it is asked `server/discover`, and its answer decides (2026-07-28 basic/versioning, Compatibility). Only the error
  * codes of that revision prove anything; a network failure never does.
  */
-import { isLegacyRevision, isModernRevision, isObject, latestModernRevision, printable, type JsonObject, type JsonRpcErrorObject, type ServerIntroduction, type ServerTrouble } from '@omnibus/protocol';
+import {
+  isLegacyRevision,
+  isModernRevision,
+  isObject,
+  latestModernRevision,
+  printable,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type ServerIntroduction,
+  type ServerTrouble,
+} from '@omnibus/protocol';
 import { troubleOfStatus } from '../../transport/trouble.ts';
 import { namedRevisions } from '../legacy/handshake.ts';
 
@@ -12,7 +22,12 @@ export type Verdict =
   /** The server wants to be asked in a revision that it names and that we speak. */
   | { readonly kind: 'again' }
   /** Nothing was learned, or there is no common revision. `mayBeLegacy`: the server reacted, so `initialize` is worth a try. */
-  | { readonly kind: 'unknown'; readonly problem: string; readonly trouble: ServerTrouble; readonly mayBeLegacy: boolean };
+  | {
+      readonly kind: 'unknown';
+      readonly problem: string;
+      readonly trouble: ServerTrouble;
+      readonly mayBeLegacy: boolean;
+    };
 
 const legacy: Verdict = { kind: 'legacy' };
 
@@ -20,9 +35,18 @@ export function readDiscovery(result: JsonObject): Verdict {
   const { supportedVersions, capabilities, instructions } = result;
   if (!Array.isArray(supportedVersions) || !isObject(capabilities)) return legacy;
   if (!supportedVersions.some(isModernRevision)) {
-    return supportedVersions.some(isLegacyRevision) ? legacy : { kind: 'unknown', problem: noCommonRevision(supportedVersions), trouble: 'speech', mayBeLegacy: false };
+    return supportedVersions.some(isLegacyRevision)
+      ? legacy
+      : { kind: 'unknown', problem: noCommonRevision(supportedVersions), trouble: 'speech', mayBeLegacy: false };
   }
-  return { kind: 'modern', introduction: { revision: latestModernRevision, capabilities, instructions: typeof instructions === 'string' ? instructions : undefined } };
+  return {
+    kind: 'modern',
+    introduction: {
+      revision: latestModernRevision,
+      capabilities,
+      instructions: typeof instructions === 'string' ? instructions : undefined,
+    },
+  };
 }
 
 export function readDiscoveryError(error: JsonRpcErrorObject): Verdict {
@@ -30,7 +54,9 @@ export function readDiscoveryError(error: JsonRpcErrorObject): Verdict {
   if (supported === undefined) return legacy;
   if (supported.some(isModernRevision)) return { kind: 'again' };
   const isNewer = supported.some((revision) => typeof revision === 'string' && revision >= latestModernRevision);
-  return isNewer ? { kind: 'unknown', problem: noCommonRevision(supported), trouble: 'speech', mayBeLegacy: false } : legacy;
+  return isNewer
+    ? { kind: 'unknown', problem: noCommonRevision(supported), trouble: 'speech', mayBeLegacy: false }
+    : legacy;
 }
 
 /** A server may name anything as its revisions; an object with a `toString` of its own would break a template. */
@@ -44,9 +70,12 @@ const maxNamed = 10;
 
 /** @param httpStatus of a refusal without a JSON-RPC error. */
 export function readRefusal(httpStatus: number, problem: string): Verdict {
-  if (httpStatus === 401 || httpStatus === 403) return { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: false };
+  if (httpStatus === 401 || httpStatus === 403)
+    return { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: false };
   // Some old servers crash over a request that they do not expect.
-  return httpStatus >= 500 ? { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: true } : legacy;
+  return httpStatus >= 500
+    ? { kind: 'unknown', problem, trouble: troubleOfStatus(httpStatus), mayBeLegacy: true }
+    : legacy;
 }
 
 /** After this time the server is asked again, since it may have been upgraded to the newer revision. */

@@ -7,7 +7,12 @@ import { driveTask, needsTaskExtension, withTaskExtension } from './task-drive.t
 /** @returns false when the answer is final. */
 export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   if (outcome.kind === 'fault' || !sending.isOpen()) return false;
-  const { method, params, round, context: { standsAlone } } = sending;
+  const {
+    method,
+    params,
+    round,
+    context: { standsAlone },
+  } = sending;
   const code = outcome.kind === 'error' ? outcome.error.code : undefined;
   if (code === modernCodes.headerMismatch && round === 0 && method === 'tools/call') {
     // Nothing was executed: our copy of the tool's schema is out of date.
@@ -28,7 +33,9 @@ export function goesOn(sending: Sending, outcome: ExchangeOutcome): boolean {
   }
   if (outcome.result['resultType'] !== 'input_required' || outcomeUrlProblem(outcome) !== undefined) return false;
   startRound({
-    params, round, method,
+    params,
+    round,
+    method,
     result: outcome.result,
     wheel: sending.wheel,
     ask: (kind, wanted, respond) => sending.askClient(kind, wanted, respond),
@@ -54,7 +61,11 @@ function runAsTask(sending: Sending): void {
       return;
     }
     driveTask({
-      created: outcome.result, method, wheel, progress, finish,
+      created: outcome.result,
+      method,
+      wheel,
+      progress,
+      finish,
       request: (asked, given) => sending.request(asked, given, capabilities),
       ask: (kind, wanted, respond) => sending.askClient(kind, wanted, respond),
       isOver: () => !sending.isOpen(),

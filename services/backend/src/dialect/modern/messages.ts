@@ -1,5 +1,13 @@
 /** The form of requests for servers of 2026-07-28, each with its whole context. */
-import { inputCapabilities, isObject, latestModernRevision, metaKeys, type JsonObject, type LogLevel, type ServerIntroduction } from '@omnibus/protocol';
+import {
+  inputCapabilities,
+  isObject,
+  latestModernRevision,
+  metaKeys,
+  type JsonObject,
+  type LogLevel,
+  type ServerIntroduction,
+} from '@omnibus/protocol';
 import { clientInfo } from '../client-info.ts';
 import type { RequestContext } from '../dialect.ts';
 
@@ -10,9 +18,16 @@ import type { RequestContext } from '../dialect.ts';
 const unsetLevel: LogLevel = 'debug';
 
 /** Parameters with the metadata of this hop. Keys for traces and of vendors stay. */
-export function modernParams(params: JsonObject, { capabilities, logLevel, standsAlone }: RequestContext, progressToken: number | undefined, server: ServerIntroduction | undefined): JsonObject {
+export function modernParams(
+  params: JsonObject,
+  { capabilities, logLevel, standsAlone }: RequestContext,
+  progressToken: number | undefined,
+  server: ServerIntroduction | undefined,
+): JsonObject {
   const given = params['_meta'];
-  const level = logLevel ?? (standsAlone === false && server !== undefined && 'logging' in server.capabilities ? unsetLevel : undefined);
+  const level =
+    logLevel ??
+    (standsAlone === false && server !== undefined && 'logging' in server.capabilities ? unsetLevel : undefined);
   return {
     ...params,
     _meta: {
@@ -31,7 +46,9 @@ function modernCapabilities(capabilities: JsonObject): JsonObject {
   const { sampling, elicitation, extensions, experimental } = capabilities;
   return {
     ...(isObject(sampling) ? { sampling } : {}),
-    ...(isObject(elicitation) ? { elicitation: Object.keys(elicitation).length === 0 ? { form: {} } : elicitation } : {}),
+    ...(isObject(elicitation)
+      ? { elicitation: Object.keys(elicitation).length === 0 ? { form: {} } : elicitation }
+      : {}),
     ...(inputCapabilities['roots/list'] in capabilities ? { roots: {} } : {}),
     ...(isObject(extensions) ? { extensions } : {}),
     ...(isObject(experimental) ? { experimental } : {}),

@@ -4,7 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { fault, isInputMethod, isObject, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject } from '@omnibus/protocol';
+import {
+  fault,
+  isInputMethod,
+  isObject,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type InputMethod,
+  type JsonObject,
+} from '@omnibus/protocol';
 
 export interface RoundOptions {
   /** Parameters of the request that the server answered with the demand. */
@@ -32,10 +41,16 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
   const { inputResponses: _responses, requestState: _state, ...plain } = params;
   const next = { ...plain, ...(typeof requestState === 'string' ? { requestState } : {}) };
   const requests = isObject(inputRequests) ? Object.entries(inputRequests) : [];
-  const problem = round >= maxRounds ? `it wanted something of the client ${maxRounds} times`
-    : requests.length === 0 && requestState === undefined ? 'it wants input but does not say which'
-    : requests.length > maxRequests ? `it wants ${requests.length} things of the client at once`
-    : requests.some(([, request]) => !isObject(request) || !isInputMethod(request['method'])) ? 'it wants input of a kind that no client has' : undefined;
+  const problem =
+    round >= maxRounds
+      ? `it wanted something of the client ${maxRounds} times`
+      : requests.length === 0 && requestState === undefined
+        ? 'it wants input but does not say which'
+        : requests.length > maxRequests
+          ? `it wants ${requests.length} things of the client at once`
+          : requests.some(([, request]) => !isObject(request) || !isInputMethod(request['method']))
+            ? 'it wants input of a kind that no client has'
+            : undefined;
   if (problem !== undefined) {
     finish({ kind: 'fault', fault: fault('upstream.invalid', `the server cannot be satisfied: ${problem}`) });
     return;
@@ -66,7 +81,9 @@ export function startRound({ params, result, method, round, wheel, ask, again, f
 /** Gives an elicitation by URL an id, since a client of 2025-11-25 needs one and this revision has none. */
 export function questionParams(params: unknown): JsonObject {
   const given = isObject(params) ? params : {};
-  return given['mode'] === 'url' && given['elicitationId'] === undefined ? { ...given, elicitationId: randomUUID() } : given;
+  return given['mode'] === 'url' && given['elicitationId'] === undefined
+    ? { ...given, elicitationId: randomUUID() }
+    : given;
 }
 
 /** The answers have no place for an error, so an elicitation that cannot be shown counts as closed by the user. */
@@ -77,5 +94,7 @@ export function responseOf(method: InputMethod, answer: InputAnswer): JsonObject
 
 export function refusal(method: ExchangeMethod, kind: InputMethod, answer: InputAnswer): ExchangeOutcome {
   const message = `${kind} was refused by the client: ${'error' in answer ? answer.error.message : 'no answer'}`;
-  return method === 'tools/call' ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } } : { kind: 'error', error: { code: -32_603, message } };
+  return method === 'tools/call'
+    ? { kind: 'result', result: { content: [{ type: 'text', text: message }], isError: true } }
+    : { kind: 'error', error: { code: -32_603, message } };
 }

@@ -28,29 +28,38 @@ class Server {
   /** What is said to the next request at once, while it is made: it could not be sent. */
   unsent: ExchangeOutcome | undefined;
   #count = 0;
-  readonly listen = new StandingListen({
-    open: (params, settled) => {
-      this.#count += 1;
-      const { resourceSubscriptions = [] } = params['notifications'] as { readonly resourceSubscriptions?: readonly string[] };
-      this.open.set(this.#count, { uris: resourceSubscriptions, end: settled });
-      const { unsent } = this;
-      this.unsent = undefined;
-      if (unsent !== undefined) this.end(this.#count, unsent);
-      return this.#count;
+  readonly listen = new StandingListen(
+    {
+      open: (params, settled) => {
+        this.#count += 1;
+        const { resourceSubscriptions = [] } = params['notifications'] as {
+          readonly resourceSubscriptions?: readonly string[];
+        };
+        this.open.set(this.#count, { uris: resourceSubscriptions, end: settled });
+        const { unsent } = this;
+        this.unsent = undefined;
+        if (unsent !== undefined) this.end(this.#count, unsent);
+        return this.#count;
+      },
+      close: (id) => void this.open.delete(id),
+      isReady: () => true,
+      missed: () => {
+        this.missed += 1;
+      },
     },
-    close: (id) => void this.open.delete(id),
-    isReady: () => true,
-    missed: () => {
-      this.missed += 1;
-    },
-  }, wheel, { resources: { subscribe: true } });
+    wheel,
+    { resources: { subscribe: true } },
+  );
 
   get asked(): readonly (readonly string[])[] {
     return [...this.open.values()].map(({ uris }) => uris);
   }
 
   acknowledge(id: number, uris = this.open.get(id)?.uris): void {
-    const params: JsonObject = { notifications: { resourceSubscriptions: uris }, _meta: { [metaKeys.subscriptionId]: id } };
+    const params: JsonObject = {
+      notifications: { resourceSubscriptions: uris },
+      _meta: { [metaKeys.subscriptionId]: id },
+    };
     this.listen.acknowledged(params);
   }
 

@@ -60,9 +60,12 @@ export class StandingListen {
   constructor(port: ListenPort, wheel: DeadlineWheel, capabilities: JsonObject) {
     this.#port = port;
     this.#wheel = wheel;
-    const announces = (name: string): boolean => isObject(capabilities[name]) && capabilities[name]['listChanged'] === true;
+    const announces = (name: string): boolean =>
+      isObject(capabilities[name]) && capabilities[name]['listChanged'] === true;
     this.#flags = {
-      ...(announces('tools') ? { toolsListChanged: true } : {}), ...(announces('prompts') ? { promptsListChanged: true } : {}), ...(announces('resources') ? { resourcesListChanged: true } : {}),
+      ...(announces('tools') ? { toolsListChanged: true } : {}),
+      ...(announces('prompts') ? { promptsListChanged: true } : {}),
+      ...(announces('resources') ? { resourcesListChanged: true } : {}),
     };
   }
 
@@ -96,7 +99,10 @@ export class StandingListen {
     const older = this.#listens.slice(0, this.#listens.indexOf(listen));
     if (older.length > 0) this.#wheel.schedule(retireMs, () => older.forEach(({ id: old }) => this.#close(old))); // L3
     const notifications = params?.['notifications'];
-    const taken = isObject(notifications) && Array.isArray(notifications['resourceSubscriptions']) ? notifications['resourceSubscriptions'] : [];
+    const taken =
+      isObject(notifications) && Array.isArray(notifications['resourceSubscriptions'])
+        ? notifications['resourceSubscriptions']
+        : [];
     if (this.#opening?.id === id) this.#opening?.finish(taken as unknown[]);
   }
 
@@ -120,7 +126,10 @@ export class StandingListen {
       // A listen that cannot be sent has ended before its id is known here.
       const ended: ExchangeOutcome[] = [];
       let end = (outcome: ExchangeOutcome): void => void ended.push(outcome);
-      const id = this.#port.open({ notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } }, (outcome) => end(outcome));
+      const id = this.#port.open(
+        { notifications: { ...this.#flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) } },
+        (outcome) => end(outcome),
+      );
       end = (outcome) => this.#ended(id, outcome);
       const limit = this.#wheel.schedule(acknowledgeMs, () => finish([]));
       this.#opening = { id, finish };

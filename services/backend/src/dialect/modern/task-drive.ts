@@ -3,7 +3,18 @@
  * and answers the call with the task's result.
  */
 import type { DeadlineWheel } from '@omnibus/lifecycle';
-import { isInputMethod, isObject, numberOf, tasksExtension, type ExchangeMethod, type ExchangeOutcome, type InputAnswer, type InputMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import {
+  isInputMethod,
+  isObject,
+  numberOf,
+  tasksExtension,
+  type ExchangeMethod,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type InputMethod,
+  type JsonObject,
+  type JsonRpcErrorObject,
+} from '@omnibus/protocol';
 import { questionParams, refusal, responseOf } from './rounds.ts';
 
 export interface TaskDriveOptions {
@@ -31,7 +42,8 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
 
   const poll = (task: JsonObject): void => {
     const pollIntervalMs = numberOf(task['pollIntervalMs']);
-    const delay = pollIntervalMs !== undefined ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
+    const delay =
+      pollIntervalMs !== undefined ? Math.min(Math.max(pollIntervalMs, minPollMs), maxPollMs) : defaultPollMs;
     wheel.schedule(delay, () => {
       if (isOver()) void request('tasks/cancel', { taskId });
       else void request('tasks/get', { taskId }).then(look);
@@ -50,7 +62,14 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
     const { status, statusMessage, result, error, inputRequests } = outcome.result;
     if (status === 'completed' && isObject(result)) finish({ kind: 'result', result });
     else if (status === 'failed' && isObject(error)) finish({ kind: 'error', error: errorOf(error) });
-    else if (status === 'completed' || status === 'failed' || status === 'cancelled') finish({ kind: 'error', error: { code: -32_603, message: `the task ended ${status}${typeof statusMessage === 'string' ? `: ${statusMessage}` : ''}` } });
+    else if (status === 'completed' || status === 'failed' || status === 'cancelled')
+      finish({
+        kind: 'error',
+        error: {
+          code: -32_603,
+          message: `the task ended ${status}${typeof statusMessage === 'string' ? `: ${statusMessage}` : ''}`,
+        },
+      });
     else {
       progress(typeof statusMessage === 'string' ? statusMessage : undefined);
       if (isObject(inputRequests)) askAll(inputRequests);
@@ -79,7 +98,11 @@ export function driveTask({ created, method, wheel, request, ask, isOver, progre
 
 /** The error of a failed task, as far as it is a valid JSON-RPC error. */
 function errorOf({ code, message, data }: JsonObject): JsonRpcErrorObject {
-  return { code: numberOf(code) ?? -32_603, message: typeof message === 'string' ? message : 'the task failed', ...(data === undefined ? {} : { data }) };
+  return {
+    code: numberOf(code) ?? -32_603,
+    message: typeof message === 'string' ? message : 'the task failed',
+    ...(data === undefined ? {} : { data }),
+  };
 }
 
 /** Whether a refusal says that the tool runs as a task only. */

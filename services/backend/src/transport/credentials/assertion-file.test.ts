@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { readAssertion } from './assertion-file.ts';
 
-it.each([['a.b.c\n', undefined], ['', /is empty$/], [' \r\n', /is empty$/], [undefined, /cannot be read: ENOENT$/]])('a file with %j', (text, problem) => {
+it.each([
+  ['a.b.c\n', undefined],
+  ['', /is empty$/],
+  [' \r\n', /is empty$/],
+  [undefined, /cannot be read: ENOENT$/],
+])('a file with %j', (text, problem) => {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-assertion-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'token');

@@ -14,6 +14,9 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new CredentialProblem(`the assertion in ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`, { isPassing: true, cause: error });
+    throw new CredentialProblem(
+      `the assertion in ${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? 'unknown'}`,
+      { isPassing: true, cause: error },
+    );
   }
 }

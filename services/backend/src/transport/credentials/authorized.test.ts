@@ -45,9 +45,15 @@ class Issuer implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const answer = (status: number, body: object): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const answer = (status: number, body: object): void =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.url === '/.well-known/oauth-authorization-server') {
-      answer(200, { issuer: this.url, token_endpoint: this.tokenEndpoint ?? `${this.url}/token`, token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'], ...(this.nonce === undefined ? {} : { dpop_signing_alg_values_supported: ['ES256'] }) });
+      answer(200, {
+        issuer: this.url,
+        token_endpoint: this.tokenEndpoint ?? `${this.url}/token`,
+        token_endpoint_auth_methods_supported: ['client_secret_post', 'private_key_jwt'],
+        ...(this.nonce === undefined ? {} : { dpop_signing_alg_values_supported: ['ES256'] }),
+      });
       return;
     }
     if (request.url !== '/token') {
@@ -55,7 +61,11 @@ class Issuer implements AsyncDisposable {
       return;
     }
     const { authorization, dpop: proof } = request.headers;
-    const asked: Asked = { form: new URLSearchParams(Buffer.concat(chunks).toString()), authorization, ...(typeof proof === 'string' ? { proof } : {}) };
+    const asked: Asked = {
+      form: new URLSearchParams(Buffer.concat(chunks).toString()),
+      authorization,
+      ...(typeof proof === 'string' ? { proof } : {}),
+    };
     this.asked.push(asked);
     const instead = this.says?.(asked);
     if (instead !== undefined) {
@@ -68,7 +78,11 @@ class Issuer implements AsyncDisposable {
       return;
     }
     this.#count += 1;
-    answer(200, { access_token: this.newest, token_type: typeof proof === 'string' ? 'DPoP' : 'Bearer', expires_in: this.lifeSeconds });
+    answer(200, {
+      access_token: this.newest,
+      token_type: typeof proof === 'string' ? 'DPoP' : 'Bearer',
+      expires_in: this.lifeSeconds,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -80,26 +94,38 @@ class Issuer implements AsyncDisposable {
 
 const somebody = 'somebody' as SessionKey;
 const secret = 'the-client-secret';
-const client = (issuer: Issuer, more: object = {}): object => ({ credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret, issuer: issuer.url, ...more } });
+const client = (issuer: Issuer, more: object = {}): object => ({
+  credentials: { kind: 'client', clientId: 'gateway', clientSecret: secret, issuer: issuer.url, ...more },
+});
 
 /** A server that accepts only the newest token of an issuer. */
-const wanting = (issuer: Issuer, refused: HeardByServer[] = []) => (message: HeardByServer, response: ServerResponse): undefined => {
-  if (message.authorization === `Bearer ${issuer.newest}`) return undefined;
-  refused.push(message);
-  response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end(`no: ${message.authorization}`);
-  return undefined;
-};
+const wanting =
+  (issuer: Issuer, refused: HeardByServer[] = []) =>
+  (message: HeardByServer, response: ServerResponse): undefined => {
+    if (message.authorization === `Bearer ${issuer.newest}`) return undefined;
+    refused.push(message);
+    response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end(`no: ${message.authorization}`);
+    return undefined;
+  };
 
 describe('a server that is called in the name of the gateway', () => {
   it('is shown one token by everybody, which was asked for once, for this server alone', async () => {
     await using issuer = await Issuer.start();
-    await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, client(issuer, { scopes: ['read', 'write'] }));
+    await using under = await AdapterUnderTest.start(
+      { says: wanting(issuer) },
+      client(issuer, { scopes: ['read', 'write'] }),
+    );
     await expect.poll(() => under.tools).toEqual(['act']);
     const answers = await Promise.all([1, 2, 3].map(() => under.call(somebody, 'tools/call', { name: 'act' })));
     expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
     expect(issuer.asked).toHaveLength(1);
     const { form } = issuer.asked[0] as Asked;
-    expect(Object.fromEntries(form)).toMatchObject({ grant_type: 'client_credentials', client_id: 'gateway', client_secret: secret, scope: 'read write' });
+    expect(Object.fromEntries(form)).toMatchObject({
+      grant_type: 'client_credentials',
+      client_id: 'gateway',
+      client_secret: secret,
+      scope: 'read write',
+    });
     expect(form.get('resource')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/mcp$/);
   });
 
@@ -107,16 +133,22 @@ describe('a server that is called in the name of the gateway', () => {
     await using issuer = await Issuer.start();
     const done: string[] = [];
     let good = 'token-1';
-    await using under = await AdapterUnderTest.start({
-      says: (message, response) => {
-        if (message.authorization !== `Bearer ${good}`) response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end();
-        else if (message.method === 'tools/call') done.push(String(message.params?.['name']));
-        return undefined;
+    await using under = await AdapterUnderTest.start(
+      {
+        says: (message, response) => {
+          if (message.authorization !== `Bearer ${good}`)
+            response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end();
+          else if (message.method === 'tools/call') done.push(String(message.params?.['name']));
+          return undefined;
+        },
       },
-    }, client(issuer));
+      client(issuer),
+    );
     await expect.poll(() => under.tools).toEqual(['act']);
     good = 'token-2';
-    const answers = await Promise.all(['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })));
+    const answers = await Promise.all(
+      ['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })),
+    );
     expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
     expect(done.toSorted()).toEqual(['one', 'three', 'two']);
     expect(issuer.asked).toHaveLength(2);
@@ -126,14 +158,23 @@ describe('a server that is called in the name of the gateway', () => {
     await using issuer = await Issuer.start();
     let isOpen = true;
     const heard: HeardByServer[] = [];
-    await using under = await AdapterUnderTest.start({
-      says: (message, response) => {
-        if (isOpen) return undefined;
-        heard.push(message);
-        response.writeHead(401, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error: { code: -32_000, message: `who is ${message.authorization}?` } }));
-        return undefined;
+    await using under = await AdapterUnderTest.start(
+      {
+        says: (message, response) => {
+          if (isOpen) return undefined;
+          heard.push(message);
+          response.writeHead(401, { 'content-type': 'application/json' }).end(
+            JSON.stringify({
+              jsonrpc: '2.0',
+              id: message.id,
+              error: { code: -32_000, message: `who is ${message.authorization}?` },
+            }),
+          );
+          return undefined;
+        },
       },
-    }, client(issuer));
+      client(issuer),
+    );
     await expect.poll(() => under.tools).toEqual(['act']);
     isOpen = false;
     const answer = await under.call(somebody, 'tools/call', { name: 'act' });
@@ -143,7 +184,10 @@ describe('a server that is called in the name of the gateway', () => {
 
   it('is down with the word of the issuer that gives no token, and with none of its sentences or our secrets', async () => {
     await using issuer = await Issuer.start();
-    issuer.says = ({ form }) => ({ status: 401, body: { error: 'invalid_client', error_description: `the secret ${form.get('client_secret')} is wrong` } });
+    issuer.says = ({ form }) => ({
+      status: 401,
+      body: { error: 'invalid_client', error_description: `the secret ${form.get('client_secret')} is wrong` },
+    });
     await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, client(issuer));
     await expect.poll(() => under.record.problem).toBe(`the issuer ${issuer.url} gives no token: invalid_client`);
     expect(under.heard.values).toEqual([]);
@@ -155,11 +199,25 @@ describe('a server that is called in the name of the gateway', () => {
   it('is shown a token that an assertion was signed for where there is no secret', async () => {
     const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
     await using issuer = await Issuer.start();
-    await using under = await AdapterUnderTest.start({ says: wanting(issuer) }, { credentials: { kind: 'client', clientId: 'gateway', privateKey: await exportPKCS8(privateKey), issuer: issuer.url } });
+    await using under = await AdapterUnderTest.start(
+      { says: wanting(issuer) },
+      {
+        credentials: {
+          kind: 'client',
+          clientId: 'gateway',
+          privateKey: await exportPKCS8(privateKey),
+          issuer: issuer.url,
+        },
+      },
+    );
     await expect.poll(() => under.tools).toEqual(['act']);
     const { form } = issuer.asked[0] as Asked;
     expect(form.get('client_assertion_type')).toBe('urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
-    const { payload } = await jwtVerify(form.get('client_assertion') ?? '', publicKey, { audience: issuer.url, issuer: 'gateway', subject: 'gateway' });
+    const { payload } = await jwtVerify(form.get('client_assertion') ?? '', publicKey, {
+      audience: issuer.url,
+      issuer: 'gateway',
+      subject: 'gateway',
+    });
     expect(payload.jti).toEqual(expect.any(String));
   });
 
@@ -169,10 +227,13 @@ describe('a server that is called in the name of the gateway', () => {
     await using under = await AdapterUnderTest.start({}, client(issuer));
     await expect.poll(() => under.tools).toEqual(['act']);
     // Only calls cause it: tokens are not requested unless they are used.
-    await vi.waitFor(async () => {
-      await under.call(somebody, 'tools/call', { name: 'act' });
-      expect(issuer.asked.length).toBeGreaterThan(1);
-    }, { timeout: 10_000 });
+    await vi.waitFor(
+      async () => {
+        await under.call(somebody, 'tools/call', { name: 'act' });
+        expect(issuer.asked.length).toBeGreaterThan(1);
+      },
+      { timeout: 10_000 },
+    );
     expect((await under.call(somebody, 'tools/call', { name: 'act' })).kind).toBe('result');
   });
 
@@ -191,18 +252,32 @@ describe('a server that is called in the name of the gateway', () => {
   it('that names another issuer than the configuration does is given no token, and neither is that issuer', async () => {
     await using issuer = await Issuer.start();
     await using other = await Issuer.start();
-    await using under = await AdapterUnderTest.start({
-      get: (response, request) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: `http://${request.headers.host}/mcp`, authorization_servers: [other.url] })),
-    }, client(issuer));
+    await using under = await AdapterUnderTest.start(
+      {
+        get: (response, request) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(
+              JSON.stringify({ resource: `http://${request.headers.host}/mcp`, authorization_servers: [other.url] }),
+            ),
+      },
+      client(issuer),
+    );
     await expect.poll(() => under.record.problem).toMatch(/trusts other issuers/);
     expect([...issuer.asked, ...other.asked]).toEqual([]);
   });
 
   it('that says it is another one is given no token', async () => {
     await using issuer = await Issuer.start();
-    await using under = await AdapterUnderTest.start({
-      get: (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ resource: 'https://other.example/mcp', authorization_servers: [issuer.url] })),
-    }, client(issuer));
+    await using under = await AdapterUnderTest.start(
+      {
+        get: (response) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(JSON.stringify({ resource: 'https://other.example/mcp', authorization_servers: [issuer.url] })),
+      },
+      client(issuer),
+    );
     await expect.poll(() => under.record.problem).toMatch(/is about another server/);
     expect(issuer.asked).toEqual([]);
   });
@@ -215,30 +290,48 @@ describe('a server that is called in the name of the gateway', () => {
     const wrong: unknown[] = [];
     const done: string[] = [];
     const checks: Promise<void>[] = [];
-    await using under = await AdapterUnderTest.start({
-      says: (message, response, request) => {
-        const [scheme, token = ''] = message.authorization?.split(' ') ?? [];
-        const proof = request.headers['dpop'];
-        if (scheme !== 'DPoP' || token !== issuer.newest || typeof proof !== 'string') {
-          response.writeHead(401, { 'www-authenticate': 'DPoP algs="ES256"' }).end();
+    await using under = await AdapterUnderTest.start(
+      {
+        says: (message, response, request) => {
+          const [scheme, token = ''] = message.authorization?.split(' ') ?? [];
+          const proof = request.headers['dpop'];
+          if (scheme !== 'DPoP' || token !== issuer.newest || typeof proof !== 'string') {
+            response.writeHead(401, { 'www-authenticate': 'DPoP algs="ES256"' }).end();
+            return undefined;
+          }
+          if (decodeJwt(proof)['nonce'] !== nonce) {
+            response.writeHead(401, { 'www-authenticate': 'DPoP error="use_dpop_nonce"', 'dpop-nonce': nonce }).end();
+            return undefined;
+          }
+          checks.push(
+            jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt' }).then(
+              ({ payload, protectedHeader }) => {
+                proofs.push({ jti: payload.jti, key: protectedHeader.jwk?.x });
+                const expected = {
+                  htm: request.method,
+                  htu: `http://${request.headers.host}/mcp`,
+                  ath: createHash('sha256').update(token).digest('base64url'),
+                };
+                if (
+                  Object.entries(expected).some(([name, value]) => payload[name] !== value) ||
+                  'd' in (protectedHeader.jwk ?? {})
+                )
+                  wrong.push(payload);
+              },
+              (error: unknown) => void wrong.push(error),
+            ),
+          );
+          if (message.method === 'tools/call') done.push(String(message.params?.['name']));
           return undefined;
-        }
-        if (decodeJwt(proof)['nonce'] !== nonce) {
-          response.writeHead(401, { 'www-authenticate': 'DPoP error="use_dpop_nonce"', 'dpop-nonce': nonce }).end();
-          return undefined;
-        }
-        checks.push(jwtVerify(proof, EmbeddedJWK, { typ: 'dpop+jwt' }).then(({ payload, protectedHeader }) => {
-          proofs.push({ jti: payload.jti, key: protectedHeader.jwk?.x });
-          const expected = { htm: request.method, htu: `http://${request.headers.host}/mcp`, ath: createHash('sha256').update(token).digest('base64url') };
-          if (Object.entries(expected).some(([name, value]) => payload[name] !== value) || 'd' in (protectedHeader.jwk ?? {})) wrong.push(payload);
-        }, (error: unknown) => void wrong.push(error)));
-        if (message.method === 'tools/call') done.push(String(message.params?.['name']));
-        return undefined;
+        },
       },
-    }, client(issuer));
+      client(issuer),
+    );
     await expect.poll(() => under.tools).toEqual(['act']);
     nonce = 'second';
-    const answers = await Promise.all(['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })));
+    const answers = await Promise.all(
+      ['one', 'two', 'three'].map((name) => under.call(somebody, 'tools/call', { name })),
+    );
     expect(answers.map(({ kind }) => kind)).toEqual(['result', 'result', 'result']);
     expect(done.toSorted()).toEqual(['one', 'three', 'two']);
     await Promise.all(checks);

@@ -2,7 +2,13 @@
  * Sends HTTP requests with credentials. A request that the server refuses for its credentials is sent again with others, and where these had only been
  * found, once more with those that are obtained then: a 401 in answer to the request itself says that it was not executed (RFC 9110, 15.5.2).
  */
-import { CredentialProblem, readChallenge, type Challenge, type HeaderSource, type SentHeaders } from '@omnibus/credentials';
+import {
+  CredentialProblem,
+  readChallenge,
+  type Challenge,
+  type HeaderSource,
+  type SentHeaders,
+} from '@omnibus/credentials';
 import type { Dispatcher } from 'undici';
 import { noCredentials } from '../problems.ts';
 
@@ -25,26 +31,38 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
   dispatch(options: Dispatcher.DispatchOptions, handler: Handler): boolean {
     const { current } = this.#source;
     if (current !== undefined) return this.#send(options, handler, current);
-    void this.#wait(handler, () => this.#source.ask(), (headers) => this.#send(options, handler, headers));
+    void this.#wait(
+      handler,
+      () => this.#source.ask(),
+      (headers) => this.#send(options, handler, headers),
+    );
     return true;
   }
 
   #send(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders): boolean {
     return this.#attempt(options, handler, headers, (refusal, challenge) => {
-      void this.#wait(handler, async () => ((await this.#source.refused(headers, challenge)) ? this.#source.ask() : undefined), (fresh) => {
-        if (fresh === undefined) refusal.pass();
-        else this.#repeat(options, handler, fresh, true);
-      });
+      void this.#wait(
+        handler,
+        async () => ((await this.#source.refused(headers, challenge)) ? this.#source.ask() : undefined),
+        (fresh) => {
+          if (fresh === undefined) refusal.pass();
+          else this.#repeat(options, handler, fresh, true);
+        },
+      );
     });
   }
 
   /** @param mayRepeat whether it may be sent a third time, with what is obtained for it. */
   #repeat(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, mayRepeat: boolean): void {
     this.#attempt(options, handler, headers, (refusal, challenge) => {
-      void this.#wait(handler, async () => ((await this.#source.gaveUp(headers, challenge)) && mayRepeat ? this.#source.ask() : undefined), (obtained) => {
-        if (obtained === undefined) refusal.pass();
-        else this.#repeat(options, handler, obtained, false);
-      });
+      void this.#wait(
+        handler,
+        async () => ((await this.#source.gaveUp(headers, challenge)) && mayRepeat ? this.#source.ask() : undefined),
+        (obtained) => {
+          if (obtained === undefined) refusal.pass();
+          else this.#repeat(options, handler, obtained, false);
+        },
+      );
     });
   }
 
@@ -52,14 +70,34 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
    * @param hasNonce whether this is the second attempt, with the nonce that the server demanded in the proof; it has not executed the first one (RFC
    * 9449, 9).
    */
-  #attempt(options: Dispatcher.DispatchOptions, handler: Handler, headers: SentHeaders, refused: (refusal: Refusal, challenge: Challenge) => void, hasNonce = false): boolean {
+  #attempt(
+    options: Dispatcher.DispatchOptions,
+    handler: Handler,
+    headers: SentHeaders,
+    refused: (refusal: Refusal, challenge: Challenge) => void,
+    hasNonce = false,
+  ): boolean {
     const address = new URL(options.path, options.origin).href;
-    const proof = this.#source.prove?.(headers, options.method, address, typeof options.body === 'string' ? options.body : undefined);
-    return this.#inner.dispatch(withHeaders(options, proof === undefined ? headers : { ...headers, ...proof }), new Watched(handler, (refusal) => {
-      const challenge = readChallenge(refusal.header('www-authenticate'));
-      if (proof !== undefined && !hasNonce && challenge.error === 'use_dpop_nonce') this.#attempt(options, handler, headers, refused, true);
-      else refused(refusal, challenge);
-    }, proof === undefined ? undefined : (nonce) => this.#source.noteNonce?.(address, nonce), (status, header) => this.#source.isRefusal?.(status, header) === true));
+    const proof = this.#source.prove?.(
+      headers,
+      options.method,
+      address,
+      typeof options.body === 'string' ? options.body : undefined,
+    );
+    return this.#inner.dispatch(
+      withHeaders(options, proof === undefined ? headers : { ...headers, ...proof }),
+      new Watched(
+        handler,
+        (refusal) => {
+          const challenge = readChallenge(refusal.header('www-authenticate'));
+          if (proof !== undefined && !hasNonce && challenge.error === 'use_dpop_nonce')
+            this.#attempt(options, handler, headers, refused, true);
+          else refused(refusal, challenge);
+        },
+        proof === undefined ? undefined : (nonce) => this.#source.noteNonce?.(address, nonce),
+        (status, header) => this.#source.isRefusal?.(status, header) === true,
+      ),
+    );
   }
 
   /** @param send is not run if nobody waits for the request any more. */
@@ -71,8 +109,13 @@ export class AuthorizedDispatcher implements Pick<Dispatcher, 'dispatch'> {
       const given = await ask();
       if (!waiting.aborted) send(given);
     } catch (error) {
-      const problem = error instanceof CredentialProblem ? error.message : 'the credentials for the server could not be had';
-      if (!waiting.aborted) handler.onResponseError?.(waiting, Object.assign(new Error(problem, { cause: error }), { code: noCredentials }));
+      const problem =
+        error instanceof CredentialProblem ? error.message : 'the credentials for the server could not be had';
+      if (!waiting.aborted)
+        handler.onResponseError?.(
+          waiting,
+          Object.assign(new Error(problem, { cause: error }), { code: noCredentials }),
+        );
     }
   }
 }
@@ -83,7 +126,9 @@ function withHeaders(options: Dispatcher.DispatchOptions, headers: SentHeaders):
 
 /** Whether the request was refused for its credentials, or for too few rights (RFC 6750, 3.1). */
 function isRefusal(status: number, headers: Headers): boolean {
-  return status === 401 || (status === 403 && readChallenge(headers['www-authenticate']).error === 'insufficient_scope');
+  return (
+    status === 401 || (status === 403 && readChallenge(headers['www-authenticate']).error === 'insufficient_scope')
+  );
 }
 
 /** The controller of a request that has not been sent yet. */
@@ -120,14 +165,27 @@ class Watched implements Handler {
   readonly #refused: (refusal: Refusal) => void;
   readonly #noted: ((nonce: string) => void) | undefined;
   readonly #isOwnRefusal: (status: number, header: (name: string) => unknown) => boolean;
-  #refusal: { readonly status: number; readonly headers: Headers; readonly message: string | undefined; readonly chunks: Buffer[]; bytes: number } | undefined;
+  #refusal:
+    | {
+        readonly status: number;
+        readonly headers: Headers;
+        readonly message: string | undefined;
+        readonly chunks: Buffer[];
+        bytes: number;
+      }
+    | undefined;
   #isOver = false;
 
   /**
    * @param noted called with what the next proof of possession has to contain.
    * @param isOwnRefusal whether a server refuses credentials of this kind in a way of its own.
    */
-  constructor(handler: Handler, refused: (refusal: Refusal) => void, noted: ((nonce: string) => void) | undefined, isOwnRefusal: (status: number, header: (name: string) => unknown) => boolean) {
+  constructor(
+    handler: Handler,
+    refused: (refusal: Refusal) => void,
+    noted: ((nonce: string) => void) | undefined,
+    isOwnRefusal: (status: number, header: (name: string) => unknown) => boolean,
+  ) {
     this.#isOwnRefusal = isOwnRefusal;
     this.#handler = handler;
     this.#noted = noted;
@@ -141,7 +199,8 @@ class Watched implements Handler {
   onResponseStart(controller: Controller, status: number, headers: Headers, message?: string): void {
     const nonce = this.#noted === undefined ? undefined : headers['dpop-nonce'];
     if (typeof nonce === 'string') this.#noted?.(nonce);
-    if (isRefusal(status, headers) || this.#isOwnRefusal(status, (name) => headers[name])) this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
+    if (isRefusal(status, headers) || this.#isOwnRefusal(status, (name) => headers[name]))
+      this.#refusal = { status, headers, message, chunks: [], bytes: 0 };
     else this.#handler.onResponseStart?.(controller, status, headers, message);
   }
 

@@ -43,21 +43,62 @@ class Sha256 {
 }
 
 /** The signature by the AWS SDK of the same request at the same time, with the headers that were signed. */
-async function asSdk(signed: SentHeaders, { method, address, body, sessionToken }: { readonly method: string; readonly address: string; readonly body?: string | undefined; readonly sessionToken?: string }): Promise<string | undefined> {
+async function asSdk(
+  signed: SentHeaders,
+  {
+    method,
+    address,
+    body,
+    sessionToken,
+  }: {
+    readonly method: string;
+    readonly address: string;
+    readonly body?: string | undefined;
+    readonly sessionToken?: string;
+  },
+): Promise<string | undefined> {
   const { host, hostname, pathname, searchParams, protocol } = new URL(address);
   const date = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(signed['x-amz-date'] ?? '') ?? [];
   const signer = new SignatureV4({
-    service: 'bedrock-agentcore', region: 'eu-central-1', sha256: Sha256, applyChecksum: false,
-    credentials: { accessKeyId: keys.AWS_ACCESS_KEY_ID, secretAccessKey: keys.AWS_SECRET_ACCESS_KEY, ...(sessionToken === undefined ? {} : { sessionToken }) },
+    service: 'bedrock-agentcore',
+    region: 'eu-central-1',
+    sha256: Sha256,
+    applyChecksum: false,
+    credentials: {
+      accessKeyId: keys.AWS_ACCESS_KEY_ID,
+      secretAccessKey: keys.AWS_SECRET_ACCESS_KEY,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    },
   });
-  const { headers } = await signer.sign({ method, protocol, hostname, path: pathname, query: Object.fromEntries(searchParams), headers: { host }, ...(body === undefined ? {} : { body }) },
-    { signingDate: new Date(`${date.slice(1, 4).join('-')}T${date.slice(4).join(':')}Z`) });
+  const { headers } = await signer.sign(
+    {
+      method,
+      protocol,
+      hostname,
+      path: pathname,
+      query: Object.fromEntries(searchParams),
+      headers: { host },
+      ...(body === undefined ? {} : { body }),
+    },
+    { signingDate: new Date(`${date.slice(1, 4).join('-')}T${date.slice(4).join(':')}Z`) },
+  );
   return headers['authorization'];
 }
 
-function signatures(more: Partial<ConstructorParameters<typeof AwsSignatures>[0]> = {}): { readonly source: AwsSignatures; readonly asked: string[] } {
+function signatures(more: Partial<ConstructorParameters<typeof AwsSignatures>[0]> = {}): {
+  readonly source: AwsSignatures;
+  readonly asked: string[];
+} {
   const asked: string[] = [];
-  return { asked, source: new AwsSignatures({ service: 'bedrock-agentcore', region: 'eu-central-1', asked: (outcome) => void asked.push(outcome), ...more }) };
+  return {
+    asked,
+    source: new AwsSignatures({
+      service: 'bedrock-agentcore',
+      region: 'eu-central-1',
+      asked: (outcome) => void asked.push(outcome),
+      ...more,
+    }),
+  };
 }
 
 const arn = encodeURIComponent('arn:aws:bedrock-agentcore:eu-central-1:123456789012:runtime/files-a1B2');
@@ -76,8 +117,14 @@ describe.each([undefined, 'session-token-example'])('with a session token: %s', 
     const sent = await source.ask();
     expect(source.current).toBe(sent);
     const signed = source.prove(sent, method, address, body) ?? {};
-    expect(Object.keys(signed).toSorted()).toEqual(['authorization', 'x-amz-date', ...(sessionToken === undefined ? [] : ['x-amz-security-token'])]);
-    expect(signed['authorization']).toBe(await asSdk(signed, { method, address, body, ...(sessionToken === undefined ? {} : { sessionToken }) }));
+    expect(Object.keys(signed).toSorted()).toEqual([
+      'authorization',
+      'x-amz-date',
+      ...(sessionToken === undefined ? [] : ['x-amz-security-token']),
+    ]);
+    expect(signed['authorization']).toBe(
+      await asSdk(signed, { method, address, body, ...(sessionToken === undefined ? {} : { sessionToken }) }),
+    );
     expect(source.secrets).toEqual([keys.AWS_SECRET_ACCESS_KEY, ...(sessionToken === undefined ? [] : [sessionToken])]);
     expect(asked).toEqual(['good']);
   });
@@ -87,9 +134,15 @@ it('says in words that there are no credentials, and looks again a while later',
   vi.useFakeTimers({ toFake: ['Date'] });
   onTestFinished(() => void vi.useRealTimers());
   const { source, asked } = signatures({ profile: 'nobody' });
-  const problem = await source.ask().then(() => expect.fail('there are none'), (error: unknown) => error as CredentialProblem);
+  const problem = await source.ask().then(
+    () => expect.fail('there are none'),
+    (error: unknown) => error as CredentialProblem,
+  );
   expect(problem).toBeInstanceOf(CredentialProblem);
-  expect([problem.isPassing, problem.message]).toEqual([true, expect.stringContaining('no credentials of the profile nobody')]);
+  expect([problem.isPassing, problem.message]).toEqual([
+    true,
+    expect.stringContaining('no credentials of the profile nobody'),
+  ]);
   await expect(source.ask()).rejects.toBe(problem);
   expect(asked).toEqual(['unavailable']);
   vi.setSystemTime(Date.now() + 6_000);
@@ -102,13 +155,24 @@ it('looks for credentials of a container anew before they expire, and when they 
   let lifeMs = 3_600_000;
   const server = createServer((_request, response) => {
     given += 1;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ AccessKeyId: `AKID${given}`, SecretAccessKey: `secret-${given}`, Token: `token-${given}`, Expiration: new Date(Date.now() + lifeMs).toISOString() }));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        AccessKeyId: `AKID${given}`,
+        SecretAccessKey: `secret-${given}`,
+        Token: `token-${given}`,
+        Expiration: new Date(Date.now() + lifeMs).toISOString(),
+      }),
+    );
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => void server.close());
-  vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', `http://127.0.0.1:${(server.address() as AddressInfo).port}/credentials`);
+  vi.stubEnv(
+    'AWS_CONTAINER_CREDENTIALS_FULL_URI',
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}/credentials`,
+  );
   const { source } = signatures();
-  const proof = (): string => JSON.stringify(source.prove(source.current ?? {}, 'POST', 'https://agents.example/mcp', '{}'));
+  const proof = (): string =>
+    JSON.stringify(source.prove(source.current ?? {}, 'POST', 'https://agents.example/mcp', '{}'));
   const first = await source.ask();
   expect(await source.ask()).toBe(first);
   expect(proof()).toContain('AKID1/');

@@ -23,7 +23,8 @@ const pauseMs = 5_000;
 const findMs = 20_000;
 
 /** Errors in front of every service that say that credentials are not good any more, or not known (AWS Common Errors). */
-const refusals = /^(ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidAccessKeyId|InvalidToken|MissingAuthenticationToken)/;
+const refusals =
+  /^(ExpiredToken|InvalidClientTokenId|UnrecognizedClient|InvalidAccessKeyId|InvalidToken|MissingAuthenticationToken)/;
 
 interface Held {
   /** What marks requests that were signed with these credentials. */
@@ -64,7 +65,9 @@ export class AwsSignatures implements HeaderSource {
 
   async refused(sent: SentHeaders): Promise<boolean> {
     if (this.#held?.headers !== sent) return true;
-    const { credentials: { accessKeyId } } = this.#held;
+    const {
+      credentials: { accessKeyId },
+    } = this.#held;
     this.#held = undefined;
     await this.ask();
     // The same credentials would be refused again.
@@ -87,26 +90,55 @@ export class AwsSignatures implements HeaderSource {
     const { service, region } = this.#options;
     const { host, pathname, search } = new URL(address);
     const { accessKeyId, secretAccessKey, sessionToken } = held.credentials;
-    const request = { service, region, method, host, path: `${pathname}${search}`, headers: { ...sent, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body }) };
+    const request = {
+      service,
+      region,
+      method,
+      host,
+      path: `${pathname}${search}`,
+      headers: { ...sent, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    };
     // Both are set later, and may be changed on the way.
-    const signed = held.sign(Object.assign(request, { extraHeadersToIgnore: { 'content-type': true, 'content-length': true } }), { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) });
-    const given = Object.entries(signed.headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)] as const);
+    const signed = held.sign(
+      Object.assign(request, { extraHeadersToIgnore: { 'content-type': true, 'content-length': true } }),
+      { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) },
+    );
+    const given = Object.entries(signed.headers ?? {}).map(
+      ([name, value]) => [name.toLowerCase(), String(value)] as const,
+    );
     return Object.fromEntries(given.filter(([name]) => name === 'authorization' || name.startsWith('x-amz-')));
   }
 
   async #find(): Promise<SentHeaders> {
     const { profile, region, asked } = this.#options;
     try {
-      const [{ defaultProvider }, { sign }] = await Promise.all([import('@aws-sdk/credential-provider-node'), import('aws4').then((module) => module.default)]);
+      const [{ defaultProvider }, { sign }] = await Promise.all([
+        import('@aws-sdk/credential-provider-node'),
+        import('aws4').then((module) => module.default),
+      ]);
       // A new provider each time, and no files that were read before, since files and variables may have changed.
-      const credentials = await within(findMs, defaultProvider({ ...(profile === undefined ? {} : { profile }), clientConfig: { region }, ignoreCache: true })());
+      const credentials = await within(
+        findMs,
+        defaultProvider({
+          ...(profile === undefined ? {} : { profile }),
+          clientConfig: { region },
+          ignoreCache: true,
+        })(),
+      );
       this.#held = { credentials, sign, headers: {} };
-      this.#secrets = [credentials.secretAccessKey, ...(credentials.sessionToken === undefined ? [] : [credentials.sessionToken])];
+      this.#secrets = [
+        credentials.secretAccessKey,
+        ...(credentials.sessionToken === undefined ? [] : [credentials.sessionToken]),
+      ];
       this.#failure = undefined;
       asked('good');
       return this.#held.headers;
     } catch (error) {
-      const problem = new CredentialProblem(`the AWS SDK has found no credentials${profile === undefined ? '' : ` of the profile ${profile}`}: ${printable((error as Error).message, 300)}`, { isPassing: true, cause: error });
+      const problem = new CredentialProblem(
+        `the AWS SDK has found no credentials${profile === undefined ? '' : ` of the profile ${profile}`}: ${printable((error as Error).message, 300)}`,
+        { isPassing: true, cause: error },
+      );
       this.#failure = { problem, until: Date.now() + pauseMs };
       asked('unavailable', problem.message);
       throw problem;

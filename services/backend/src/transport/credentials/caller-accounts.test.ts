@@ -19,19 +19,33 @@ let made: number;
 /** A token as an edge seals it. @param more what is different in it. */
 async function given({ key, principal }: CallerTokenAsk, more: object = {}): Promise<CallerTokenReply> {
   made += 1;
-  return { kind: 'token', sealed: await sealToken(key, { server, principal, authorization: `Bearer ${principal}-${made}`, until: Date.now() + 600_000, ...more }) };
+  return {
+    kind: 'token',
+    sealed: await sealToken(key, {
+      server,
+      principal,
+      authorization: `Bearer ${principal}-${made}`,
+      until: Date.now() + 600_000,
+      ...more,
+    }),
+  };
 }
 
 /** A call of this caller comes from that edge. */
 function meets(principal: Principal, at: string): void {
-  accounts.met({ principal, who: { issuer: 'https://login.example.com', subject: principal, tenant: undefined, groups: [], at: at as WorkerId } });
+  accounts.met({
+    principal,
+    who: { issuer: 'https://login.example.com', subject: principal, tenant: undefined, groups: [], at: at as WorkerId },
+  });
 }
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
   [asked, failures, made, answer] = [[], [], 0, (ask) => given(ask)];
   accounts = new CallerAccounts({
-    server, receiver, failed: (problem) => failures.push(problem),
+    server,
+    receiver,
+    failed: (problem) => failures.push(problem),
     ask: async (edge, ask) => {
       asked.push({ ...ask, edge });
       return answer(ask);
@@ -69,7 +83,11 @@ it('after a refusal the edge is told which token was refused, never the token, a
   expect(await source.refused(first, refusal)).toBe(true);
   expect(await source.ask()).toEqual({ authorization: 'Bearer p_ann-2' });
   expect(asked).toHaveLength(2);
-  expect(asked[1]).toMatchObject({ resourceMetadata: refusal.resourceMetadata, scope: 'read', refused: expect.stringMatching(/^[\w-]{43}$/) as string });
+  expect(asked[1]).toMatchObject({
+    resourceMetadata: refusal.resourceMetadata,
+    scope: 'read',
+    refused: expect.stringMatching(/^[\w-]{43}$/) as string,
+  });
   expect(JSON.stringify(asked)).not.toContain('p_ann-1');
   await source.gaveUp(await source.ask(), refusal);
   expect([source.current, source.wanted]).toEqual([undefined, refusal]);
@@ -104,8 +122,12 @@ it('a caller without a token is told so, and no edge is asked', async () => {
 });
 
 it('a problem of the edge is passed on as it is, and ends with the next token; an edge that does not answer is counted', async () => {
-  answer = () => Promise.resolve({ kind: 'failed', problem: 'the issuer gives no token: invalid_grant', isPassing: false });
-  await expect(accounts.of(ann).ask()).rejects.toMatchObject({ message: 'the issuer gives no token: invalid_grant', isPassing: false });
+  answer = () =>
+    Promise.resolve({ kind: 'failed', problem: 'the issuer gives no token: invalid_grant', isPassing: false });
+  await expect(accounts.of(ann).ask()).rejects.toMatchObject({
+    message: 'the issuer gives no token: invalid_grant',
+    isPassing: false,
+  });
   expect([failures, accounts.of(ann).wanted !== undefined]).toEqual([[], true]);
   answer = () => Promise.reject(new CredentialProblem('the edge does not answer', { isPassing: true }));
   await expect(accounts.of(ann).ask()).rejects.toMatchObject({ isPassing: true });
@@ -115,7 +137,10 @@ it('a problem of the edge is passed on as it is, and ends with the next token; a
   expect(accounts.of(ann).wanted).toBeUndefined();
 });
 
-it.each([['another user', { principal: ben }], ['another server', { server: 'mail' }]])('a token for %s is not used', async (_whose, more) => {
+it.each([
+  ['another user', { principal: ben }],
+  ['another server', { server: 'mail' }],
+])('a token for %s is not used', async (_whose, more) => {
   answer = (ask) => given(ask, more);
   await expect(accounts.of(ann).ask()).rejects.toThrow('the edge gave a token that cannot be read here');
   expect(accounts.of(ann).current).toBeUndefined();
@@ -129,10 +154,16 @@ it('a token that is bound to a key is sent with a proof by that key, and plain o
   answer = (ask) => given(ask, { authorization: 'DPoP bound', proofKey });
   const { dpop = '' } = source.prove(await source.ask(), 'POST', 'https://records.example/mcp') ?? {};
   const [header = '', claims = ''] = dpop.split('.');
-  expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({ typ: 'dpop+jwt', jwk: { x: proofKey.x } });
+  expect(JSON.parse(Buffer.from(header, 'base64url').toString())).toMatchObject({
+    typ: 'dpop+jwt',
+    jwk: { x: proofKey.x },
+  });
   source.noteNonce('https://records.example/mcp', 'nonce-1');
   vi.setSystemTime(Date.now() + 60_000);
   const again = source.prove(await source.ask(), 'POST', 'https://records.example/mcp')?.['dpop'] ?? '';
-  expect(JSON.parse(Buffer.from(again.split('.')[1] ?? '', 'base64url').toString())).toMatchObject({ nonce: 'nonce-1', htm: 'POST' });
+  expect(JSON.parse(Buffer.from(again.split('.')[1] ?? '', 'base64url').toString())).toMatchObject({
+    nonce: 'nonce-1',
+    htm: 'POST',
+  });
   expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).not.toHaveProperty('nonce');
 });

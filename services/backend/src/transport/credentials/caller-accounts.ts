@@ -3,8 +3,23 @@
  * stays at the edge that was shown it; that edge is asked for another one, for this server and this caller alone.
  */
 import { hash, type JsonWebKey } from 'node:crypto';
-import { CredentialProblem, NoCredentials, Prover, type Challenge, type HeaderSource, type SentHeaders, type TokenReceiver } from '@omnibus/credentials';
-import type { CallerTokenAsk, CallerTokenReply, ExchangeContext, Principal, ServerName, WorkerId } from '@omnibus/protocol';
+import {
+  CredentialProblem,
+  NoCredentials,
+  Prover,
+  type Challenge,
+  type HeaderSource,
+  type SentHeaders,
+  type TokenReceiver,
+} from '@omnibus/credentials';
+import type {
+  CallerTokenAsk,
+  CallerTokenReply,
+  ExchangeContext,
+  Principal,
+  ServerName,
+  WorkerId,
+} from '@omnibus/protocol';
 import type { UserAccounts } from './server-credentials.ts';
 
 /** Asks an edge. @throws {CredentialProblem} when it does not answer. */
@@ -140,7 +155,11 @@ export class CallerToken implements HeaderSource {
       const [, token = ''] = given.authorization.split(' ');
       // Requests with the previous token may still be in flight, so it stays a secret.
       this.#secrets = [...new Set([token, ...this.#secrets])].slice(0, 2);
-      this.#held = { headers, until: Math.min(given.until, Date.now() + leaseMs), prover: this.#proverOf(given.proofKey) };
+      this.#held = {
+        headers,
+        until: Math.min(given.until, Date.now() + leaseMs),
+        prover: this.#proverOf(given.proofKey),
+      };
       this.#wanted = undefined;
       return headers;
     } catch (error) {
@@ -159,11 +178,22 @@ export class CallerToken implements HeaderSource {
   async #given(): ReturnType<TokenReceiver['open']> {
     const { server, receiver, ask, failed } = this.#options;
     const { edge } = this;
-    if (edge === undefined) throw new CredentialProblem('the server is called with tokens that are made from those of its callers, and this caller is known by something else, such as an API key, a certificate or a proxy');
-    const { digest, challenge: { resourceMetadata, scope, isProofWanted } } = this.#refused ?? { digest: undefined, challenge: this.#base.wanted ?? nothingWanted };
+    if (edge === undefined)
+      throw new CredentialProblem(
+        'the server is called with tokens that are made from those of its callers, and this caller is known by something else, such as an API key, a certificate or a proxy',
+      );
+    const {
+      digest,
+      challenge: { resourceMetadata, scope, isProofWanted },
+    } = this.#refused ?? { digest: undefined, challenge: this.#base.wanted ?? nothingWanted };
     const reply = await ask(edge, {
-      server, principal: this.#principal, key: { ...await receiver.key() },
-      ...(resourceMetadata === undefined ? {} : { resourceMetadata }), ...(scope === undefined ? {} : { scope }), ...(isProofWanted === undefined ? {} : { isProofWanted }), ...(digest === undefined ? {} : { refused: digest }),
+      server,
+      principal: this.#principal,
+      key: { ...(await receiver.key()) },
+      ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(isProofWanted === undefined ? {} : { isProofWanted }),
+      ...(digest === undefined ? {} : { refused: digest }),
     }).catch((error: unknown) => {
       if (error instanceof CredentialProblem) failed(error.message);
       throw error;

@@ -1,6 +1,16 @@
 /** Asks callers for the code that the page of a sign-in has shown (`confirmations.ts`), in a form of their client or as the argument of a tool. */
 import { revokeAtIssuer, type Connection } from '@omnibus/credentials';
-import { fault, isObject, signInName, type CallCommand, type ExchangeOutcome, type InputAnswer, type JsonObject, type Principal, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  isObject,
+  signInName,
+  type CallCommand,
+  type ExchangeOutcome,
+  type InputAnswer,
+  type JsonObject,
+  type Principal,
+  type ServerName,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import type { Confirmations } from './confirmations.ts';
 import type { UserCredentials } from './server-credentials.ts';
@@ -19,7 +29,12 @@ interface CodeQuestionsOptions {
   /** The credentials of users for a server. */
   readonly users: (server: ServerName) => UserCredentials | undefined;
   /** Stores what a caller has confirmed. */
-  readonly keep: (users: UserCredentials, server: ServerName, principal: Principal, connection: Connection) => Promise<void>;
+  readonly keep: (
+    users: UserCredentials,
+    server: ServerName,
+    principal: Principal,
+    connection: Connection,
+  ) => Promise<void>;
 }
 
 /** What somebody says in the place of a code who was shown none, or has lost it. No code has these letters. */
@@ -36,7 +51,17 @@ export class CodeQuestions {
    * Asks for the code, after somebody has signed in at the address that a caller was given.
    * @returns undefined where no sign-in of the caller waits for one, or none does any more because the caller has none: he is given an address then.
    */
-  async ask(server: ServerName, { method, params: { name, arguments: given }, context: { principal, capabilities: { elicitation } } }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<ExchangeOutcome | CodeQuestion | undefined> {
+  async ask(
+    server: ServerName,
+    {
+      method,
+      params: { name, arguments: given },
+      context: {
+        principal,
+        capabilities: { elicitation },
+      },
+    }: Pick<CallCommand, 'method' | 'params' | 'context'>,
+  ): Promise<ExchangeOutcome | CodeQuestion | undefined> {
     if (!(await this.#options.confirmations.isWaited(server, principal))) return undefined;
     const said = name === signInName && isObject(given) ? given['code'] : undefined;
     if (isNoCode(said)) {
@@ -45,22 +70,38 @@ export class CodeQuestions {
     }
     if (typeof said === 'string') {
       const problem = await this.#confirm(server, principal, said);
-      return problem === undefined ? inWords(`You are signed in to "${server}" now: its tools can be used.`, false) : inWords(problem, true);
+      return problem === undefined
+        ? inWords(`You are signed in to "${server}" now: its tools can be used.`, false)
+        : inWords(problem, true);
     }
     const words = `Somebody has signed in to "${server}" at the address that you were given. If that was you, say the code that the page showed at the end. If it was not, do not: what you then use would be another's.`;
     if (!isObject(elicitation) || (!('form' in elicitation) && Object.keys(elicitation).length > 0)) {
       const text = `${words} Call the tool "${signInName}" of this server with it, as { "code": "..." }. If you were shown no code, or have lost it, call it with { "code": "${noCode}" }, which gives you another address.`;
-      return method === 'tools/call' ? inWords(text, true) : { kind: 'fault', fault: fault('upstream.sign_in', text, { server }) };
+      return method === 'tools/call'
+        ? inWords(text, true)
+        : { kind: 'fault', fault: fault('upstream.sign_in', text, { server }) };
     }
     return {
       kind: 'question',
-      params: { mode: 'form', message: `${words} If you were shown no code, or have lost it, say "${noCode}".`, requestedSchema: { type: 'object', properties: { code: { type: 'string', title: 'Code', description: 'As the page showed it, such as BCDF-2345.' } }, required: ['code'] } },
+      params: {
+        mode: 'form',
+        message: `${words} If you were shown no code, or have lost it, say "${noCode}".`,
+        requestedSchema: {
+          type: 'object',
+          properties: {
+            code: { type: 'string', title: 'Code', description: 'As the page showed it, such as BCDF-2345.' },
+          },
+          required: ['code'],
+        },
+      },
       answered: async (answer) => {
         const problem = await this.#answered(server, principal, answer).catch((error: unknown) => {
           this.#options.log.error({ err: error, server }, 'a sign-in could not be taken');
           return 'The sign-in could not be taken: something failed here.';
         });
-        return problem === undefined ? undefined : { kind: 'fault', fault: fault('upstream.sign_in', problem, { server }) };
+        return problem === undefined
+          ? undefined
+          : { kind: 'fault', fault: fault('upstream.sign_in', problem, { server }) };
       },
     };
   }
@@ -73,7 +114,9 @@ export class CodeQuestions {
       await this.#giveUp(server, principal);
       return `The sign-in to server "${server}" is given up. Ask again for another address.`;
     }
-    return typeof code === 'string' ? this.#confirm(server, principal, code) : `The sign-in to server "${server}" waits for the code that its page showed.`;
+    return typeof code === 'string'
+      ? this.#confirm(server, principal, code)
+      : `The sign-in to server "${server}" waits for the code that its page showed.`;
   }
 
   /** Checks the code. @returns what is wrong with it, for the caller. */
@@ -82,7 +125,8 @@ export class CodeQuestions {
     const taken = await confirmations.take(server, principal, said);
     if (taken === 'wrong') return 'This is not the code that the page showed. Try again.';
     const users = usersOf(server);
-    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url) return `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
+    if (taken === 'gone' || users === undefined || taken.url !== users.signIn.url)
+      return `No sign-in to "${server}" waits for a code any more: ask again for the address, and sign in once more.`;
     await keep(users, server, principal, taken);
     return undefined;
   }

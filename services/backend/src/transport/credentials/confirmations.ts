@@ -35,7 +35,12 @@ export class Confirmations {
 
   /** Sets a connection aside, replacing an earlier one of the same caller. @param code of `newCode`. */
   async begin(server: ServerName, principal: Principal, connection: Connection, code: string): Promise<void> {
-    await this.#passing.put(placeOf(server, principal), connection.issuer, { connection, code: plainCode(code), tries: 0, until: Date.now() + lifeMs } satisfies Pending);
+    await this.#passing.put(placeOf(server, principal), connection.issuer, {
+      connection,
+      code: plainCode(code),
+      tries: 0,
+      until: Date.now() + lifeMs,
+    } satisfies Pending);
   }
 
   /** Gives up the sign-in of a caller who has no code for it. @returns its connection; undefined when none waited. */
@@ -61,7 +66,15 @@ export class Confirmations {
       return 'gone';
     }
     // If another wrong code was counted at the same time, the update fails; it is tried again, with a code that is surely wrong, so that this attempt counts too.
-    if (await this.#passing.update(place, value.connection.issuer, { ...value, tries: value.tries + 1 } satisfies Pending, revision) === undefined) return this.take(server, principal, '');
+    if (
+      (await this.#passing.update(
+        place,
+        value.connection.issuer,
+        { ...value, tries: value.tries + 1 } satisfies Pending,
+        revision,
+      )) === undefined
+    )
+      return this.take(server, principal, '');
     return 'wrong';
   }
 }
@@ -80,6 +93,10 @@ export function newCode(): string {
 const plainCode = (said: string): string => said.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
 
 function isSame(code: string, said: string): boolean {
-  const plain = Buffer.from(plainCode(said).padEnd(codeLength).slice(0, codeLength + 1));
+  const plain = Buffer.from(
+    plainCode(said)
+      .padEnd(codeLength)
+      .slice(0, codeLength + 1),
+  );
   return plain.length === codeLength && timingSafeEqual(Buffer.from(code), plain);
 }

@@ -14,31 +14,71 @@ const [ann, ben] = ['p_ann', 'p_ben'] as readonly string[] as readonly [Principa
 const issuer = 'https://login.example';
 const whoIs = (subject: string): Who => ({ subject, issuer }) as Who;
 
-it('a removed user\'s tickets, unfinished sign-ins and tokens that wait for a code are removed and revoked, and nobody else\'s', async () => {
+it("a removed user's tickets, unfinished sign-ins and tokens that wait for a code are removed and revoked, and nobody else's", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'omnibus-connections-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const vaultIn = (name: string): Vault => new Vault(new FileStore(join(folder, name)), new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))), () => undefined);
+  const vaultIn = (name: string): Vault =>
+    new Vault(
+      new FileStore(join(folder, name)),
+      new Envelopes(new KeyRing(parseVaultKeys([`a:${randomBytes(32).toString('base64')}`]))),
+      () => undefined,
+    );
   const passing = vaultIn('passing');
   const until = Date.now() + 10 * 60_000;
   const server = { issuer: 'https://issuer.example', revocation_endpoint: 'https://issuer.example/revoke' };
-  const connectionOf = (name: string): object => ({ url: 'https://server.example/mcp', issuer: server.issuer, server, client: { clientId: 'c', method: 'none' }, owner: `${name} (${issuer})`, tokens: { accessToken: `access-${name}`, refreshToken: `refresh-${name}` } });
-  for (const [principal, name] of [[ann, 'ann'], [ben, 'ben']] as const) {
-    await passing.put(placeOfSecret('ticket', `ticket-${name}`), '', { server: 'one', principal, who: whoIs(name), until });
-    await passing.put(placeOfSecret('sign-in', `state-${name}`), server.issuer, { server: 'one', principal, who: whoIs(name), until });
-    await passing.put({ purpose: 'pending', server: 'one', principal }, server.issuer, { connection: connectionOf(name), code: 'x', tries: 0, until });
+  const connectionOf = (name: string): object => ({
+    url: 'https://server.example/mcp',
+    issuer: server.issuer,
+    server,
+    client: { clientId: 'c', method: 'none' },
+    owner: `${name} (${issuer})`,
+    tokens: { accessToken: `access-${name}`, refreshToken: `refresh-${name}` },
+  });
+  for (const [principal, name] of [
+    [ann, 'ann'],
+    [ben, 'ben'],
+  ] as const) {
+    await passing.put(placeOfSecret('ticket', `ticket-${name}`), '', {
+      server: 'one',
+      principal,
+      who: whoIs(name),
+      until,
+    });
+    await passing.put(placeOfSecret('sign-in', `state-${name}`), server.issuer, {
+      server: 'one',
+      principal,
+      who: whoIs(name),
+      until,
+    });
+    await passing.put({ purpose: 'pending', server: 'one', principal }, server.issuer, {
+      connection: connectionOf(name),
+      code: 'x',
+      tries: 0,
+      until,
+    });
   }
   const revoked: string[] = [];
   const fetch: Fetch = (_address, { body } = {}) => {
     revoked.push(new URLSearchParams(body).get('token') ?? '');
     return Promise.resolve(new Response(null, { status: 200 }));
   };
-  const connections = new Connections({ log: createLogger({ level: 'silent', format: 'json' }), vault: vaultIn('vault'), passing, users: () => ({ signIn: { fetch } }) as unknown as UserCredentials, changed: () => Promise.resolve() });
+  const connections = new Connections({
+    log: createLogger({ level: 'silent', format: 'json' }),
+    vault: vaultIn('vault'),
+    passing,
+    users: () => ({ signIn: { fetch } }) as unknown as UserCredentials,
+    changed: () => Promise.resolve(),
+  });
   // Those of a user who had the name before are older.
-  expect(await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 })).toMatchObject({ kind: 'forgotten', count: 0 });
+  expect(
+    await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann, before: until - 11 * 60_000 }),
+  ).toMatchObject({ kind: 'forgotten', count: 0 });
   expect(await passing.places()).toHaveLength(6);
   await connections.forget({ kind: 'forget', subject: 'ann', issuer, principal: ann });
   expect((await passing.places()).toSorted((one, other) => (one.purpose < other.purpose ? -1 : 1))).toEqual([
-    { purpose: 'pending', server: 'one', principal: ben }, placeOfSecret('sign-in', 'state-ben'), placeOfSecret('ticket', 'ticket-ben'),
+    { purpose: 'pending', server: 'one', principal: ben },
+    placeOfSecret('sign-in', 'state-ben'),
+    placeOfSecret('ticket', 'ticket-ben'),
   ]);
   expect(revoked).toEqual(['refresh-ann']);
 });

@@ -34,7 +34,9 @@ export function ownerOf({ subject, issuer }: Pick<Who, 'subject' | 'issuer'>): s
 
 /** The issuer in `ownerOf`, where the owner has that name. */
 function issuerOf(owner: string | undefined, subject: string): string | undefined {
-  return owner?.startsWith(`${subject} (`) === true && owner.endsWith(')') && owner.lastIndexOf(' (') === subject.length ? owner.slice(subject.length + 2, -1) : undefined;
+  return owner?.startsWith(`${subject} (`) === true && owner.endsWith(')') && owner.lastIndexOf(' (') === subject.length
+    ? owner.slice(subject.length + 2, -1)
+    : undefined;
 }
 
 interface Found {
@@ -51,7 +53,8 @@ export class Connections {
 
   async list({ principal }: Extract<ConnectCommand, { kind: 'list' }>): Promise<ConnectReply> {
     const { vault } = this.#options;
-    const places = (await this.#places()).filter((place) => principal === undefined || place.principal === principal)
+    const places = (await this.#places())
+      .filter((place) => principal === undefined || place.principal === principal)
       .toSorted((one, other) => (`${one.server} ${one.principal}` < `${other.server} ${other.principal}` ? -1 : 1));
     const connections: ConnectionRow[] = [];
     for (const place of places.slice(0, maxListed)) {
@@ -59,24 +62,39 @@ export class Connections {
       const kept = await vault.get<Connection>(place);
       if (kept === undefined) {
         const lost = await vault.lostAt(place);
-        if (lost !== undefined) connections.push({ ...row, host: '-', issuer: lost.issuer ?? '-', since: 0, state: 'unreadable' });
+        if (lost !== undefined)
+          connections.push({ ...row, host: '-', issuer: lost.issuer ?? '-', since: 0, state: 'unreadable' });
         continue;
       }
       const { url, issuer, scope, since, owner, tokens } = kept.value;
-      connections.push({ ...row, host: new URL(url).host, issuer, since, state: tokens === undefined ? 'signed-out' : 'connected', ...(owner === undefined ? {} : { owner }), ...(scope === undefined ? {} : { scope }) });
+      connections.push({
+        ...row,
+        host: new URL(url).host,
+        issuer,
+        since,
+        state: tokens === undefined ? 'signed-out' : 'connected',
+        ...(owner === undefined ? {} : { owner }),
+        ...(scope === undefined ? {} : { scope }),
+      });
     }
     return { kind: 'connections', connections, total: places.length };
   }
 
   /** Ends a sign-in. The stored tokens are removed first, so that no call uses them, whatever the issuer answers. */
-  async revoke({ server, principal }: Pick<Extract<ConnectCommand, { kind: 'revoke' }>, 'server' | 'principal'>): Promise<ConnectReply> {
+  async revoke({
+    server,
+    principal,
+  }: Pick<Extract<ConnectCommand, { kind: 'revoke' }>, 'server' | 'principal'>): Promise<ConnectReply> {
     const { vault, users, changed, log } = this.#options;
     const place = { purpose: 'connection', server, principal } as const;
     const kept = await vault.take<Connection>(place);
     if (kept === undefined) {
       const lost = await vault.discard(place);
       if (lost === undefined) return { kind: 'gone' };
-      log.warn({ server, principal, issuer: lost.issuer, key: lost.key }, 'what a user has connected is removed without having been decrypted: its issuer was not asked');
+      log.warn(
+        { server, principal, issuer: lost.issuer, key: lost.key },
+        'what a user has connected is removed without having been decrypted: its issuer was not asked',
+      );
       return { kind: 'revoked', wasUnreadable: true };
     }
     await changed(server, principal);
@@ -88,7 +106,12 @@ export class Connections {
   }
 
   /** Ends all sign-ins of a removed user, including those of agents that acted for that user. */
-  async forget({ subject, issuer, principal, before = Infinity }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
+  async forget({
+    subject,
+    issuer,
+    principal,
+    before = Infinity,
+  }: Extract<ConnectCommand, { kind: 'forget' }>): Promise<ConnectReply> {
     const found: Found[] = [];
     for (const place of await this.#places()) {
       const kept = await this.#options.vault.get<Connection>(place);
@@ -100,7 +123,11 @@ export class Connections {
     }
     const begun = await this.#unfinished({ subject, issuer, principal, before });
     const issuers = new Set([...found, ...begun].flatMap((each) => each.issuer ?? []));
-    if (issuer === undefined && issuers.size > 1) return { kind: 'failed', problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}` };
+    if (issuer === undefined && issuers.size > 1)
+      return {
+        kind: 'failed',
+        problem: `several issuers have a user of that name, which may be several people: ${[...issuers].toSorted().join(', ')}`,
+      };
     for (const { place } of begun) await this.#drop(place);
     let [count, notRevoked] = [0, 0];
     for (const { place } of found) {
@@ -113,7 +140,17 @@ export class Connections {
   }
 
   /** What a user has begun at a server and not finished: else tokens would be stored for a user who is removed by then. */
-  async #unfinished({ subject, issuer, principal, before }: { readonly subject: string; readonly issuer: string | undefined; readonly principal: Principal | undefined; readonly before: number }): Promise<readonly Found[]> {
+  async #unfinished({
+    subject,
+    issuer,
+    principal,
+    before,
+  }: {
+    readonly subject: string;
+    readonly issuer: string | undefined;
+    readonly principal: Principal | undefined;
+    readonly before: number;
+  }): Promise<readonly Found[]> {
     const { passing } = this.#options;
     const found: Found[] = [];
     for (const place of await passing.places()) {
@@ -121,7 +158,8 @@ export class Connections {
       const entry = (await passing.get<Unfinished>(place))?.value;
       if (entry === undefined || entry.until - unfinishedMs >= before) continue;
       const of = issuerOf(entry.who === undefined ? entry.connection?.owner : ownerOf(entry.who), subject);
-      const isHis = of === undefined ? (entry.principal ?? place.principal) === principal : issuer === undefined || of === issuer;
+      const isHis =
+        of === undefined ? (entry.principal ?? place.principal) === principal : issuer === undefined || of === issuer;
       if (isHis) found.push({ place, issuer: of });
     }
     return found;

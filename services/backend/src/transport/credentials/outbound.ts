@@ -12,7 +12,12 @@ const answerMs = 10_000;
 export function issuersOf(own: readonly (string | undefined)[], allowedHosts: readonly string[]): AddressRule {
   const hosts = own.flatMap((address) => (address === undefined ? [] : [new URL(address).hostname]));
   // A server on this machine may have its issuer on this machine.
-  return { allowedHosts: [...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])])], option: '`allowedHosts` of the server\'s `credentials`' };
+  return {
+    allowedHosts: [
+      ...new Set([...hosts, ...allowedHosts, ...(hosts.some(isLoopback) ? ['localhost', '127.0.0.1', '[::1]'] : [])]),
+    ],
+    option: "`allowedHosts` of the server's `credentials`",
+  };
 }
 
 /** @param dispatcher checks the addresses that it connects to. */
@@ -20,7 +25,14 @@ export function outbound(dispatcher: Dispatcher): Fetch {
   return async (address, { method = 'GET', headers = {}, body } = {}) => {
     try {
       // Redirects are not followed, since the request is meant for this address only.
-      const answer = await fetchOver(address, { method, headers, dispatcher, redirect: 'manual', signal: AbortSignal.timeout(answerMs), ...(body === undefined ? {} : { body }) });
+      const answer = await fetchOver(address, {
+        method,
+        headers,
+        dispatcher,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(answerMs),
+        ...(body === undefined ? {} : { body }),
+      });
       const chunks: Uint8Array[] = [];
       let bytes = 0;
       for await (const chunk of answer.body ?? []) {
@@ -29,11 +41,17 @@ export function outbound(dispatcher: Dispatcher): Fetch {
         chunks.push(chunk as Uint8Array);
       }
       const status = answer.status >= 200 && answer.status < 600 ? answer.status : 502;
-      return new Response([204, 205, 304].includes(status) ? null : Buffer.concat(chunks), { status, headers: keptHeaders(answer.headers) });
+      return new Response([204, 205, 304].includes(status) ? null : Buffer.concat(chunks), {
+        status,
+        headers: keptHeaders(answer.headers),
+      });
     } catch (error) {
       const { message, cause } = error as Error & { readonly cause?: Error & { readonly code?: string } };
       const isRefused = cause?.code === addressRefused;
-      throw new CredentialProblem(`${placeOf(address)} cannot be asked: ${printable(isRefused ? cause.message : (cause?.code ?? message), 200)}`, { isPassing: !isRefused, cause: error });
+      throw new CredentialProblem(
+        `${placeOf(address)} cannot be asked: ${printable(isRefused ? cause.message : (cause?.code ?? message), 200)}`,
+        { isPassing: !isRefused, cause: error },
+      );
     }
   };
 }

@@ -1,7 +1,20 @@
 /** The credentials of connections to a server, according to its configuration: the same for all callers, or those of each user. */
 import { resolve } from 'node:path';
 import type { ServerConfig } from '@omnibus/config';
-import { byIdentityAssertion, NoCredentials, UserTokens, WorkloadTokens, type Challenge, type ClientIdentity, type Fetch, type HeaderSource, type Place, type SignInOptions, type TokenReceiver, type Vault } from '@omnibus/credentials';
+import {
+  byIdentityAssertion,
+  NoCredentials,
+  UserTokens,
+  WorkloadTokens,
+  type Challenge,
+  type ClientIdentity,
+  type Fetch,
+  type HeaderSource,
+  type Place,
+  type SignInOptions,
+  type TokenReceiver,
+  type Vault,
+} from '@omnibus/credentials';
 import { anonymous, type ExchangeContext, type Principal, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { Agents } from '../agents.ts';
@@ -60,11 +73,22 @@ export interface UserAccounts {
 
 /** @returns undefined for a server that gets only its configured `headers`. */
 export function credentialsOf(options: CredentialsOptions): ServerCredentials | undefined {
-  const { config: { credentials, url }, vault } = options;
+  const {
+    config: { credentials, url },
+    vault,
+  } = options;
   if (credentials === undefined || url === undefined) return undefined;
   if (credentials.kind === 'aws') return { base: new AwsSignatures({ ...credentials, asked: asking(options) }) };
   if (credentials.kind === 'client') return { base: workload(options, credentials, url.replace(/^ws/, 'http')) };
-  if (credentials.kind === 'enterprise' && credentials.identityProvider?.idTokenFile !== undefined) return { base: ofOneUser(options, { ...credentials.identityProvider, idTokenFile: credentials.identityProvider.idTokenFile }, credentials, url.replace(/^ws/, 'http')) };
+  if (credentials.kind === 'enterprise' && credentials.identityProvider?.idTokenFile !== undefined)
+    return {
+      base: ofOneUser(
+        options,
+        { ...credentials.identityProvider, idTokenFile: credentials.identityProvider.idTokenFile },
+        credentials,
+        url.replace(/^ws/, 'http'),
+      ),
+    };
   if (credentials.kind !== 'oauth') {
     const { edges, server } = options;
     const asked = asking(options);
@@ -94,7 +118,16 @@ export class UserCredentials implements UserAccounts {
     this.#asked = asking(options);
     const { beforeSignIn, issuer, clientId, clientMetadataUrl, scopes, allowedHosts, resource } = credentials;
     this.doWait = beforeSignIn === 'wait';
-    this.signIn = { fetch: fetchFor(options, url, issuer, allowedHosts), vault, url, issuer, client: clientId === undefined ? undefined : clientOf({ ...credentials, clientId }), clientDocument: clientMetadataUrl ?? options.clientDocument, scope: scopes?.join(' '), namesResource: resource };
+    this.signIn = {
+      fetch: fetchFor(options, url, issuer, allowedHosts),
+      vault,
+      url,
+      issuer,
+      client: clientId === undefined ? undefined : clientOf({ ...credentials, clientId }),
+      clientDocument: clientMetadataUrl ?? options.clientDocument,
+      scope: scopes?.join(' '),
+      namesResource: resource,
+    };
     this.base = options.isForOne ? this.of(anonymous) : new NoCredentials();
   }
 
@@ -120,7 +153,15 @@ export class UserCredentials implements UserAccounts {
       return known;
     }
     const { fetch, url, issuer, client } = this.signIn;
-    const made = new UserTokens({ fetch, vault: this.#vault, place: this.placeOf(principal), url, issuer, client, asked: this.#asked });
+    const made = new UserTokens({
+      fetch,
+      vault: this.#vault,
+      place: this.placeOf(principal),
+      url,
+      issuer,
+      client,
+      asked: this.#asked,
+    });
     if (this.#users.size >= maxUsers) this.#users.delete(this.#users.keys().next().value as Principal);
     this.#users.set(principal, made);
     return made;
@@ -128,23 +169,39 @@ export class UserCredentials implements UserAccounts {
 
   /** Called when the stored credentials of a user have changed (`UserTokens.changed`). */
   async changed(principal: Principal): Promise<'new' | 'gone' | 'same'> {
-    return await this.#users.get(principal)?.changed() ?? 'same';
+    return (await this.#users.get(principal)?.changed()) ?? 'same';
   }
 }
 
-type Named = Pick<ClientIdentity, 'clientId' | 'clientSecret' | 'privateKey' | 'algorithm'> & { readonly clientAuthentication?: string | undefined };
+type Named = Pick<ClientIdentity, 'clientId' | 'clientSecret' | 'privateKey' | 'algorithm'> & {
+  readonly clientAuthentication?: string | undefined;
+};
 
 /** As which client the gateway asks an issuer, by the options of the configuration. */
-function clientOf({ clientId, clientSecret, privateKey, algorithm, clientAuthentication: method }: Named): ClientIdentity {
+function clientOf({
+  clientId,
+  clientSecret,
+  privateKey,
+  algorithm,
+  clientAuthentication: method,
+}: Named): ClientIdentity {
   return { clientId, clientSecret, privateKey, algorithm, method };
 }
 
-function workload(options: CredentialsOptions, credentials: Extract<Credentials, { kind: 'client' }>, url: string): WorkloadTokens {
+function workload(
+  options: CredentialsOptions,
+  credentials: Extract<Credentials, { kind: 'client' }>,
+  url: string,
+): WorkloadTokens {
   const { assertionFile, issuer, scopes, allowedHosts, resource } = credentials;
   return new WorkloadTokens({
-    fetch: fetchFor(options, url, issuer, allowedHosts), url, issuer, namesResource: resource,
+    fetch: fetchFor(options, url, issuer, allowedHosts),
+    url,
+    issuer,
+    namesResource: resource,
     client: clientOf(credentials),
-    assertion: assertionFile === undefined ? undefined : () => readAssertion(resolve(options.baseFolder, assertionFile)),
+    assertion:
+      assertionFile === undefined ? undefined : () => readAssertion(resolve(options.baseFolder, assertionFile)),
     scope: scopes?.join(' '),
     asked: asking(options),
   });
@@ -153,22 +210,53 @@ function workload(options: CredentialsOptions, credentials: Extract<Credentials,
 type Enterprise = Extract<Credentials, { kind: 'enterprise' }>;
 
 /** Tokens in the name of the one user of this machine, whose ID token a program of his identity provider keeps in a file. */
-function ofOneUser(options: CredentialsOptions, { issuer: provider, idTokenFile, ...ofProvider }: NonNullable<Enterprise['identityProvider']> & { readonly idTokenFile: string }, credentials: Enterprise, url: string): WorkloadTokens {
+function ofOneUser(
+  options: CredentialsOptions,
+  {
+    issuer: provider,
+    idTokenFile,
+    ...ofProvider
+  }: NonNullable<Enterprise['identityProvider']> & { readonly idTokenFile: string },
+  credentials: Enterprise,
+  url: string,
+): WorkloadTokens {
   const { issuer, scopes, allowedHosts, resource } = credentials;
   const client = clientOf(credentials);
   const file = resolve(options.baseFolder, idTokenFile);
   return new WorkloadTokens({
-    fetch: fetchFor(options, url, issuer, allowedHosts, provider), url, issuer, client, namesResource: resource, scope: scopes?.join(' '), asked: asking(options),
-    grant: byIdentityAssertion({ provider: { issuer: provider, client: clientOf(ofProvider) }, client, idToken: async () => readAssertion(file) }),
+    fetch: fetchFor(options, url, issuer, allowedHosts, provider),
+    url,
+    issuer,
+    client,
+    namesResource: resource,
+    scope: scopes?.join(' '),
+    asked: asking(options),
+    grant: byIdentityAssertion({
+      provider: { issuer: provider, client: clientOf(ofProvider) },
+      client,
+      idToken: async () => readAssertion(file),
+    }),
   });
 }
 
-function fetchFor({ server, agents, config, baseFolder }: CredentialsOptions, url: string, issuer: string | undefined, allowedHosts: readonly string[], provider?: string): Fetch {
-  return outbound(agents.of(issuersOf([url, issuer, provider], allowedHosts), ServerTls.of(server, config, baseFolder)));
+function fetchFor(
+  { server, agents, config, baseFolder }: CredentialsOptions,
+  url: string,
+  issuer: string | undefined,
+  allowedHosts: readonly string[],
+  provider?: string,
+): Fetch {
+  return outbound(
+    agents.of(issuersOf([url, issuer, provider], allowedHosts), ServerTls.of(server, config, baseFolder)),
+  );
 }
 
 /** Counts requests to issuers, and logs a problem once, however often it occurs. */
-function asking({ server, metrics, log }: CredentialsOptions): (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void {
+function asking({
+  server,
+  metrics,
+  log,
+}: CredentialsOptions): (outcome: 'good' | 'refused' | 'unavailable', problem?: string) => void {
   let said: string | undefined;
   return (outcome, problem) => {
     metrics.upstream.credentialsAsked(server, outcome);

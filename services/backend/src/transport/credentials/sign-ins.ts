@@ -5,8 +5,36 @@
  */
 import { randomBytes, timingSafeEqual, hash } from 'node:crypto';
 import { subjects, type Bus } from '@omnibus/bus';
-import { beginSignIn, connectionAt, CredentialProblem, finishSignIn, issuerHost, openAnswer, placeOfSecret, type Begun, type Challenge, type Connection, type Vault } from '@omnibus/credentials';
-import { anonymous, fault, isObject, roundMethods, urlElicitationRequired, type CallCommand, type ConnectCommand, type ConnectReply, type ExchangeContext, type ExchangeOutcome, type JsonObject, type Principal, type ServerName, type SessionKey, type Who } from '@omnibus/protocol';
+import {
+  beginSignIn,
+  connectionAt,
+  CredentialProblem,
+  finishSignIn,
+  issuerHost,
+  openAnswer,
+  placeOfSecret,
+  type Begun,
+  type Challenge,
+  type Connection,
+  type Vault,
+} from '@omnibus/credentials';
+import {
+  anonymous,
+  fault,
+  isObject,
+  roundMethods,
+  urlElicitationRequired,
+  type CallCommand,
+  type ConnectCommand,
+  type ConnectReply,
+  type ExchangeContext,
+  type ExchangeOutcome,
+  type JsonObject,
+  type Principal,
+  type ServerName,
+  type SessionKey,
+  type Who,
+} from '@omnibus/protocol';
 import type { Logger } from '@omnibus/telemetry';
 import { CodeQuestions, inWords, type CodeQuestion } from './code-questions.ts';
 import { Confirmations, newCode } from './confirmations.ts';
@@ -87,7 +115,11 @@ export class SignIns {
   constructor(options: SignInsOptions) {
     this.#options = options;
     this.#confirmations = new Confirmations(options.passing);
-    this.#codes = new CodeQuestions({ ...options, confirmations: this.#confirmations, keep: (users, server, principal, connection) => this.#keep(users, server, principal, connection) });
+    this.#codes = new CodeQuestions({
+      ...options,
+      confirmations: this.#confirmations,
+      keep: (users, server, principal, connection) => this.#keep(users, server, principal, connection),
+    });
     this.#connections = new Connections(options);
     this.#browser = new OwnBrowser(options.show);
   }
@@ -97,36 +129,62 @@ export class SignIns {
     const users = this.#options.users(server);
     const wanted = users?.areSeveral === false ? users.base.wanted : undefined;
     if (wanted === undefined) return true;
-    const { ticket, elicitation } = await this.#ticket(server, wanted, { principal: anonymous, session: '' as SessionKey });
+    const { ticket, elicitation } = await this.#ticket(server, wanted, {
+      principal: anonymous,
+      session: '' as SessionKey,
+    });
     this.#browser.show(server, `${await this.#options.base()}/connect/${ticket}`);
     return this.#browser.ended(elicitation);
   }
 
   /** The answer to a call that its server has refused: a URL elicitation, as a server with sign-in pages of its own would send (2025-11-25 client/elicitation, URL mode). */
-  async ask(server: ServerName, wanted: Challenge, { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>): Promise<SignInAnswer> {
+  async ask(
+    server: ServerName,
+    wanted: Challenge,
+    { method, params, context }: Pick<CallCommand, 'method' | 'params' | 'context'>,
+  ): Promise<SignInAnswer> {
     const asked = await this.#codes.ask(server, { method, params, context });
     if (asked !== undefined) return asked;
     const { ticket, elicitation } = await this.#ticket(server, wanted, context);
     const url = `${await this.#options.base()}/connect/${ticket}`;
-    const why = await this.#isLost(server, context.principal) ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.' : undefined;
-    const inWordsOf = (text: string, isFault = method !== 'tools/call'): ExchangeOutcome => (isFault ? { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) } : inWords(text, true));
+    const why = (await this.#isLost(server, context.principal))
+      ? 'What you had connected to it cannot be decrypted here any more, because a key of the gateway is missing: sign in again, or ask whoever runs the gateway.'
+      : undefined;
+    const inWordsOf = (text: string, isFault = method !== 'tools/call'): ExchangeOutcome =>
+      isFault ? { kind: 'fault', fault: fault('upstream.sign_in', text, { server, url }) } : inWords(text, true);
     const message = [`The server "${server}" wants you to sign in.`, why ?? []].flat().join(' ');
     const wait = (params: JsonObject | undefined, said: string, otherwise: ExchangeOutcome): SignInAnswer => {
       if (this.#options.users(server)?.doWait !== true || !roundMethods.has(method)) return otherwise;
-      const declined = inWordsOf(`The server "${server}" wants its user to sign in first, and the address was not opened. Ask again for another one.`);
-      return { kind: 'wait', params, message: said, otherwise, declined, isCodeWanted: () => this.isCodeWanted(server, context.principal) };
+      const declined = inWordsOf(
+        `The server "${server}" wants its user to sign in first, and the address was not opened. Ask again for another one.`,
+      );
+      return {
+        kind: 'wait',
+        params,
+        message: said,
+        otherwise,
+        declined,
+        isCodeWanted: () => this.isCodeWanted(server, context.principal),
+      };
     };
     const { elicitation: declared } = context.capabilities;
     if (isObject(declared) && isObject(declared['url'])) {
       const params = { mode: 'url', elicitationId: elicitation, url, message };
-      return wait(params, `${message} The call goes on after that.`, { kind: 'error', error: { code: urlElicitationRequired, message, data: { elicitations: [params] } } });
+      return wait(params, `${message} The call goes on after that.`, {
+        kind: 'error',
+        error: { code: urlElicitationRequired, message, data: { elicitations: [params] } },
+      });
     }
     const isShown = this.#browser.show(server, url);
-    const where = isShown ? `on a page that a browser of this machine has opened; if it is not there, open ${url}` : `at ${url}`;
+    const where = isShown
+      ? `on a page that a browser of this machine has opened; if it is not there, open ${url}`
+      : `at ${url}`;
     const first = `The server "${server}" wants its user to sign in first, ${where} - the address is for this user alone, and good for ten minutes.`;
     const otherwise = inWordsOf([`${first} Then ask again.`, why ?? []].flat().join(' '));
     // A user who is shown the address by nothing but the answer would wait for it in vain.
-    return isShown || context.wantsProgress ? wait(undefined, [`${first} The call goes on after that.`, why ?? []].flat().join(' '), otherwise) : otherwise;
+    return isShown || context.wantsProgress
+      ? wait(undefined, [`${first} The call goes on after that.`, why ?? []].flat().join(' '), otherwise)
+      : otherwise;
   }
 
   /** Whether somebody has signed in at the address that a user was given, and the user has to confirm that with a code. */
@@ -137,7 +195,7 @@ export class SignIns {
   /** Whether the user has connected the server, and a key of the vault is missing that would decrypt it. */
   async #isLost(server: ServerName, principal: Principal): Promise<boolean> {
     const users = this.#options.users(server);
-    return users !== undefined && await this.#options.vault.lostAt(users.placeOf(principal)) !== undefined;
+    return users !== undefined && (await this.#options.vault.lostAt(users.placeOf(principal))) !== undefined;
   }
 
   async #keep(users: UserCredentials, server: ServerName, principal: Principal, connection: Connection): Promise<void> {
@@ -149,12 +207,18 @@ export class SignIns {
   async hear(command: ConnectCommand): Promise<ConnectReply> {
     try {
       switch (command.kind) {
-        case 'look': return await this.#look(command);
-        case 'begin': return await this.#begin(command);
-        case 'finish': return await this.#finish(command);
-        case 'list': return await this.#connections.list(command);
-        case 'revoke': return await this.#connections.revoke(command);
-        case 'forget': return await this.#connections.forget(command);
+        case 'look':
+          return await this.#look(command);
+        case 'begin':
+          return await this.#begin(command);
+        case 'finish':
+          return await this.#finish(command);
+        case 'list':
+          return await this.#connections.list(command);
+        case 'revoke':
+          return await this.#connections.revoke(command);
+        case 'forget':
+          return await this.#connections.forget(command);
       }
     } catch (error) {
       return this.#failed(error);
@@ -168,12 +232,29 @@ export class SignIns {
     return { kind: 'failed', problem: error.message };
   }
 
-  async #ticket(server: ServerName, wanted: Challenge, { principal, who, session }: Pick<ExchangeContext, 'principal' | 'who' | 'session'>): Promise<{ readonly ticket: string; readonly elicitation: string }> {
+  async #ticket(
+    server: ServerName,
+    wanted: Challenge,
+    { principal, who, session }: Pick<ExchangeContext, 'principal' | 'who' | 'session'>,
+  ): Promise<{ readonly ticket: string; readonly elicitation: string }> {
     const key = JSON.stringify([server, principal, session, wanted]);
     const before = this.#given.get(key);
-    if (before !== undefined && Date.now() - before.at < reuseMs && await this.#options.passing.get(placeOfSecret('ticket', before.ticket)) !== undefined) return before;
+    if (
+      before !== undefined &&
+      Date.now() - before.at < reuseMs &&
+      (await this.#options.passing.get(placeOfSecret('ticket', before.ticket))) !== undefined
+    )
+      return before;
     const made = { ticket: secret(), elicitation: secret(), at: Date.now() };
-    await this.#options.passing.put(placeOfSecret('ticket', made.ticket), '', { server, principal, who, wanted, session, elicitation: made.elicitation, until: made.at + lifeMs } satisfies Ticket);
+    await this.#options.passing.put(placeOfSecret('ticket', made.ticket), '', {
+      server,
+      principal,
+      who,
+      wanted,
+      session,
+      elicitation: made.elicitation,
+      until: made.at + lifeMs,
+    } satisfies Ticket);
     this.#given.delete(key);
     this.#given.set(key, made);
     if (this.#given.size > maxReused) this.#given.delete(this.#given.keys().next().value as string);
@@ -185,10 +266,22 @@ export class SignIns {
     const users = ticket === undefined ? undefined : this.#options.users(ticket.server);
     if (ticket === undefined || users === undefined || Date.now() >= ticket.until) return gone;
     const issuer = withIssuer ? await issuerHost(users.signIn, ticket.wanted) : undefined;
-    return { kind: 'ticket', ...(issuer === undefined ? {} : { issuer }), server: ticket.server, host: new URL(users.signIn.url).host, principal: ticket.principal, ...(ticket.who === undefined ? {} : { who: ticket.who }) };
+    return {
+      kind: 'ticket',
+      ...(issuer === undefined ? {} : { issuer }),
+      server: ticket.server,
+      host: new URL(users.signIn.url).host,
+      principal: ticket.principal,
+      ...(ticket.who === undefined ? {} : { who: ticket.who }),
+    };
   }
 
-  async #begin({ ticket: text, principal, browser, isProven }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
+  async #begin({
+    ticket: text,
+    principal,
+    browser,
+    isProven,
+  }: Extract<ConnectCommand, { kind: 'begin' }>): Promise<ConnectReply> {
     const { passing, vault, users: usersOf } = this.#options;
     const place = placeOfSecret('ticket', text);
     const kept = await passing.get<Ticket>(place);
@@ -197,12 +290,33 @@ export class SignIns {
     // A ticket of another user stays valid for that user.
     if (ticket?.principal !== principal || users === undefined || Date.now() >= ticket.until) return gone;
     const before = connectionAt(await vault.get<Connection>(users.placeOf(principal)), users.signIn.url)?.value;
-    const { address, state, begun } = await beginSignIn(users.signIn, `${await this.#options.base()}/connect/callback`, ticket.wanted, before?.scope, this.#away.get(callerAt(ticket)));
+    const { address, state, begun } = await beginSignIn(
+      users.signIn,
+      `${await this.#options.base()}/connect/callback`,
+      ticket.wanted,
+      before?.scope,
+      this.#away.get(callerAt(ticket)),
+    );
     this.#noteAway(ticket, begun);
     const { server, who, session, elicitation } = ticket;
-    await passing.put(placeOfSecret('sign-in', state), begun.issuer, { server, principal, who, isProven, session, elicitation, begun, browser: digest(browser), ticket: text, until: Date.now() + lifeMs } satisfies Leaving);
+    await passing.put(placeOfSecret('sign-in', state), begun.issuer, {
+      server,
+      principal,
+      who,
+      isProven,
+      session,
+      elicitation,
+      begun,
+      browser: digest(browser),
+      ticket: text,
+      until: Date.now() + lifeMs,
+    } satisfies Leaving);
     // It works until a sign-in with it has ended well, since users go back and begin again. It is written anew, for the store drops what is old; another tab may do so too.
-    if (await passing.update(place, '', ticket, kept?.revision as number) === undefined && await passing.get(place) === undefined) return gone;
+    if (
+      (await passing.update(place, '', ticket, kept?.revision as number)) === undefined &&
+      (await passing.get(place)) === undefined
+    )
+      return gone;
     return { kind: 'leave', address };
   }
 
@@ -218,7 +332,12 @@ export class SignIns {
     const place = placeOfSecret('sign-in', query.get('state') ?? '');
     const known = (await passing.get<Leaving | Ended>(place))?.value;
     // The browser is not the one that was sent to the issuer: an attacker may have sent it here with an answer for another person.
-    if (known === undefined || Date.now() >= known.until || !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))) return gone;
+    if (
+      known === undefined ||
+      Date.now() >= known.until ||
+      !timingSafeEqual(Buffer.from(known.browser), Buffer.from(digest(browser)))
+    )
+      return gone;
     if ('ended' in known) return known.ended;
     const leaving = await passing.take<Leaving>(place);
     const users = leaving === undefined ? undefined : usersOf(leaving.server);
@@ -226,12 +345,20 @@ export class SignIns {
     if (leaving === undefined || users === undefined || leaving.begun.url !== users.signIn.url) return gone;
     const { server, principal, who, begun, ticket } = leaving;
     this.#away.delete(callerAt(leaving));
-    const said = begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
+    const said =
+      begun.answerKey === undefined || sealed === undefined ? query : await openAnswer(begun.answerKey, sealed);
     if (said === undefined) return gone;
     const used = ticket === undefined ? undefined : await passing.take<Ticket>(placeOfSecret('ticket', ticket));
     if (ticket !== undefined && used === undefined) return gone; // Another tab of the same user was faster.
     const note = async (ended: ConnectReply): Promise<ConnectReply> => {
-      await passing.put(place, begun.issuer, { server, principal, who, browser: known.browser, until: known.until, ended } satisfies Ended);
+      await passing.put(place, begun.issuer, {
+        server,
+        principal,
+        who,
+        browser: known.browser,
+        until: known.until,
+        ended,
+      } satisfies Ended);
       return ended;
     };
     return this.#redeem(users, leaving, said, note).catch(async (error: unknown): Promise<ConnectReply> => {
@@ -243,15 +370,28 @@ export class SignIns {
   }
 
   /** @param note keeps what the sign-in came to, for a browser that loads the page again. */
-  async #redeem(users: UserCredentials, { server, principal, who, session, elicitation, begun, isProven }: Leaving, said: URLSearchParams, note: (ended: ConnectReply) => Promise<ConnectReply>): Promise<ConnectReply> {
-    const connection: Connection = { ...await finishSignIn(users.signIn, begun, said), owner: who === undefined ? undefined : ownerOf(who) };
+  async #redeem(
+    users: UserCredentials,
+    { server, principal, who, session, elicitation, begun, isProven }: Leaving,
+    said: URLSearchParams,
+    note: (ended: ConnectReply) => Promise<ConnectReply>,
+  ): Promise<ConnectReply> {
+    const connection: Connection = {
+      ...(await finishSignIn(users.signIn, begun, said)),
+      owner: who === undefined ? undefined : ownerOf(who),
+    };
     const code = isProven ? undefined : newCode();
     const ended: ConnectReply = { kind: 'done', server, ...(code === undefined ? {} : { code }) };
     if (code === undefined) await this.#keep(users, server, principal, connection);
     await note(ended);
     // After that, so that nobody is asked for a code that no page can show.
     if (code !== undefined) await this.#confirmations.begin(server, principal, connection, code);
-    this.#options.bus.publish(subjects.notices, { kind: 'elicitation-complete', server, elicitationId: elicitation, sessions: [session] });
+    this.#options.bus.publish(subjects.notices, {
+      kind: 'elicitation-complete',
+      server,
+      elicitationId: elicitation,
+      sessions: [session],
+    });
     this.#browser.done(server, elicitation);
     return ended;
   }

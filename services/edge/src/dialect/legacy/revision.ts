@@ -3,7 +3,15 @@
  * body (`modern/check-request.ts`).
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { fault, featuresOf, isLegacyRevision, isModernRevision, isSessionId, type GatewayFault, type Revision } from '@omnibus/protocol';
+import {
+  fault,
+  featuresOf,
+  isLegacyRevision,
+  isModernRevision,
+  isSessionId,
+  type GatewayFault,
+  type Revision,
+} from '@omnibus/protocol';
 
 const revisionHeader = 'mcp-protocol-version';
 

@@ -4,8 +4,19 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
-  claimedRevision, decodeHeaderValue, fault, isCustomMethod, isModernRevision, modernMethods, modernRevisions, namedBy, readModernContext,
-  type GatewayFault, type JsonRpcRequest, type ModernContext, type PostedMessage,
+  claimedRevision,
+  decodeHeaderValue,
+  fault,
+  isCustomMethod,
+  isModernRevision,
+  modernMethods,
+  modernRevisions,
+  namedBy,
+  readModernContext,
+  type GatewayFault,
+  type JsonRpcRequest,
+  type ModernContext,
+  type PostedMessage,
 } from '@omnibus/protocol';
 
 const revisionHeader = 'mcp-protocol-version';
@@ -18,17 +29,27 @@ export function standsAlone({ message }: PostedMessage, headers: IncomingHttpHea
 }
 
 /** Checks one request. @param headers undefined where the transport has none. */
-export function checkRequest(request: JsonRpcRequest, headers: IncomingHttpHeaders | undefined): ModernContext | { readonly fault: GatewayFault } {
+export function checkRequest(
+  request: JsonRpcRequest,
+  headers: IncomingHttpHeaders | undefined,
+): ModernContext | { readonly fault: GatewayFault } {
   const context = readModernContext(request);
   if ('problem' in context) return { fault: fault('envelope.invalid', context.problem) };
   const requested = claimedRevision(request.params)?.value as string;
-  if (headers !== undefined && headers[revisionHeader] !== requested) return { fault: fault('header.mismatch', 'MCP-Protocol-Version must be the revision the body names') };
+  if (headers !== undefined && headers[revisionHeader] !== requested)
+    return { fault: fault('header.mismatch', 'MCP-Protocol-Version must be the revision the body names') };
   if (!isModernRevision(requested)) {
-    return { fault: fault('revision.unknown', `revision ${JSON.stringify(requested.slice(0, 40))} is not spoken here`, { supported: modernRevisions, requested }) };
+    return {
+      fault: fault('revision.unknown', `revision ${JSON.stringify(requested.slice(0, 40))} is not spoken here`, {
+        supported: modernRevisions,
+        requested,
+      }),
+    };
   }
   const mismatch = headers === undefined ? undefined : headerProblem(request, headers);
   if (mismatch !== undefined) return { fault: fault('header.mismatch', mismatch) };
-  if (!modernMethods.has(request.method) && !isCustomMethod(request.method)) return { fault: fault('method.removed', `unknown method ${JSON.stringify(request.method.slice(0, 100))}`) };
+  if (!modernMethods.has(request.method) && !isCustomMethod(request.method))
+    return { fault: fault('method.removed', `unknown method ${JSON.stringify(request.method.slice(0, 100))}`) };
   return context;
 }
 
@@ -37,11 +58,18 @@ function headerProblem({ method, params }: JsonRpcRequest, headers: IncomingHttp
   const name = namedBy(method, params);
   if (typeof name !== 'string') return undefined;
   const header = headers['mcp-name'];
-  return typeof header === 'string' && decodeHeaderValue(header) === name ? undefined : 'Mcp-Name must be the name, URI or task id of the body';
+  return typeof header === 'string' && decodeHeaderValue(header) === name
+    ? undefined
+    : 'Mcp-Name must be the name, URI or task id of the body';
 }
 
 /** The `Mcp-Param-*` headers, which the session service compares with the arguments of the tool. */
 export function readParameterHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) =>
-    (name.startsWith(parameterPrefix) && typeof value === 'string' ? [[name.slice(parameterPrefix.length), value]] : [])));
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      name.startsWith(parameterPrefix) && typeof value === 'string'
+        ? [[name.slice(parameterPrefix.length), value]]
+        : [],
+    ),
+  );
 }

@@ -8,7 +8,8 @@ export function checkBodyHeaders(headers: IncomingHttpHeaders, maxBytes: number)
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') return fault('http.content_encoding');
   const coding = headers['transfer-encoding'];
-  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') return fault('http.invalid', 'the only transfer coding taken is chunked');
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked')
+    return fault('http.invalid', 'the only transfer coding taken is chunked');
   if (Number(headers['content-length'] ?? 0) <= maxBytes) return undefined;
   return fault('message.too_large', `the body is larger than ${maxBytes} bytes`, { maxBytes });
 }

@@ -9,7 +9,10 @@ export interface OriginRule {
 }
 
 /** Refuses a foreign Origin with 403 (2025-11-25 transports, Security Warning). A request without the header does not come from a web page. */
-export function checkOrigin(request: IncomingMessage, { allowed, allowsLoopback }: OriginRule): GatewayFault | undefined {
+export function checkOrigin(
+  request: IncomingMessage,
+  { allowed, allowsLoopback }: OriginRule,
+): GatewayFault | undefined {
   const { origin } = request.headers;
   if (origin === undefined || allowed.has(origin) || allowed.has('*')) return undefined;
   if (allowsLoopback && URL.canParse(origin) && isLoopback(new URL(origin).hostname)) return undefined;

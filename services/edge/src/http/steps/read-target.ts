@@ -24,7 +24,8 @@ export function readTarget(request: IncomingMessage): Target | { readonly fault:
   if (hosts > 1) return { fault: fault('http.invalid', 'there is more than one Host header') };
   if (url.startsWith('/') || url === '*') return { path: url, host: request.headers.host };
   const match = absoluteForm.exec(url);
-  if (match === null) return { fault: fault('http.invalid', 'the request target is neither a path nor an http:// address') };
+  if (match === null)
+    return { fault: fault('http.invalid', 'the request target is neither a path nor an http:// address') };
   const [, host, rest = '/'] = match;
   return { path: rest.startsWith('/') ? rest : `/${rest}`, host };
 }

@@ -57,14 +57,22 @@ export class WebSocketIngress {
   constructor(options: WebSocketOptions) {
     this.#options = options;
     this.#server = new WebSocketServer({
-      noServer: true, maxPayload: options.gate.limits.maxBodyBytes, perMessageDeflate: false, autoPong: false,
+      noServer: true,
+      maxPayload: options.gate.limits.maxBodyBytes,
+      perMessageDeflate: false,
+      autoPong: false,
       handleProtocols: (asked) => (asked.has(subprotocol) ? subprotocol : false),
     });
   }
 
   /** Handles an upgrade. @param socket must have a listener for errors, since Node removes its own. */
   readonly handleUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const { gate: { boundary, metrics, proofs }, gatekeeper, endpoints, targetOf } = this.#options;
+    const {
+      gate: { boundary, metrics, proofs },
+      gatekeeper,
+      endpoints,
+      targetOf,
+    } = this.#options;
     const refuse = (gatewayFault: GatewayFault, headers: readonly string[] = []): void => {
       metrics.refused(gatewayFault.reason);
       answerRaw(socket, gatewayFault, headers);
@@ -77,16 +85,20 @@ export class WebSocketIngress {
       }
       const endpoint = findEndpoint(target.path, path);
       const serve = (caller: Caller, facts?: Facts): void => {
-        if (endpoints.isFor(caller.endpoint, facts?.tenant)) this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
+        if (endpoints.isFor(caller.endpoint, facts?.tenant))
+          this.#server.handleUpgrade(request, socket, head, (client) => this.#serve(client, request, caller, facts));
         else refuse(noSuchPath);
       };
       if (endpoint === undefined || !endpoints.has(endpoint)) refuse(noSuchPath);
       else if (this.#isDraining) refuse(fault('gateway.draining'));
-      else if (gatekeeper === undefined) serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
-      else gatekeeper.ask(request, target.path, endpoint, { run: (part) => boundary.run(refuse, part) }, (verdict) => {
-        if ('fault' in verdict) refuse(verdict.fault, [`www-authenticate: ${gatekeeper.challenge(verdict.fault, target.path)}`]);
-        else serve(withAddress(knownCaller(verdict, endpoint, proofs), request, this.#options.gate), verdict);
-      });
+      else if (gatekeeper === undefined)
+        serve(withAddress({ principal: anonymous, endpoint }, request, this.#options.gate));
+      else
+        gatekeeper.ask(request, target.path, endpoint, { run: (part) => boundary.run(refuse, part) }, (verdict) => {
+          if ('fault' in verdict)
+            refuse(verdict.fault, [`www-authenticate: ${gatekeeper.challenge(verdict.fault, target.path)}`]);
+          else serve(withAddress(knownCaller(verdict, endpoint, proofs), request, this.#options.gate), verdict);
+        });
     });
   };
 
@@ -118,23 +130,42 @@ export class WebSocketIngress {
     });
     const origin = facts === undefined ? gate.addresses.originOf(request) : undefined;
     const client = new DuplexClient({
-      bus, delivery, limits, caller: origin === undefined ? caller : { ...caller, origin }, meter, boundary, rate, address,
+      bus,
+      delivery,
+      limits,
+      caller: origin === undefined ? caller : { ...caller, origin },
+      meter,
+      boundary,
+      rate,
+      address,
       carrier: 'websocket',
       write: (text) => outgoing.send(text),
       ended: () => webSocket.close(goingAway),
     });
     metrics.streams.inc();
     const { endpoint } = caller;
-    if (facts !== undefined) webSocket.once('close', gate.credentialLifetimes.begin({
-      facts, request, endpoint, changed: (now, hasOtherRights) => client.proves(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate), hasOtherRights),
-    }, () => webSocket.close(policyViolation)));
+    if (facts !== undefined)
+      webSocket.once(
+        'close',
+        gate.credentialLifetimes.begin(
+          {
+            facts,
+            request,
+            endpoint,
+            changed: (now, hasOtherRights) =>
+              client.proves(withAddress(knownCaller(now, endpoint, gate.proofs), request, gate), hasOtherRights),
+          },
+          () => webSocket.close(policyViolation),
+        ),
+      );
     const pings = setInterval(() => {
       if (!isAlive) webSocket.terminate();
       isAlive = false;
       webSocket.ping();
     }, pingMs).unref();
     boundFrames(webSocket, socket, {
-      lease: gate.bodies.lease(address), requestMs,
+      lease: gate.bodies.lease(address),
+      requestMs,
       exceeded: ({ reason }) => {
         metrics.refused(reason);
         webSocket.terminate();

@@ -15,7 +15,13 @@ it('a client that does not read is read no further, and has all its answers when
   await test.serve((command, reply) => {
     if (command.kind !== 'post' || command.message.kind !== 'request') return;
     asked += 1;
-    reply({ kind: 'message', text: JSON.stringify({ jsonrpc: '2.0', id: command.message.message.id, result: { text } }), isAnswer: true, sequence: undefined, last: true });
+    reply({
+      kind: 'message',
+      text: JSON.stringify({ jsonrpc: '2.0', id: command.message.message.id, result: { text } }),
+      isAnswer: true,
+      sequence: undefined,
+      last: true,
+    });
   });
   const client = new WebSocket(test.url.replace('http', 'ws').replace('/mcp', '/ws'), 'mcp');
   await once(client, 'open');
@@ -24,9 +30,13 @@ it('a client that does not read is read no further, and has all its answers when
   const ids: number[] = [];
   client.on('message', (data: Buffer) => ids.push((JSON.parse(data.toString()) as { id: number }).id));
   client.pause();
-  for (let id = 1; id <= count; id += 1) client.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', params: { padding } }));
+  for (let id = 1; id <= count; id += 1)
+    client.send(JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list', params: { padding } }));
   const seen = [0];
-  await vi.waitUntil(() => asked > 0 && seen.push(asked) && seen.at(-1) === seen.at(-2), { timeout: 10_000, interval: 200 });
+  await vi.waitUntil(() => asked > 0 && seen.push(asked) && seen.at(-1) === seen.at(-2), {
+    timeout: 10_000,
+    interval: 200,
+  });
   expect(asked).toBeLessThan(count / 2);
   client.resume();
   await vi.waitUntil(() => ids.length === count, { timeout: 15_000 });

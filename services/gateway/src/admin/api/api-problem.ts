@@ -17,10 +17,19 @@ export class ApiProblem extends Error {
   }
 
   get body(): Problem {
-    return { reason: this.reason, problem: this.message, ...(this.advice === undefined ? {} : { advice: this.advice }) };
+    return {
+      reason: this.reason,
+      problem: this.message,
+      ...(this.advice === undefined ? {} : { advice: this.advice }),
+    };
   }
 
   get answer(): AdminAnswer {
-    return { status: problemStatus[this.reason], text: `${JSON.stringify(this.body, null, 2)}\n`, type: 'application/json', ...(this.#methods === undefined ? {} : { headers: { allow: this.#methods.join(', ') } }) };
+    return {
+      status: problemStatus[this.reason],
+      text: `${JSON.stringify(this.body, null, 2)}\n`,
+      type: 'application/json',
+      ...(this.#methods === undefined ? {} : { headers: { allow: this.#methods.join(', ') } }),
+    };
   }
 }

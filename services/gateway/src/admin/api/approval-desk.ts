@@ -23,8 +23,20 @@ const followedMs = 30_000;
 /** A record is shown for a day, as long as the bucket keeps it. */
 const shownMs = 86_400_000;
 
-const asked = z.object({ of: z.object({ roles: z.array(z.string()), facts: z.record(z.string(), z.unknown()).optional() }).optional(), state: z.enum(['waiting', 'over']).optional(), from: z.number(), limit: z.number() });
-const toDecide = z.object({ id: z.string(), digest: z.string(), approve: z.boolean(), reason: z.string().optional(), by: z.string(), facts: z.record(z.string(), z.unknown()).optional() });
+const asked = z.object({
+  of: z.object({ roles: z.array(z.string()), facts: z.record(z.string(), z.unknown()).optional() }).optional(),
+  state: z.enum(['waiting', 'over']).optional(),
+  from: z.number(),
+  limit: z.number(),
+});
+const toDecide = z.object({
+  id: z.string(),
+  digest: z.string(),
+  approve: z.boolean(),
+  reason: z.string().optional(),
+  by: z.string(),
+  facts: z.record(z.string(), z.unknown()).optional(),
+});
 
 export class ApprovalDesk {
   readonly #options: ApprovalDeskOptions;
@@ -37,18 +49,20 @@ export class ApprovalDesk {
   }
 
   readonly questions: Readonly<Record<string, Question>> = {
-    'approvals': async (args) => {
+    approvals: async (args) => {
       const bus = this.#options.bus();
       return bus === undefined ? undefined : this.#list(bus, asked.parse(args));
     },
-    'approval': async ({ id }) => {
+    approval: async ({ id }) => {
       const bus = this.#options.bus();
       const record = bus === undefined ? undefined : await (await ApprovalBoard.open(bus)).get(String(id));
       return record === undefined ? (bus === undefined ? undefined : {}) : { approval: { ...asItIs(record) } };
     },
     'approval-decide': async ({ to, said, signature }) => {
       const bus = this.#options.bus();
-      return bus === undefined || to !== this.#options.process ? undefined : this.#decide(bus, String(said), typeof signature === 'string' ? signature : '');
+      return bus === undefined || to !== this.#options.process
+        ? undefined
+        : this.#decide(bus, String(said), typeof signature === 'string' ? signature : '');
     },
   };
 
@@ -56,20 +70,31 @@ export class ApprovalDesk {
     await this.#follow(bus);
     const since = Date.now() - shownMs;
     const seer = of as Approver | undefined;
-    const all = [...this.#records.values()].filter((record) => record.at >= since && (seer === undefined || mayLook(seer, record))).map(asItIs);
-    const waiting = all.filter((record) => record.state === 'waiting').toSorted((one, other) => one.until - other.until);
+    const all = [...this.#records.values()]
+      .filter((record) => record.at >= since && (seer === undefined || mayLook(seer, record)))
+      .map(asItIs);
+    const waiting = all
+      .filter((record) => record.state === 'waiting')
+      .toSorted((one, other) => one.until - other.until);
     const over = all.filter((record) => record.state !== 'waiting').toSorted((one, other) => other.at - one.at);
     const found = state === 'waiting' ? waiting : state === 'over' ? over : [...waiting, ...over];
-    return { approvals: found.slice(from, from + limit).map((record) => ({ ...record })), waiting: waiting.length, total: found.length };
+    return {
+      approvals: found.slice(from, from + limit).map((record) => ({ ...record })),
+      waiting: waiting.length,
+      total: found.length,
+    };
   }
 
   async #decide(bus: Bus, said: string, signature: string): Promise<JsonObject> {
     const keys = this.#options.signedWith();
-    if (keys !== undefined && !isSigned(keys, said, signature)) return { kind: 'unsigned', problem: 'nobody vouches for who decides' };
+    if (keys !== undefined && !isSigned(keys, said, signature))
+      return { kind: 'unsigned', problem: 'nobody vouches for who decides' };
     const { id, digest, approve, reason, by, facts } = toDecide.parse(JSON.parse(said));
     let kind = 'over';
     try {
-      const decided = await (await ApprovalBoard.open(bus)).decide(id, { state: approve ? 'approved' : 'refused', by, reason }, (record) => {
+      const decided = await (
+        await ApprovalBoard.open(bus)
+      ).decide(id, { state: approve ? 'approved' : 'refused', by, reason }, (record) => {
         const refusal = refusalOf({ facts: facts as unknown as Approver['facts'] }, record, digest);
         kind = refusal === undefined ? 'over' : record.digest === digest ? 'forbidden' : 'changed';
         return refusal;
@@ -86,9 +111,11 @@ export class ApprovalDesk {
     this.#end = this.#options.wheel.schedule(followedMs, () => this.stop());
     const since = Date.now() - shownMs;
     for (const [id, { at }] of this.#records) if (at < since) this.#records.delete(id);
-    const watch = this.#watch ??= ApprovalBoard.open(bus).then((board) => board.watch((record) => {
-      this.#records.set(record.id, record);
-    }));
+    const watch = (this.#watch ??= ApprovalBoard.open(bus).then((board) =>
+      board.watch((record) => {
+        this.#records.set(record.id, record);
+      }),
+    ));
     try {
       await watch;
     } catch (error) {
@@ -100,7 +127,10 @@ export class ApprovalDesk {
   /** Stops following. */
   stop(): void {
     this.#end?.cancel();
-    void this.#watch?.then((watch) => watch.close(), () => undefined); // Whoever asked was told why it failed.
+    void this.#watch?.then(
+      (watch) => watch.close(),
+      () => undefined,
+    ); // Whoever asked was told why it failed.
     this.#watch = undefined;
     this.#records.clear();
   }
@@ -108,8 +138,25 @@ export class ApprovalDesk {
 
 /** One record, as processes send it to each other; a member that this version does not know is left out. */
 export const sentApproval = z.object({
-  id: z.string(), state: z.enum(approvalStates), worker: z.string(), at: z.number(), until: z.number(), rule: z.string(), because: z.string().optional(), server: z.string(), kind: z.enum(['prompt', 'resource']).optional(), tool: z.string(),
-  arguments: z.string(), hidden: z.number().optional(), digest: z.string(),
-  principal: z.string(), who: z.array(z.string()), tenant: z.string().optional(), client: z.string().optional(), approvers: z.array(z.string()).optional(), by: z.string().optional(), reason: z.string().optional(),
+  id: z.string(),
+  state: z.enum(approvalStates),
+  worker: z.string(),
+  at: z.number(),
+  until: z.number(),
+  rule: z.string(),
+  because: z.string().optional(),
+  server: z.string(),
+  kind: z.enum(['prompt', 'resource']).optional(),
+  tool: z.string(),
+  arguments: z.string(),
+  hidden: z.number().optional(),
+  digest: z.string(),
+  principal: z.string(),
+  who: z.array(z.string()),
+  tenant: z.string().optional(),
+  client: z.string().optional(),
+  approvers: z.array(z.string()).optional(),
+  by: z.string().optional(),
+  reason: z.string().optional(),
 });
 export type SentApproval = z.output<typeof sentApproval>;

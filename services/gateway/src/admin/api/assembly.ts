@@ -46,9 +46,14 @@ export class Assembly {
     const { bus, answer, log } = this.#options;
     if (!bus.isShared) return;
     try {
-      this.#subscription = await bus.subscribe(subjects.adminAsk, async (question, reply) => reply(await answer(question)));
+      this.#subscription = await bus.subscribe(subjects.adminAsk, async (question, reply) =>
+        reply(await answer(question)),
+      );
     } catch (error) {
-      log.warn({ problem: String(error) }, 'the console shows this process alone: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      log.warn(
+        { problem: String(error) },
+        'the console shows this process alone: does NATS have the permissions of this version (omnibus nats-permissions)?',
+      );
     }
   }
 
@@ -63,7 +68,12 @@ export class Assembly {
   async ask<Body>(about: string, args: JsonObject, shape: z.ZodType<Body>, limitMs = answerMs): Promise<Heard<Body>> {
     const answers = await this.#collect({ about, args }, limitMs);
     const heard = new Set(answers.flatMap(({ process, workers }) => [process, ...workers]));
-    const missing = new Map(answers.flatMap(({ known }) => known).filter(({ worker }) => !heard.has(worker)).map(({ worker, role }) => [worker, { process: worker, role }]));
+    const missing = new Map(
+      answers
+        .flatMap(({ known }) => known)
+        .filter(({ worker }) => !heard.has(worker))
+        .map(({ worker, role }) => [worker, { process: worker, role }]),
+    );
     const said = answers.flatMap(({ process, role, body, problem }): Said<Body>[] => {
       if (body === undefined) {
         if (problem !== undefined) missing.set(process, { process, role });
@@ -71,7 +81,10 @@ export class Assembly {
       }
       const parsed = shape.safeParse(body);
       if (parsed.success) return [{ process, role, body: parsed.data }];
-      this.#options.log.warn({ process, about, problem: parsed.error.issues[0]?.message, path: parsed.error.issues[0]?.path.join('.') }, 'what a process said of itself cannot be read');
+      this.#options.log.warn(
+        { process, about, problem: parsed.error.issues[0]?.message, path: parsed.error.issues[0]?.path.join('.') },
+        'what a process said of itself cannot be read',
+      );
       missing.set(process, { process, role });
       return [];
     });
@@ -107,5 +120,8 @@ export class Assembly {
 /** Whoever is known has answered, and somebody of those who know everybody: session workers hear the signs of life of all. */
 function isWhole(answers: readonly AdminAnswer[]): boolean {
   const heard = new Set(answers.flatMap(({ workers }) => workers));
-  return answers.some(({ role }) => role === 'session' || role === 'all') && answers.every(({ known }) => known.every(({ worker }) => heard.has(worker)));
+  return (
+    answers.some(({ role }) => role === 'session' || role === 'all') &&
+    answers.every(({ known }) => known.every(({ worker }) => heard.has(worker)))
+  );
 }

@@ -58,8 +58,24 @@ interface Run {
   usedAt: number;
 }
 
-const filterAsked = z.object({ who: z.string(), server: z.string(), tool: z.string(), event: z.string(), outcome: z.string(), session: z.string(), since: z.string(), until: z.string() }).partial();
-const searchAsked = z.object({ source: z.string(), filter: filterAsked, limit: z.number(), cursor: z.string().optional() });
+const filterAsked = z
+  .object({
+    who: z.string(),
+    server: z.string(),
+    tool: z.string(),
+    event: z.string(),
+    outcome: z.string(),
+    session: z.string(),
+    since: z.string(),
+    until: z.string(),
+  })
+  .partial();
+const searchAsked = z.object({
+  source: z.string(),
+  filter: filterAsked,
+  limit: z.number(),
+  cursor: z.string().optional(),
+});
 const recordAsked = z.object({ source: z.string(), at: z.string() });
 const verifyAsked = z.object({ source: z.string(), writer: z.string(), run: z.string().optional() });
 
@@ -74,7 +90,10 @@ export class AuditDesk {
 
   /** Questions that name another process (`to`) are not answered. */
   get questions(): Readonly<Record<string, Question>> {
-    const own = (run: (args: JsonObject) => Promise<JsonObject | undefined>): Question => ({ to, ...args }) => (to === this.#options.process ? run(args as JsonObject) : undefined);
+    const own =
+      (run: (args: JsonObject) => Promise<JsonObject | undefined>): Question =>
+      ({ to, ...args }) =>
+        to === this.#options.process ? run(args as JsonObject) : undefined;
     return {
       'audit-places': () => ({ places: this.#places.map(({ source, kind, place }) => ({ source, kind, place })) }),
       'audit-search': own((args) => this.#search(searchAsked.parse(args))),
@@ -87,19 +106,41 @@ export class AuditDesk {
     const { config, baseFolder, bus } = this.#options;
     const places = (config().audit?.sinks ?? []).flatMap(({ kind, format, folder }): Place[] => {
       if (format !== 'omnibus') return [];
-      if (kind === 'jetstream') return bus()?.isShared === true ? [{ source: 'nats', kind, place: `the stream ${auditLedger.name} in NATS`, folder: '' }] : [];
+      if (kind === 'jetstream')
+        return bus()?.isShared === true
+          ? [{ source: 'nats', kind, place: `the stream ${auditLedger.name} in NATS`, folder: '' }]
+          : [];
       if (kind !== 'file' || folder === undefined) return [];
       const at = trueFolder(resolve(baseFolder, folder));
-      return [{ source: createHash('sha256').update(`${hostname()}\n${at}`).digest('base64url').slice(0, 16), kind, place: `${at} on ${hostname()}`, folder: at }];
+      return [
+        {
+          source: createHash('sha256').update(`${hostname()}\n${at}`).digest('base64url').slice(0, 16),
+          kind,
+          place: `${at} on ${hostname()}`,
+          folder: at,
+        },
+      ];
     });
     return [...new Map(places.map((place) => [place.source, place])).values()];
   }
 
   async #search({ source, filter, limit, cursor }: z.output<typeof searchAsked>): Promise<JsonObject> {
     const { searchBack } = await import('@omnibus/audit');
-    const { found, cursor: next, reached, records, bytes } = await searchBack(await this.#lanes(source, filter), filter, { ...searchBounds, records: limit }, cursor);
+    const {
+      found,
+      cursor: next,
+      reached,
+      records,
+      bytes,
+    } = await searchBack(await this.#lanes(source, filter), filter, { ...searchBounds, records: limit }, cursor);
     const rows = found.map((each): AuditRow => rowOf(source, each.record, each, `${each.lane}/${each.from}`));
-    return { rows: rows.map((row) => ({ ...row })), looked: records, bytes, ...(next === undefined ? {} : { next }), ...(reached === undefined ? {} : { reached }) };
+    return {
+      rows: rows.map((row) => ({ ...row })),
+      looked: records,
+      bytes,
+      ...(next === undefined ? {} : { next }),
+      ...(reached === undefined ? {} : { reached }),
+    };
   }
 
   /** One record, and whether the one before it in its chain has the hash that it names. */
@@ -123,7 +164,11 @@ export class AuditDesk {
         if (before.seq === link.seq - 1) follows = before.isGenuine && before.hash === link.prev ? 'yes' : 'no';
         if (before.seq < link.seq) break;
       }
-      return { row: { ...rowOf(source, link.record, link, at) }, record: first.value.text.slice(0, maxRecordCharacters), chain: { prev: link.prev, hash: link.hash, isGenuine: link.isGenuine, follows } };
+      return {
+        row: { ...rowOf(source, link.record, link, at) },
+        record: first.value.text.slice(0, maxRecordCharacters),
+        chain: { prev: link.prev, hash: link.hash, isGenuine: link.isGenuine, follows },
+      };
     } finally {
       await lines.return?.();
     }
@@ -135,9 +180,18 @@ export class AuditDesk {
     for (const [name, { usedAt }] of this.#runs) if (Date.now() - usedAt > idleMs) this.#runs.delete(name);
     const name = named ?? randomUUID();
     const known = this.#runs.get(name);
-    if (known === undefined && named !== undefined) return { problem: 'this verification was given up: nobody has asked for it for a while' };
-    if (known === undefined && this.#runs.size >= maxRuns) return { problem: 'other chains are being verified', isBusy: true };
-    const run: Run = known ?? { writer, verifier: new library.Verifier(), lines: this.#linesOf(library, source, writer), records: 0, bytes: 0, usedAt: 0 };
+    if (known === undefined && named !== undefined)
+      return { problem: 'this verification was given up: nobody has asked for it for a while' };
+    if (known === undefined && this.#runs.size >= maxRuns)
+      return { problem: 'other chains are being verified', isBusy: true };
+    const run: Run = known ?? {
+      writer,
+      verifier: new library.Verifier(),
+      lines: this.#linesOf(library, source, writer),
+      records: 0,
+      bytes: 0,
+      usedAt: 0,
+    };
     run.usedAt = Date.now();
     this.#runs.set(name, run);
     try {
@@ -150,7 +204,7 @@ export class AuditDesk {
           continue;
         }
         this.#runs.delete(name);
-        return { verified: { ...await this.#finished(library, run, run.records < maxRecords) } };
+        return { verified: { ...(await this.#finished(library, run, run.records < maxRecords)) } };
       }
     } catch (error) {
       this.#runs.delete(name);
@@ -159,19 +213,42 @@ export class AuditDesk {
     return { run: name, progress: { records: run.records, bytes: run.bytes } };
   }
 
-  async #finished(library: typeof Library, { writer, verifier, records, bytes }: Run, isWhole: boolean): Promise<AuditVerified> {
+  async #finished(
+    library: typeof Library,
+    { writer, verifier, records, bytes }: Run,
+    isWhole: boolean,
+  ): Promise<AuditVerified> {
     const { checkpoints, key } = await this.#checkpoints(library, writer);
     // What was not read cannot be compared: a chain that is verified in part would seem to be cut off.
     const { findings, checkpoints: compared } = verifier.finish(isWhole ? checkpoints : [], key);
-    return { writer, records, bytes, isWhole, checkpoints: compared, findings: findings.slice(0, maxFindings).map(({ weight, text }) => ({ weight, text })) };
+    return {
+      writer,
+      records,
+      bytes,
+      isWhole,
+      checkpoints: compared,
+      findings: findings.slice(0, maxFindings).map(({ weight, text }) => ({ weight, text })),
+    };
   }
 
-  async #checkpoints({ readCheckpoint, readCheckpointKey }: typeof Library, writer: string): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
+  async #checkpoints(
+    { readCheckpoint, readCheckpointKey }: typeof Library,
+    writer: string,
+  ): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
     const { config, baseFolder } = this.#options;
     const { file, keyFile } = config().audit?.checkpoints ?? {};
     const path = file === undefined ? undefined : resolve(baseFolder, file);
-    if (path === undefined || keyFile === undefined || (await stat(path).catch(() => undefined))?.size === undefined || (await stat(path)).size > maxCheckpointBytes) return { checkpoints: [], key: undefined };
-    const checkpoints = (await readFile(path, 'utf8')).split('\n').map((line) => readCheckpoint(line)).filter((each) => each?.writer === writer) as readonly Checkpoint[];
+    if (
+      path === undefined ||
+      keyFile === undefined ||
+      (await stat(path).catch(() => undefined))?.size === undefined ||
+      (await stat(path)).size > maxCheckpointBytes
+    )
+      return { checkpoints: [], key: undefined };
+    const checkpoints = (await readFile(path, 'utf8'))
+      .split('\n')
+      .map((line) => readCheckpoint(line))
+      .filter((each) => each?.writer === writer) as readonly Checkpoint[];
     return { checkpoints, key: readCheckpointKey(await readFile(resolve(baseFolder, keyFile), 'utf8')) };
   }
 
@@ -208,7 +285,8 @@ export class AuditDesk {
 
   #open(): Promise<Ledger> {
     const { config, bus } = this.#options;
-    const { keep = keepDefaults.ms, keepBytes = keepDefaults.bytes } = config().audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
+    const { keep = keepDefaults.ms, keepBytes = keepDefaults.bytes } =
+      config().audit?.sinks.find(({ kind }) => kind === 'jetstream') ?? {};
     const opening = this.#ledger ?? (bus() as Bus).ledger({ ...auditLedger, maxAgeMs: keep, maxBytes: keepBytes });
     this.#ledger = opening;
     opening.catch(() => {

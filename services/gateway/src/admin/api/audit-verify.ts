@@ -7,17 +7,30 @@ import type { AuditBoard } from './audit-board.ts';
 import { apiHeaders } from './security.ts';
 
 /** A failure is an event too, once the stream has begun. */
-export async function tellVerified(board: AuditBoard, query: z.output<typeof verifyQuery>, response: ServerResponse): Promise<void> {
+export async function tellVerified(
+  board: AuditBoard,
+  query: z.output<typeof verifyQuery>,
+  response: ServerResponse,
+): Promise<void> {
   let isOpen = true;
   response.once('close', () => {
     isOpen = false;
   });
   const send = (event: string, data: unknown): void => {
-    if (!response.headersSent) response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    if (!response.headersSent)
+      response.writeHead(200, {
+        ...apiHeaders,
+        'content-type': 'text/event-stream; charset=utf-8',
+        'x-accel-buffering': 'no',
+      });
     if (isOpen) response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   };
   try {
-    const verified = await board.verify(query, (progress) => send('progress', progress), () => isOpen);
+    const verified = await board.verify(
+      query,
+      (progress) => send('progress', progress),
+      () => isOpen,
+    );
     if (verified !== undefined) send('verified', verified);
   } catch (error) {
     if (!response.headersSent || !(error instanceof ApiProblem)) throw error;

@@ -4,16 +4,36 @@ import { ConfigHistory } from './config-history.ts';
 import { configurationFor, shownValues } from './shown-config.ts';
 
 const read = (text: string): LoadedConfig => {
-  const loaded = loadConfig({ file: 'omnibus.yaml', text, env: { OLD: 'old-secret-value', NEW: 'new-secret-value' }, readFile: () => '' });
+  const loaded = loadConfig({
+    file: 'omnibus.yaml',
+    text,
+    env: { OLD: 'old-secret-value', NEW: 'new-secret-value' },
+    readFile: () => '',
+  });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   return loaded;
 };
-const before = read('mcpServers: { wiki: { url: "https://wiki.example/mcp", headers: { Authorization: "Bearer ${OLD}" } }, gone: { url: "https://gone.example/mcp" } }\nlimits: { maxSessions: 10 }\n');
-const after = read('mcpServers: { wiki: { url: "https://wiki.example/mcp", headers: { Authorization: "Bearer ${NEW}" } } }\nlimits: { maxSessions: 20 }\naccess: { rules: [{ who: everyone, allow: [wiki] }] }\n');
+const before = read(
+  'mcpServers: { wiki: { url: "https://wiki.example/mcp", headers: { Authorization: "Bearer ${OLD}" } }, gone: { url: "https://gone.example/mcp" } }\nlimits: { maxSessions: 10 }\n',
+);
+const after = read(
+  'mcpServers: { wiki: { url: "https://wiki.example/mcp", headers: { Authorization: "Bearer ${NEW}" } } }\nlimits: { maxSessions: 20 }\naccess: { rules: [{ who: everyone, allow: [wiki] }] }\n',
+);
 
-function historyOf(): { readonly history: ConfigHistory; readonly shown: (config: Config) => Parameters<typeof configurationFor>[0] } {
+function historyOf(): {
+  readonly history: ConfigHistory;
+  readonly shown: (config: Config) => Parameters<typeof configurationFor>[0];
+} {
   const history = new ConfigHistory('omnibus.yaml', before);
-  return { history, shown: (config) => ({ ...history.state, digest: '', values: shownValues({ config, ...history.source }), missing: [] }) };
+  return {
+    history,
+    shown: (config) => ({
+      ...history.state,
+      digest: '',
+      values: shownValues({ config, ...history.source }),
+      missing: [],
+    }),
+  };
 }
 
 it('says what the last change has changed, without secrets', () => {
@@ -23,8 +43,16 @@ it('says what the last change has changed, without secrets', () => {
   const { changed } = shown(after.config);
   const options = new Map(changed?.difference.options.map((each) => [each.path, each]));
   expect(options.get('limits.maxSessions')).toEqual({ path: 'limits.maxSessions', before: 10, after: 20 });
-  expect(options.get('mcpServers.wiki.headers.Authorization')).toEqual({ path: 'mcpServers.wiki.headers.Authorization', before: '${OLD}', after: '${NEW}', isSecret: true });
-  expect(options.get('mcpServers.gone.url')).toEqual({ path: 'mcpServers.gone.url', before: 'https://gone.example/mcp' });
+  expect(options.get('mcpServers.wiki.headers.Authorization')).toEqual({
+    path: 'mcpServers.wiki.headers.Authorization',
+    before: '${OLD}',
+    after: '${NEW}',
+    isSecret: true,
+  });
+  expect(options.get('mcpServers.gone.url')).toEqual({
+    path: 'mcpServers.gone.url',
+    before: 'https://gone.example/mcp',
+  });
   expect(options.get('access.rules')).toMatchObject({ after: [{ who: 'everyone', allow: ['wiki'] }] });
   expect(options.has('mcpServers.wiki.url')).toBe(false);
   expect(JSON.stringify(changed)).not.toMatch(/secret-value/);

@@ -42,7 +42,11 @@ export class ConfigHistory {
 
   /** @param meant what is in force and what was refused; left out for a text that is no configuration. */
   rejected(problems: readonly string[], meant?: { readonly before: Config; readonly loaded: Read }): void {
-    this.#rejected = { at: new Date().toISOString(), problems: problems.slice(0, 100), ...(meant === undefined ? {} : { difference: this.#difference(meant.before, meant.loaded) }) };
+    this.#rejected = {
+      at: new Date().toISOString(),
+      problems: problems.slice(0, 100),
+      ...(meant === undefined ? {} : { difference: this.#difference(meant.before, meant.loaded) }),
+    };
   }
 
   #difference(before: Config, loaded: Read): ConfigDifference {
@@ -60,6 +64,12 @@ export class ConfigHistory {
   }
 
   get state(): Pick<Configuration, 'file' | 'appliedAt' | 'changed' | 'rejected' | 'restart'> {
-    return { file: this.file, appliedAt: this.#appliedAt, restart: [...this.#restart], ...(this.#changed === undefined ? {} : { changed: this.#changed }), ...(this.#rejected === undefined ? {} : { rejected: this.#rejected }) };
+    return {
+      file: this.file,
+      appliedAt: this.#appliedAt,
+      restart: [...this.#restart],
+      ...(this.#changed === undefined ? {} : { changed: this.#changed }),
+      ...(this.#rejected === undefined ? {} : { rejected: this.#rejected }),
+    };
   }
 }

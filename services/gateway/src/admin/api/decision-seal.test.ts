@@ -11,7 +11,8 @@ it('a decision counts for half a minute, with a key of this gateway, and as it w
   expect(isSigned([older, newer], text, signature, now)).toBe(true);
   expect(isSigned([newer], text, signature, now + 31_000)).toBe(false);
   expect(isSigned([newer], text.replace('ann', 'eve'), signature, now)).toBe(false);
-  for (const other of ['', 'x', signDecision([strange], text)]) expect(isSigned([newer, older], text, other, now)).toBe(false);
+  for (const other of ['', 'x', signDecision([strange], text)])
+    expect(isSigned([newer, older], text, other, now)).toBe(false);
   const undated = JSON.stringify({ id: 'c1', approve: true });
   expect(isSigned([newer], undated, signDecision([newer], undated), now)).toBe(false);
 });

@@ -9,7 +9,9 @@ import type { SealingKeys } from '../../sealing-key.ts';
 const lifeMs = 30_000;
 
 function mac(secret: Buffer, text: string): Buffer {
-  return createHmac('sha256', Buffer.from(hkdfSync('sha256', secret, '', 'omnibus approval decision', 32))).update(text).digest();
+  return createHmac('sha256', Buffer.from(hkdfSync('sha256', secret, '', 'omnibus approval decision', 32)))
+    .update(text)
+    .digest();
 }
 
 /** @param text a JSON object with the member `at`, milliseconds since 1970. */

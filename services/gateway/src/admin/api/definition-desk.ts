@@ -12,9 +12,12 @@ const maxCharacters = 160_000;
 const approval = z.object({ server: z.string(), approve: z.array(z.string()) });
 
 /** @param process the name of this one: others leave an approval to it. */
-export function definitionQuestions(process: string, backend: () => Pick<Backend, 'definitions' | 'approve' | 'records'> | undefined): Readonly<Record<string, Question>> {
+export function definitionQuestions(
+  process: string,
+  backend: () => Pick<Backend, 'definitions' | 'approve' | 'records'> | undefined,
+): Readonly<Record<string, Question>> {
   return {
-    'definitions': async ({ server }) => {
+    definitions: async ({ server }) => {
       const found = backend();
       if (found === undefined) return undefined;
       const { suspicionsOf } = await import('@omnibus/backend');
@@ -22,7 +25,11 @@ export function definitionQuestions(process: string, backend: () => Pick<Backend
       const signs = suspicionsOf(found);
       const chosen = found.records.filter((record) => server === undefined || record.server === server);
       return {
-        servers: chosen.map(({ server: name }): JsonObject => ({ server: name, ...shownOf(judged.get(name), server !== undefined), signs: (signs.get(name) ?? []).map((each) => ({ ...each })) })),
+        servers: chosen.map(({ server: name }): JsonObject => ({
+          server: name,
+          ...shownOf(judged.get(name), server !== undefined),
+          signs: (signs.get(name) ?? []).map((each) => ({ ...each })),
+        })),
       };
     },
     'definitions-approve': async ({ to, ...args }) => {
@@ -52,10 +59,22 @@ function shownOf(judged: ServerDefinitions | undefined, isWhole: boolean): JsonO
       if (left < 0) break;
       shown.push({ ...each });
     }
-    return { kind, name, why, isHeld, facets: [...facets], risks: [...risks], digest, ...(isWhole ? { differences: shown, notShown: differences.length - shown.length } : {}) };
+    return {
+      kind,
+      name,
+      why,
+      isHeld,
+      facets: [...facets],
+      risks: [...risks],
+      digest,
+      ...(isWhole ? { differences: shown, notShown: differences.length - shown.length } : {}),
+    };
   };
   return {
-    mode, ...(problem === undefined ? {} : { problem }), held: deviations.filter(({ isHeld }) => isHeld).length,
-    deviations: deviations.slice(0, maxNamed).map(described), more: Math.max(0, deviations.length - maxNamed),
+    mode,
+    ...(problem === undefined ? {} : { problem }),
+    held: deviations.filter(({ isHeld }) => isHeld).length,
+    deviations: deviations.slice(0, maxNamed).map(described),
+    more: Math.max(0, deviations.length - maxNamed),
   };
 }

@@ -59,16 +59,20 @@ export class LogReaders {
     if (followed.isAsking) return;
     followed.isAsking = true;
     const asking = new Set(followed.places);
-    this.#ask(server, sinceOf(asking)).then((heard) => {
-      for (const place of asking) if (followed.places.has(place)) place.tell(server, heard);
-    }).catch((error: unknown) => {
-      if (!(error instanceof ApiProblem)) this.#onFault('lines of a server could not be asked for', error);
-      // While the process cannot answer, it is asked again.
-      else if (error.reason === 'unknown') for (const { reader } of asking) reader.refused(error);
-    }).finally(() => {
-      followed.isAsking = false;
-      if (this.#followed.get(server) === followed) followed.next = this.#wheel.schedule(lookMs, () => this.#look(server, followed));
-    });
+    this.#ask(server, sinceOf(asking))
+      .then((heard) => {
+        for (const place of asking) if (followed.places.has(place)) place.tell(server, heard);
+      })
+      .catch((error: unknown) => {
+        if (!(error instanceof ApiProblem)) this.#onFault('lines of a server could not be asked for', error);
+        // While the process cannot answer, it is asked again.
+        else if (error.reason === 'unknown') for (const { reader } of asking) reader.refused(error);
+      })
+      .finally(() => {
+        followed.isAsking = false;
+        if (this.#followed.get(server) === followed)
+          followed.next = this.#wheel.schedule(lookMs, () => this.#look(server, followed));
+      });
   }
 }
 
@@ -93,16 +97,24 @@ class Place {
   tell(server: string, { said, missing: silent }: Heard<LinesSaid>): void {
     let dropped = 0;
     // An older process does not count its lines, so that nobody can tell which of them are new.
-    const missing: Missing = [...silent, ...said.filter(({ body }) => body.written === undefined).map(({ process, role }) => ({ process, role }))];
-    const lines = said.flatMap(({ process, body: { lines: latest, written } }) => {
-      if (written === undefined) return [];
-      const before = this.read.get(process);
-      const fresh = Math.max(0, written - (before ?? 0));
-      this.#note(process, written);
-      if (before !== undefined) dropped += Math.max(0, fresh - latest.length);
-      return fresh === 0 ? [] : latest.slice(-fresh).map((line) => ({ ...line, process }));
-    }).toSorted((one, other) => one.at.localeCompare(other.at));
-    const silentNow = missing.map(({ process }) => process).toSorted().join(' ');
+    const missing: Missing = [
+      ...silent,
+      ...said.filter(({ body }) => body.written === undefined).map(({ process, role }) => ({ process, role })),
+    ];
+    const lines = said
+      .flatMap(({ process, body: { lines: latest, written } }) => {
+        if (written === undefined) return [];
+        const before = this.read.get(process);
+        const fresh = Math.max(0, written - (before ?? 0));
+        this.#note(process, written);
+        if (before !== undefined) dropped += Math.max(0, fresh - latest.length);
+        return fresh === 0 ? [] : latest.slice(-fresh).map((line) => ({ ...line, process }));
+      })
+      .toSorted((one, other) => one.at.localeCompare(other.at));
+    const silentNow = missing
+      .map(({ process }) => process)
+      .toSorted()
+      .join(' ');
     if (lines.length === 0 && dropped === 0 && silentNow === this.#missing) return;
     this.#missing = silentNow;
     this.reader.told({ server, lines, dropped, missing });
@@ -119,5 +131,9 @@ class Place {
 function sinceOf(places: ReadonlySet<Place>): Record<string, number> {
   const [first, ...others] = places;
   if (first === undefined) return {};
-  return Object.fromEntries([...first.read].filter(([process]) => others.every(({ read }) => read.has(process))).map(([process, count]) => [process, Math.min(count, ...others.map(({ read }) => read.get(process) as number))]));
+  return Object.fromEntries(
+    [...first.read]
+      .filter(([process]) => others.every(({ read }) => read.has(process)))
+      .map(([process, count]) => [process, Math.min(count, ...others.map(({ read }) => read.get(process) as number))]),
+  );
 }

@@ -71,33 +71,85 @@ export function openAdminApi(options: OpenApiOptions): Api {
   const { process: own, config, access, history, wheel, log, onFault, note } = options;
   let joined: Bus | undefined;
   const hasCallers = (): boolean => config().auth !== undefined && config().auth !== 'none';
-  const approvalDesk = new ApprovalDesk({ wheel, process: own, bus: () => (options.sessions() === undefined ? undefined : joined), signedWith: () => (joined?.isShared === true && hasCallers() ? options.sealingKeys : undefined) });
-  const rateHistory = new RateHistory(() => options.metrics.upstream.serverCounts(), wheel, (error) => onFault('rates could not be read', error));
+  const approvalDesk = new ApprovalDesk({
+    wheel,
+    process: own,
+    bus: () => (options.sessions() === undefined ? undefined : joined),
+    signedWith: () => (joined?.isShared === true && hasCallers() ? options.sealingKeys : undefined),
+  });
+  const rateHistory = new RateHistory(
+    () => options.metrics.upstream.serverCounts(),
+    wheel,
+    (error) => onFault('rates could not be read', error),
+  );
   const auditDesk = new AuditDesk({ process: own, config, baseFolder: options.baseFolder, bus: () => joined });
-  const questions = { ...vaultQuestions(options.vaults), ...approvalDesk.questions, ...definitionQuestions(own, options.backend), ...rateHistory.questions, ...auditDesk.questions };
-  const desk = new ProcessDesk({ ...options, more: { ...questions, 'failure-count': () => ({ count: options.failures.latest.length }), 'failures': () => ({ failures: [...options.failures.latest] }) } });
+  const questions = {
+    ...vaultQuestions(options.vaults),
+    ...approvalDesk.questions,
+    ...definitionQuestions(own, options.backend),
+    ...rateHistory.questions,
+    ...auditDesk.questions,
+  };
+  const desk = new ProcessDesk({
+    ...options,
+    more: {
+      ...questions,
+      'failure-count': () => ({ count: options.failures.latest.length }),
+      failures: () => ({ failures: [...options.failures.latest] }),
+    },
+  });
   let assembly: Assembly | undefined;
   const board = (): Board => {
-    if (assembly === undefined) throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
+    if (assembly === undefined)
+      throw new ApiProblem('starting', 'the process is starting, and has no bus yet', '/readyz says what it waits for');
     return new Board({ process: own, config, assembly, history, pauses: () => pausesOf(options.blocks()) });
   };
-  const policyBoard = new PolicyBoard({ process: own, config, history, catalogue: (asked) => board().catalogue(asked) });
+  const policyBoard = new PolicyBoard({
+    process: own,
+    config,
+    history,
+    catalogue: (asked) => board().catalogue(asked),
+  });
   const assembled = (): Assembly => {
     board();
     return assembly as Assembly;
   };
   const callBoard = (): CallBoard => new CallBoard(assembled(), options.tapDesk);
-  const approvals = (): ApprovalsOfAll => new ApprovalsOfAll({ assembly: assembled(), config, keys: options.sealingKeys, isShared: joined?.isShared === true });
+  const approvals = (): ApprovalsOfAll =>
+    new ApprovalsOfAll({
+      assembly: assembled(),
+      config,
+      keys: options.sealingKeys,
+      isShared: joined?.isShared === true,
+    });
   const definitions = (): DefinitionsOfAll => new DefinitionsOfAll(assembled(), config);
   const auditBoard = (): AuditBoard => new AuditBoard({ process: own, config, assembly: assembled() });
   const overview = async (): Promise<Omit<Overview, 'console'>> => {
-    const [processes, servers, configuration, sessions] = await Promise.all([board().processes(), board().servers(), board().configuration(), board().sessions({})]);
-    const count = (of: (server: (typeof servers.servers)[number]) => number): number => servers.servers.reduce((sum, server) => sum + of(server), 0);
+    const [processes, servers, configuration, sessions] = await Promise.all([
+      board().processes(),
+      board().servers(),
+      board().configuration(),
+      board().sessions({}),
+    ]);
+    const count = (of: (server: (typeof servers.servers)[number]) => number): number =>
+      servers.servers.reduce((sum, server) => sum + of(server), 0);
     return {
-      name: 'omnibus', version, process: own, at: new Date().toISOString(), findings: findingsOf({ processes, servers, configuration }),
+      name: 'omnibus',
+      version,
+      process: own,
+      at: new Date().toISOString(),
+      findings: findingsOf({ processes, servers, configuration }),
       counts: {
-        processes: processes.processes.length, missing: processes.missing.length, servers: servers.servers.length, up: count(({ state }) => (state === 'up' || state === 'asleep' ? 1 : 0)), down: count(({ state }) => (state === 'down' ? 1 : 0)),
-        sessions: sessions.total, tools: count(({ tools }) => tools), prompts: count(({ prompts }) => prompts), resources: count(({ resources }) => resources), failures: processes.processes.reduce((sum, { failures }) => sum + failures, 0),
+        processes: processes.processes.length,
+        missing: processes.missing.length,
+        servers: servers.servers.length,
+        up: count(({ state }) => (state === 'up' || state === 'asleep' ? 1 : 0)),
+        down: count(({ state }) => (state === 'down' ? 1 : 0)),
+        sessions: sessions.total,
+        tools: count(({ tools }) => tools),
+        prompts: count(({ prompts }) => prompts),
+        resources: count(({ resources }) => resources),
+        failures: processes.processes.reduce((sum, { failures }) => sum + failures, 0),
       },
       missing: processes.missing,
     };
@@ -107,8 +159,14 @@ export function openAdminApi(options: OpenApiOptions): Api {
     return rightsOf(config(), roles, name);
   };
   const state: Readonly<Record<StateTopic, () => Promise<object>>> = {
-    overview, processes: () => board().processes(), servers: () => board().servers(), sessions: () => board().sessions({}), metrics: () => board().metrics(), configuration: () => board().configuration(),
-    approvals: () => approvals().list({}), definitions: () => definitions().list(),
+    overview,
+    processes: () => board().processes(),
+    servers: () => board().servers(),
+    sessions: () => board().sessions({}),
+    metrics: () => board().metrics(),
+    configuration: () => board().configuration(),
+    approvals: () => approvals().list({}),
+    definitions: () => definitions().list(),
   };
   const watches = new Watches(wheel, (topic) => state[topic](), onFault);
   const logReaders = new LogReaders(wheel, (server, since) => board().lines(server, since), onFault);
@@ -117,34 +175,78 @@ export function openAdminApi(options: OpenApiOptions): Api {
     if (refusal !== undefined) throw new ApiProblem('forbidden', refusal.text.trim());
   };
   const watch = async ({ request, response, query }: ApiRequest<'watch'>): Promise<undefined> => {
-    const topics = new Set((query.topics ?? 'calls').split(',').map((topic) => topic.trim()).filter((topic) => topic !== ''));
-    const unknown = [...topics].find((topic) => topic !== 'calls' && topic !== 'logs' && !(stateTopics as readonly string[]).includes(topic));
-    if (unknown !== undefined || topics.size === 0) throw new ApiProblem('invalid', `there is no topic ${JSON.stringify(unknown ?? '')}`, `calls, logs, ${stateTopics.join(', ')}`);
-    if (topics.has('logs') && query.server === undefined) throw new ApiProblem('invalid', 'the topic logs is about one server', 'add server=NAME');
+    const topics = new Set(
+      (query.topics ?? 'calls')
+        .split(',')
+        .map((topic) => topic.trim())
+        .filter((topic) => topic !== ''),
+    );
+    const unknown = [...topics].find(
+      (topic) => topic !== 'calls' && topic !== 'logs' && !(stateTopics as readonly string[]).includes(topic),
+    );
+    if (unknown !== undefined || topics.size === 0)
+      throw new ApiProblem(
+        'invalid',
+        `there is no topic ${JSON.stringify(unknown ?? '')}`,
+        `calls, logs, ${stateTopics.join(', ')}`,
+      );
+    if (topics.has('logs') && query.server === undefined)
+      throw new ApiProblem('invalid', 'the topic logs is about one server', 'add server=NAME');
     board();
     if (topics.has('logs')) await board().lines(query.server as string);
     const mayPayloads = query.payload !== 'none';
-    const acts: readonly AdminAct[] = ['console', ...(topics.has('calls') ? ['calls' as const] : []), ...(topics.has('approvals') ? ['approvals.list' as const] : []), ...(mayPayloads ? ['payloads' as const] : [])];
+    const acts: readonly AdminAct[] = [
+      'console',
+      ...(topics.has('calls') ? ['calls' as const] : []),
+      ...(topics.has('approvals') ? ['approvals.list' as const] : []),
+      ...(mayPayloads ? ['payloads' as const] : []),
+    ];
     for (const act of acts.slice(1)) await letIn(request, act);
-    if (mayPayloads && !config().console.payloads) throw new ApiProblem('mode', 'arguments and results are shown to nobody here', 'set console: { payloads: true } where an operator may see them');
-    if (mayPayloads) note(request, 'calls.payloads', { payload: query.payload, ...Object.fromEntries(Object.entries(query).filter(([name, value]) => ['server', 'tool', 'client'].includes(name) && value !== undefined)) as Record<string, string> });
+    if (mayPayloads && !config().console.payloads)
+      throw new ApiProblem(
+        'mode',
+        'arguments and results are shown to nobody here',
+        'set console: { payloads: true } where an operator may see them',
+      );
+    if (mayPayloads)
+      note(request, 'calls.payloads', {
+        payload: query.payload,
+        ...(Object.fromEntries(
+          Object.entries(query).filter(
+            ([name, value]) => ['server', 'tool', 'client'].includes(name) && value !== undefined,
+          ),
+        ) as Record<string, string>),
+      });
     const { topics: _topics, rate, payload, ...filter } = query;
     const told = (send: (event: string, data: unknown) => void): (() => void) => {
-      const endCalls = topics.has('calls') ? options.tapDesk.watch({ filter, perSecond: rate, payload, told: (events, dropped) => send('calls', { events, dropped }) }) : undefined;
-      const endLogs = !topics.has('logs') ? undefined : logReaders.add(query.server as string, {
-        told: (logs) => send('logs', logs),
-        refused: ({ body }) => {
-          send('refused', body);
-          response.end();
-        },
-      });
+      const endCalls = topics.has('calls')
+        ? options.tapDesk.watch({
+            filter,
+            perSecond: rate,
+            payload,
+            told: (events, dropped) => send('calls', { events, dropped }),
+          })
+        : undefined;
+      const endLogs = !topics.has('logs')
+        ? undefined
+        : logReaders.add(query.server as string, {
+            told: (logs) => send('logs', logs),
+            refused: ({ body }) => {
+              send('refused', body);
+              response.end();
+            },
+          });
       return () => {
         endCalls?.();
         endLogs?.();
       };
     };
     watches.open({
-      request, response, who: access.of(request).name, topics, told,
+      request,
+      response,
+      who: access.of(request).name,
+      topics,
+      told,
       forReader: (topic, answer) => {
         const by = access.of(request);
         if (topic === 'overview') return { ...answer, console: rights(request) };
@@ -159,7 +261,7 @@ export function openAdminApi(options: OpenApiOptions): Api {
     return undefined;
   };
   const handlers: Handlers = {
-    overview: async ({ request }) => ({ ...await overview(), console: rights(request) }),
+    overview: async ({ request }) => ({ ...(await overview()), console: rights(request) }),
     processes: () => board().processes(),
     servers: () => board().servers(),
     server: ({ given, query }) => board().server(given, query.lines === 'true'),
@@ -171,7 +273,13 @@ export function openAdminApi(options: OpenApiOptions): Api {
     },
     pause: async ({ request, given, query: { forMs, because } }) => {
       const { servers } = await board().servers();
-      const done = await pauseServer(options.blocks(), { server: given, isKnown: servers.some(({ name }) => name === given), by: access.of(request).name, forMs, because });
+      const done = await pauseServer(options.blocks(), {
+        server: given,
+        isKnown: servers.some(({ name }) => name === given),
+        by: access.of(request).name,
+        forMs,
+        because,
+      });
       note(request, 'pause', { server: given, because, for_ms: forMs });
       return done;
     },
@@ -211,7 +319,8 @@ export function openAdminApi(options: OpenApiOptions): Api {
     rates: ({ query }) => historyOf(assembled(), query.server),
     calls: ({ query }) => callBoard().calls(query),
     call: ({ given }) => callBoard().call(given),
-    replay: async ({ given, query }) => replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
+    replay: async ({ given, query }) =>
+      replayOf(await callBoard().call(given), query.server, (asked) => board().catalogue(asked)),
     failures: () => callBoard().failures(),
     ...connectionHandlers({ config, edgeBus: options.edgeBus, note }),
     ...trustHandlers({ access, approvals, definitions, note, denied: options.denied }),

@@ -16,7 +16,12 @@ export interface PolicyBoardOptions {
   readonly config: () => Config;
   readonly history: ConfigHistory;
   /** Reads a page of the catalogue of all servers. */
-  readonly catalogue: (asked: { readonly q?: string | undefined; readonly kind?: string | undefined; readonly server?: string | undefined; readonly cursor?: string | undefined }) => Promise<Catalogue>;
+  readonly catalogue: (asked: {
+    readonly q?: string | undefined;
+    readonly kind?: string | undefined;
+    readonly server?: string | undefined;
+    readonly cursor?: string | undefined;
+  }) => Promise<Catalogue>;
 }
 
 /** Rules on one page. A configuration has at most 1,000. */
@@ -41,18 +46,32 @@ export class PolicyBoard {
     const { config, history, process } = this.#options;
     const { access, guardrails } = config();
     const from = cursor === undefined ? 0 : Number(cursor);
-    if (!Number.isSafeInteger(from) || from < 0) throw new ApiProblem('invalid', 'the cursor is none of ours', 'take `next` of the page before');
+    if (!Number.isSafeInteger(from) || from < 0)
+      throw new ApiProblem('invalid', 'the cursor is none of ours', 'take `next` of the page before');
     // What came by reference is hidden here as it is in the configuration: a name in a rule may be a secret of somebody.
-    const shown = shownValues({ config: { access } as unknown as Config, ...history.source }).find(({ path }) => path === 'access.rules')?.value as readonly RuleSettings[] | undefined ?? [];
+    const shown =
+      (shownValues({ config: { access } as unknown as Config, ...history.source }).find(
+        ({ path }) => path === 'access.rules',
+      )?.value as readonly RuleSettings[] | undefined) ?? [];
     const { loaded } = history.source;
     const rules = shown.slice(from, from + pageLength).map((rule, index): PolicyRule => {
       const place = loaded?.problemAt(['access', 'rules', from + index], '');
-      return { ...ruleOf(rule, from + index), ...(place === undefined ? {} : { place: `${place.file}:${place.line}` }) };
+      return {
+        ...ruleOf(rule, from + index),
+        ...(place === undefined ? {} : { place: `${place.file}:${place.line}` }),
+      };
     });
     const version = (await this.#load())?.policy.version;
     return {
-      hasRules: access !== undefined, default: access?.default ?? 'allow', isRecorded: access?.mode === 'record', file: history.file, process, rules, total: shown.length,
-      ...(access === undefined || version === undefined ? {} : { version }), ...(shown.length > from + pageLength ? { next: String(from + pageLength) } : {}),
+      hasRules: access !== undefined,
+      default: access?.default ?? 'allow',
+      isRecorded: access?.mode === 'record',
+      file: history.file,
+      process,
+      rules,
+      total: shown.length,
+      ...(access === undefined || version === undefined ? {} : { version }),
+      ...(shown.length > from + pageLength ? { next: String(from + pageLength) } : {}),
       guardrails: guardrails.map(({ id, mode }) => ({ id, isRecorded: mode === 'record' })),
     };
   }
@@ -60,11 +79,35 @@ export class PolicyBoard {
   async explain({ who, what, args, at, from, hint }: z.output<typeof explainQuery>): Promise<Explained> {
     const loaded = await this.#need();
     const as = personIn(who);
-    if (!/^(?:(?:tool|prompt|resource):)?[^/:]+\/./s.test(what)) throw new ApiProblem('invalid', `${JSON.stringify(what.slice(0, 100))} names nothing of a server`, 'write server/tool, prompt:server/name or resource:server/uri');
+    if (!/^(?:(?:tool|prompt|resource):)?[^/:]+\/./s.test(what))
+      throw new ApiProblem(
+        'invalid',
+        `${JSON.stringify(what.slice(0, 100))} names nothing of a server`,
+        'write server/tool, prompt:server/name or resource:server/uri',
+      );
     const time = at === undefined ? undefined : new Date(at);
-    if (time !== undefined && Number.isNaN(time.getTime())) throw new ApiProblem('invalid', `${JSON.stringify(at)} is not a time`, 'write 2026-11-23T08:00:00Z');
-    const { outcome, rule, because, redacted, rules, guardrails } = explain(loaded, as, what, { args: args === undefined ? undefined : argumentsIn(args), at: time, from, hints: hintsOf((hint ?? '').split(',').map((each) => each.trim()).filter((each) => each !== '')) });
-    return { who: whoText(as), what, outcome, isRecorded: this.#isRecorded, rules, guardrails, ...known({ rule, because, redacted }) };
+    if (time !== undefined && Number.isNaN(time.getTime()))
+      throw new ApiProblem('invalid', `${JSON.stringify(at)} is not a time`, 'write 2026-11-23T08:00:00Z');
+    const { outcome, rule, because, redacted, rules, guardrails } = explain(loaded, as, what, {
+      args: args === undefined ? undefined : argumentsIn(args),
+      at: time,
+      from,
+      hints: hintsOf(
+        (hint ?? '')
+          .split(',')
+          .map((each) => each.trim())
+          .filter((each) => each !== ''),
+      ),
+    });
+    return {
+      who: whoText(as),
+      what,
+      outcome,
+      isRecorded: this.#isRecorded,
+      rules,
+      guardrails,
+      ...known({ rule, because, redacted }),
+    };
   }
 
   async sees({ who, outcome: wanted, cursor, ...looked }: z.output<typeof seesQuery>): Promise<Sees> {
@@ -80,11 +123,20 @@ export class PolicyBoard {
         const target: Target = { kind: kind === 'template' ? 'resource' : kind, server, name };
         const { outcome, rule, redacted } = decide(loaded, as, target, { hints: annotations });
         const isConditional = loaded.policy.rules.some((each) => each.id === rule && each.condition !== undefined);
-        if (wanted === undefined || wanted === outcome) rows.push({ kind, server, name, outcome, isConditional, ...known({ rule, redacted }) });
+        if (wanted === undefined || wanted === outcome)
+          rows.push({ kind, server, name, outcome, isConditional, ...known({ rule, redacted }) });
       }
       ({ next } = read);
       if (next !== undefined && rows.length < enoughRows && page + 1 < maxPages) continue;
-      return { who: whoText(as), isRecorded: this.#isRecorded, rows, looked: seen, total: read.total, missing: read.missing, ...known({ next }) };
+      return {
+        who: whoText(as),
+        isRecorded: this.#isRecorded,
+        rows,
+        looked: seen,
+        total: read.total,
+        missing: read.missing,
+        ...known({ next }),
+      };
     }
   }
 
@@ -95,7 +147,12 @@ export class PolicyBoard {
   /** @throws {ApiProblem} where there are no rules to decide by. */
   async #need(): Promise<LoadedPolicy> {
     const loaded = await this.#load();
-    if (loaded === undefined) throw new ApiProblem('conflict', 'there are no rules here (access), so whoever may connect may use everything', 'docs/policy.md says how rules are written');
+    if (loaded === undefined)
+      throw new ApiProblem(
+        'conflict',
+        'there are no rules here (access), so whoever may connect may use everything',
+        'docs/policy.md says how rules are written',
+      );
     return loaded;
   }
 
@@ -111,8 +168,13 @@ function ruleOf(rule: RuleSettings, index: number): PolicyRule {
   const { id = `#${index + 1}`, who, except, allow, deny, ask, redact, because } = rule;
   const terms = termsOf(rule);
   return {
-    id, effect: deny !== undefined ? 'deny' : ask !== undefined ? 'ask' : redact !== undefined ? 'redact' : 'allow', who: whoWords(who), what: textsOf(deny ?? ask ?? redact ?? allow), conditions: conditionsOf(rule),
-    ...(except === undefined ? {} : { except: whoWords(except) }), ...known({ terms, because }),
+    id,
+    effect: deny !== undefined ? 'deny' : ask !== undefined ? 'ask' : redact !== undefined ? 'redact' : 'allow',
+    who: whoWords(who),
+    what: textsOf(deny ?? ask ?? redact ?? allow),
+    conditions: conditionsOf(rule),
+    ...(except === undefined ? {} : { except: whoWords(except) }),
+    ...known({ terms, because }),
   };
 }
 
@@ -121,7 +183,11 @@ function personIn(text: string): Person {
   if (text === 'nobody' || callerKinds.test(text)) return text;
   const parsed = text.startsWith('{') ? person.safeParse(jsonIn(text, 'who')) : undefined;
   if (parsed?.success === true) return parsed.data;
-  throw new ApiProblem('invalid', `${JSON.stringify(text.slice(0, 100))} is no caller`, 'write group:NAME, key:SUBJECT, user:ISSUER|SUBJECT, tenant:NAME, nobody, or several at once as JSON: {"tenant": "acme", "group": "eng"}');
+  throw new ApiProblem(
+    'invalid',
+    `${JSON.stringify(text.slice(0, 100))} is no caller`,
+    'write group:NAME, key:SUBJECT, user:ISSUER|SUBJECT, tenant:NAME, nobody, or several at once as JSON: {"tenant": "acme", "group": "eng"}',
+  );
 }
 
 /** @throws {ApiProblem} */
@@ -140,6 +206,10 @@ function jsonIn(text: string, name: string): unknown {
 }
 
 /** The members that are defined. */
-function known<Members extends Readonly<Record<string, string | undefined>>>(members: Members): { [Name in keyof Members]?: string } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as { [Name in keyof Members]?: string };
+function known<Members extends Readonly<Record<string, string | undefined>>>(
+  members: Members,
+): { [Name in keyof Members]?: string } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof Members]?: string;
+  };
 }

@@ -3,7 +3,16 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Backend } from '@omnibus/backend';
 import type { Config } from '@omnibus/config';
-import { isModernRevision, printable, type AdminAnswer, type AdminQuestion, type JsonObject, type ServerName, type WorkerId, type WorkerOfRole } from '@omnibus/protocol';
+import {
+  isModernRevision,
+  printable,
+  type AdminAnswer,
+  type AdminQuestion,
+  type JsonObject,
+  type ServerName,
+  type WorkerId,
+  type WorkerOfRole,
+} from '@omnibus/protocol';
 import type { SessionWorker } from '@omnibus/session';
 import type { Metrics, UpstreamState } from '@omnibus/telemetry';
 import type { ProcessStatus } from '../status.ts';
@@ -38,16 +47,25 @@ export class ProcessDesk {
   constructor(options: ProcessDeskOptions) {
     this.#options = options;
     this.#questions = {
-      'process': () => this.#process(),
-      'servers': () => this.#servers(),
-      'lines': ({ server, since }) => this.#lines(String(server), since),
-      'metrics': async () => ({ ...await options.metrics.upstream.counts() }),
-      'sessions': () => ({ ...options.sessions()?.list() ?? { sessions: [], total: 0 } }),
+      process: () => this.#process(),
+      servers: () => this.#servers(),
+      lines: ({ server, since }) => this.#lines(String(server), since),
+      metrics: async () => ({ ...(await options.metrics.upstream.counts()) }),
+      sessions: () => ({ ...(options.sessions()?.list() ?? { sessions: [], total: 0 }) }),
       'session-end': ({ key }) => ({ ended: options.sessions()?.end(String(key)) === true }),
-      'restart': async ({ server }) => ({ done: await options.backend()?.restart(String(server)) === true }),
-      'catalogue': (args) => {
-        const { endpoint, q, kind, server, from, limit } = args as Readonly<Record<string, string | number | undefined>>;
-        const found = options.sessions()?.catalogue({ endpoint: String(endpoint ?? ''), q: textOf(q), kind: textOf(kind), server: textOf(server), from: Number(from), limit: Number(limit) });
+      restart: async ({ server }) => ({ done: (await options.backend()?.restart(String(server))) === true }),
+      catalogue: (args) => {
+        const { endpoint, q, kind, server, from, limit } = args as Readonly<
+          Record<string, string | number | undefined>
+        >;
+        const found = options.sessions()?.catalogue({
+          endpoint: String(endpoint ?? ''),
+          q: textOf(q),
+          kind: textOf(kind),
+          server: textOf(server),
+          from: Number(from),
+          limit: Number(limit),
+        });
         return found === undefined ? undefined : { ...found };
       },
       ...options.more,
@@ -73,21 +91,39 @@ export class ProcessDesk {
 
   get #known(): WorkerOfRole[] {
     const { sessions, backend, edge } = this.#options;
-    const workers = [...backend()?.sessionWorkers ?? [], ...edge()?.sessionWorkers ?? []].map((worker) => ({ worker, role: 'session' }));
-    return [...sessions()?.known ?? [], ...workers];
+    const workers = [...(backend()?.sessionWorkers ?? []), ...(edge()?.sessionWorkers ?? [])].map((worker) => ({
+      worker,
+      role: 'session',
+    }));
+    return [...(sessions()?.known ?? []), ...workers];
   }
 
   #process(): JsonObject {
     const { process: name, status, config, sessions, backend } = this.#options;
     const { role, version, pid, endpoint, problems, bus } = status();
     const shown = config();
-    const digest = this.#digests.get(shown) ?? createHash('sha256').update(JSON.stringify(redactedConfig(shown))).digest('hex').slice(0, 12);
+    const digest =
+      this.#digests.get(shown) ??
+      createHash('sha256')
+        .update(JSON.stringify(redactedConfig(shown)))
+        .digest('hex')
+        .slice(0, 12);
     this.#digests.set(shown, digest);
     const desk = sessions();
     const servers = backend()?.loads.length;
     return {
-      process: name, role, version, pid, host: hostname(), startedAt: this.#startedAt, ...(endpoint === undefined ? {} : { endpoint }), problems: [...problems], bus,
-      ...(desk === undefined ? {} : { sessions: desk.counts(), waiting: desk.waiting }), ...(servers === undefined ? {} : { servers }), configuration: digest,
+      process: name,
+      role,
+      version,
+      pid,
+      host: hostname(),
+      startedAt: this.#startedAt,
+      ...(endpoint === undefined ? {} : { endpoint }),
+      problems: [...problems],
+      bus,
+      ...(desk === undefined ? {} : { sessions: desk.counts(), waiting: desk.waiting }),
+      ...(servers === undefined ? {} : { servers }),
+      configuration: digest,
     };
   }
 
@@ -95,20 +131,47 @@ export class ProcessDesk {
     const { backend, metrics } = this.#options;
     const loads = backend()?.loads;
     const said = new Map(this.#options.status().servers?.map((each) => [each.server as string, each]));
-    return loads === undefined ? undefined : {
-      servers: loads.map(({ record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, held = [] }, running, waiting, connections, lastWords }) => {
-        const current = metrics.upstream.stateOf(server as ServerName);
-        const state = stateOf(current?.state, status);
-        const { unreadable, wantsSignIn } = said.get(server) ?? {};
-        const problem = own ?? (unreadable === undefined ? undefined : `connections of ${unreadable} users cannot be decrypted, because a key of the vault is missing: omnibus vault status`);
-        return {
-          server, state, ...(problem === undefined || state === 'asleep' ? {} : { problem, ...(trouble === undefined ? {} : { trouble }) }), ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }), running, waiting, connections,
-          tools: lists.tools.length, prompts: lists.prompts.length, resources: lists.resources.length + lists.resourceTemplates.length, leftOut, held: held.length,
-          ...(wantsSignIn === undefined || wantsSignIn === 0 ? {} : { signIns: wantsSignIn }),
-          ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }), ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
+    return loads === undefined
+      ? undefined
+      : {
+          servers: loads.map(
+            ({
+              record: { server, status, problem: own, trouble, revision, lists, leftOut = 0, held = [] },
+              running,
+              waiting,
+              connections,
+              lastWords,
+            }) => {
+              const current = metrics.upstream.stateOf(server as ServerName);
+              const state = stateOf(current?.state, status);
+              const { unreadable, wantsSignIn } = said.get(server) ?? {};
+              const problem =
+                own ??
+                (unreadable === undefined
+                  ? undefined
+                  : `connections of ${unreadable} users cannot be decrypted, because a key of the vault is missing: omnibus vault status`);
+              return {
+                server,
+                state,
+                ...(problem === undefined || state === 'asleep'
+                  ? {}
+                  : { problem, ...(trouble === undefined ? {} : { trouble }) }),
+                ...(current === undefined ? {} : { since: new Date(current.since).toISOString() }),
+                running,
+                waiting,
+                connections,
+                tools: lists.tools.length,
+                prompts: lists.prompts.length,
+                resources: lists.resources.length + lists.resourceTemplates.length,
+                leftOut,
+                held: held.length,
+                ...(wantsSignIn === undefined || wantsSignIn === 0 ? {} : { signIns: wantsSignIn }),
+                ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }),
+                ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
+              };
+            },
+          ),
         };
-      }),
-    };
   }
 
   /** @param since the number of lines that were read before, by process; without it the latest lines are answered. */
@@ -120,7 +183,10 @@ export class ProcessDesk {
     const read = Number((since as JsonObject | undefined)?.[own] ?? 0);
     const count = Math.min(maxLines, Math.max(0, written - read));
     const lines = count === 0 ? [] : diary.lines.slice(-count);
-    return { written, lines: lines.map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })) };
+    return {
+      written,
+      lines: lines.map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })),
+    };
   }
 }
 

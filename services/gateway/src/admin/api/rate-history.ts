@@ -35,7 +35,12 @@ export class RateHistory {
   #next: Deadline | undefined;
 
   /** @param read reads the counters of this process. @param now milliseconds since 1970. */
-  constructor(read: () => Promise<readonly ServerCounts[]>, wheel: DeadlineWheel, failed: (error: unknown) => void, now = Date.now) {
+  constructor(
+    read: () => Promise<readonly ServerCounts[]>,
+    wheel: DeadlineWheel,
+    failed: (error: unknown) => void,
+    now = Date.now,
+  ) {
     this.#read = read;
     this.#wheel = wheel;
     this.#failed = failed;
@@ -58,9 +63,17 @@ export class RateHistory {
     const before = this.#before;
     this.#before = new Map(counts.map((each) => [each.server, each]));
     if (before === undefined) return;
-    const deltas = counts.map((each): readonly [string, Delta] => [each.server, since(before.get(each.server), each)]).filter(([, { calls }]) => calls > 0);
-    const busiest = deltas.length <= maxServers ? deltas : deltas.toSorted(([, one], [, other]) => other.calls - one.calls).slice(0, maxServers);
-    this.#steps.set(Math.round(this.#now() / everyMs) - 1, new Map([...busiest, [all, added(deltas.map(([, delta]) => delta))]]));
+    const deltas = counts
+      .map((each): readonly [string, Delta] => [each.server, since(before.get(each.server), each)])
+      .filter(([, { calls }]) => calls > 0);
+    const busiest =
+      deltas.length <= maxServers
+        ? deltas
+        : deltas.toSorted(([, one], [, other]) => other.calls - one.calls).slice(0, maxServers);
+    this.#steps.set(
+      Math.round(this.#now() / everyMs) - 1,
+      new Map([...busiest, [all, added(deltas.map(([, delta]) => delta))]]),
+    );
     for (const step of this.#steps.keys()) {
       if (this.#steps.size <= maxPoints) break;
       this.#steps.delete(step);
@@ -89,15 +102,29 @@ export class RateHistory {
 /** A counter that has become smaller has begun anew. */
 function since(before: ServerCounts | undefined, now: ServerCounts): Delta {
   const from = before === undefined || before.calls > now.calls ? undefined : before;
-  return { calls: now.calls - (from?.calls ?? 0), failed: now.failed - (from?.failed ?? 0), seconds: now.seconds - (from?.seconds ?? 0), buckets: now.buckets.map((count, index) => count - (from?.buckets[index] ?? 0)) };
+  return {
+    calls: now.calls - (from?.calls ?? 0),
+    failed: now.failed - (from?.failed ?? 0),
+    seconds: now.seconds - (from?.seconds ?? 0),
+    buckets: now.buckets.map((count, index) => count - (from?.buckets[index] ?? 0)),
+  };
 }
 
 function added(deltas: readonly Delta[]): Delta {
   const sum = (of: (delta: Delta) => number): number => deltas.reduce((total, delta) => total + of(delta), 0);
-  return { calls: sum(({ calls }) => calls), failed: sum(({ failed }) => failed), seconds: sum(({ seconds }) => seconds), buckets: durationBuckets.map((_, index) => sum(({ buckets }) => buckets[index] ?? 0)) };
+  return {
+    calls: sum(({ calls }) => calls),
+    failed: sum(({ failed }) => failed),
+    seconds: sum(({ seconds }) => seconds),
+    buckets: durationBuckets.map((_, index) => sum(({ buckets }) => buckets[index] ?? 0)),
+  };
 }
 
-const said = z.object({ points: z.array(z.array(z.number())).max(maxPoints), first: z.number().optional(), last: z.number().optional() });
+const said = z.object({
+  points: z.array(z.array(z.number())).max(maxPoints),
+  first: z.number().optional(),
+  last: z.number().optional(),
+});
 
 /** The history of all processes. @param server undefined for all servers together. */
 export async function historyOf(assembly: Pick<Assembly, 'ask'>, server: string | undefined): Promise<Answer> {
@@ -108,12 +135,25 @@ export async function historyOf(assembly: Pick<Assembly, 'ask'>, server: string 
   if (firsts.length === 0) return { everyMs, points: [], missing: heard.missing };
   const last = Math.max(...lasts);
   const first = Math.max(Math.min(...firsts), last - maxPoints + 1);
-  const rows = Map.groupBy(bodies.flatMap(({ points }) => points), ([step]) => step as number);
+  const rows = Map.groupBy(
+    bodies.flatMap(({ points }) => points),
+    ([step]) => step as number,
+  );
   const points = Array.from({ length: last - first + 1 }, (_, index) => {
     const step = first + index;
-    const deltas = (rows.get(step) ?? []).map(([, calls = 0, failed = 0, seconds = 0, ...buckets]): Delta => ({ calls, failed, seconds, buckets }));
+    const deltas = (rows.get(step) ?? []).map(([, calls = 0, failed = 0, seconds = 0, ...buckets]): Delta => ({
+      calls,
+      failed,
+      seconds,
+      buckets,
+    }));
     const { calls, failed, p50, p95 } = ratesOf(deltas);
-    return { at: new Date(step * everyMs).toISOString(), calls, failed, ...(p50 === undefined || p95 === undefined ? {} : { p50, p95 }) };
+    return {
+      at: new Date(step * everyMs).toISOString(),
+      calls,
+      failed,
+      ...(p50 === undefined || p95 === undefined ? {} : { p50, p95 }),
+    };
   });
   return { everyMs, points, missing: heard.missing };
 }

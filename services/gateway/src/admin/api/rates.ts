@@ -21,8 +21,15 @@ export function summaryOf(processes: readonly CallCounts[]): Pick<Summary, 'serv
   const servers = processes.flatMap((each) => each.servers);
   const tools = processes.flatMap((each) => each.tools);
   return {
-    servers: [...Map.groupBy(servers, ({ server }) => server)].map(([server, rows]) => ({ server, rates: ratesOf(rows) })),
-    tools: [...Map.groupBy(tools, ({ server, tool }) => `${server}/${tool}`).values()].map((rows) => ({ server: rows[0]?.server ?? '', tool: rows[0]?.tool ?? '', rates: ratesOf(rows) })),
+    servers: [...Map.groupBy(servers, ({ server }) => server)].map(([server, rows]) => ({
+      server,
+      rates: ratesOf(rows),
+    })),
+    tools: [...Map.groupBy(tools, ({ server, tool }) => `${server}/${tool}`).values()].map((rows) => ({
+      server: rows[0]?.server ?? '',
+      tool: rows[0]?.tool ?? '',
+      rates: ratesOf(rows),
+    })),
     all: ratesOf(servers),
   };
 }
@@ -31,8 +38,20 @@ export function ratesOf(rows: readonly Counts[]): Rates {
   const sum = (of: (row: Counts) => number): number => rows.reduce((all, row) => all + of(row), 0);
   const calls = sum((row) => row.calls);
   const buckets = durationBuckets.map((_, index) => sum((row) => row.buckets?.[index] ?? 0));
-  const percentiles = rows.some((row) => row.buckets !== undefined) && calls > 0 ? { p50: percentile(buckets, calls, 0.5), p95: percentile(buckets, calls, 0.95), p99: percentile(buckets, calls, 0.99) } : {};
-  return { calls, failed: sum((row) => row.failed), ...(calls === 0 ? {} : { mean: rounded(sum((row) => row.seconds) * 1_000 / calls) }), ...percentiles };
+  const percentiles =
+    rows.some((row) => row.buckets !== undefined) && calls > 0
+      ? {
+          p50: percentile(buckets, calls, 0.5),
+          p95: percentile(buckets, calls, 0.95),
+          p99: percentile(buckets, calls, 0.99),
+        }
+      : {};
+  return {
+    calls,
+    failed: sum((row) => row.failed),
+    ...(calls === 0 ? {} : { mean: rounded((sum((row) => row.seconds) * 1_000) / calls) }),
+    ...percentiles,
+  };
 }
 
 /** A percentile, interpolated within its bucket as Prometheus does (`histogram_quantile`); beyond the last bound, that bound. @returns milliseconds. */

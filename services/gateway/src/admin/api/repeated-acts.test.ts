@@ -1,9 +1,19 @@
 import { expect, it } from 'vitest';
 import { RepeatedActs } from './repeated-acts.ts';
 
-function counted(): { readonly acts: RepeatedActs; readonly act: () => Promise<number>; readonly done: () => number; readonly pass: (ms: number) => void } {
+function counted(): {
+  readonly acts: RepeatedActs;
+  readonly act: () => Promise<number>;
+  readonly done: () => number;
+  readonly pass: (ms: number) => void;
+} {
   let [done, now] = [0, 0];
-  return { acts: new RepeatedActs(() => now), act: () => Promise.resolve(done += 1), done: () => done, pass: (ms) => void (now += ms) };
+  return {
+    acts: new RepeatedActs(() => now),
+    act: () => Promise.resolve((done += 1)),
+    done: () => done,
+    pass: (ms) => void (now += ms),
+  };
 }
 
 it('the same act of one caller happens once, also while it goes on; of another caller, and with another key, it is another', async () => {

@@ -36,11 +36,21 @@ export class RepeatedActs {
    * @throws {ApiProblem} for a key that is malformed, or was used for another change (section 2.7 of the draft: 422).
    */
   once(key: string, who: string, what: string, act: () => Promise<unknown>): Promise<unknown> {
-    if (!form.test(key)) throw new ApiProblem('invalid', 'Idempotency-Key: expected 1 to 200 visible ASCII characters', 'a UUID is a good one');
+    if (!form.test(key))
+      throw new ApiProblem(
+        'invalid',
+        'Idempotency-Key: expected 1 to 200 visible ASCII characters',
+        'a UUID is a good one',
+      );
     const id = JSON.stringify([who, key]);
     const known = this.#acts.get(id);
     if (known !== undefined && this.#now() - known.at < keptMs) {
-      if (known.what !== what) throw new ApiProblem('reused', 'this Idempotency-Key was used for another act, or with another query or body', 'take a new key for each act');
+      if (known.what !== what)
+        throw new ApiProblem(
+          'reused',
+          'this Idempotency-Key was used for another act, or with another query or body',
+          'take a new key for each act',
+        );
       return known.answer;
     }
     this.#acts.delete(id);

@@ -1,12 +1,25 @@
 /** Parts of a rule in words: whom it is about, under which conditions it holds, and what it asks or takes out. */
 import type { ArgumentSettings, RuleSettings } from '@omnibus/policy';
 
-export const textsOf = (texts: string | readonly string[] | undefined): string[] => (texts === undefined ? [] : [texts].flat() as string[]);
+export const textsOf = (texts: string | readonly string[] | undefined): string[] =>
+  texts === undefined ? [] : ([texts].flat() as string[]);
 
 /** `group:eng`, `tenant:acme and group:eng`, several with `or`. */
 export function whoWords(who: RuleSettings['who']): string {
   const parts = [who].flat() as readonly (string | Readonly<Record<string, string | readonly string[]>>)[];
-  return parts.map((part) => (typeof part === 'string' ? part : Object.entries(part).map(([kind, value]) => textsOf(value).map((each) => `${kind}:${each}`).join(' or ')).join(' and '))).join(', or ');
+  return parts
+    .map((part) =>
+      typeof part === 'string'
+        ? part
+        : Object.entries(part)
+            .map(([kind, value]) =>
+              textsOf(value)
+                .map((each) => `${kind}:${each}`)
+                .join(' or '),
+            )
+            .join(' and '),
+    )
+    .join(', or ');
 }
 
 /** Each condition of a rule, in words. */
@@ -15,7 +28,13 @@ export function conditionsOf({ only, args = {}, time, network, when }: RuleSetti
   return [
     ...(only === undefined ? [] : [`the tool says ${textsOf(only).join(' and ')}`]),
     ...Object.entries(args).map(([name, each]) => `${name} ${argumentWords(each)}`),
-    ...(time === undefined ? [] : [[days === undefined ? 'every day' : textsOf(days).join(', '), hours, zone ?? 'UTC'].filter((each) => each !== undefined).join(' ')]),
+    ...(time === undefined
+      ? []
+      : [
+          [days === undefined ? 'every day' : textsOf(days).join(', '), hours, zone ?? 'UTC']
+            .filter((each) => each !== undefined)
+            .join(' '),
+        ]),
     ...(network === undefined ? [] : [`from ${textsOf(network).join(' or ')}`]),
     ...(when === undefined ? [] : [`when ${when}`]),
   ];
@@ -23,15 +42,31 @@ export function conditionsOf({ only, args = {}, time, network, when }: RuleSetti
 
 function argumentWords({ min, max, in: values, maxLength, pattern, optional }: ArgumentSettings): string {
   const words = [
-    ...(min === undefined ? [] : [`at least ${min}`]), ...(max === undefined ? [] : [`at most ${max}`]), ...(values === undefined ? [] : [`is ${values.map((each) => JSON.stringify(each)).join(' or ')}`]),
-    ...(maxLength === undefined ? [] : [`no longer than ${maxLength}`]), ...(pattern === undefined ? [] : [`like ${textsOf(pattern).join(' or ')}`]),
+    ...(min === undefined ? [] : [`at least ${min}`]),
+    ...(max === undefined ? [] : [`at most ${max}`]),
+    ...(values === undefined ? [] : [`is ${values.map((each) => JSON.stringify(each)).join(' or ')}`]),
+    ...(maxLength === undefined ? [] : [`no longer than ${maxLength}`]),
+    ...(pattern === undefined ? [] : [`like ${textsOf(pattern).join(' or ')}`]),
   ];
   return `${words.join(', ')}${optional === true ? ', or left out' : ''}`;
 }
 
 /** Who approves, or what is taken out; undefined for rules that do neither. */
-export function termsOf({ ask, redact, by, approvers, expires, patterns, paths, unreadable }: RuleSettings): string | undefined {
-  if (ask !== undefined) return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}`;
+export function termsOf({
+  ask,
+  redact,
+  by,
+  approvers,
+  expires,
+  patterns,
+  paths,
+  unreadable,
+}: RuleSettings): string | undefined {
+  if (ask !== undefined)
+    return `${(by ?? (approvers === undefined ? 'caller' : 'approvers')) === 'caller' ? 'the caller approves' : `${approvers === undefined ? 'whoever has the role' : textsOf(approvers).join(' or ')} approves`}${expires === undefined ? '' : `, within ${Math.round(expires / 1_000)} s`}`;
   if (redact === undefined) return undefined;
-  return [...textsOf(patterns), ...textsOf(paths)].join(', ') + (unreadable === 'pass' ? '; what cannot be searched passes' : '');
+  return (
+    [...textsOf(patterns), ...textsOf(paths)].join(', ') +
+    (unreadable === 'pass' ? '; what cannot be searched passes' : '')
+  );
 }

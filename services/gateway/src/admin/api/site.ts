@@ -1,8 +1,27 @@
 /** The API of the admin port: who may ask for what, and what is answered (`docs/openapi.json`). */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { base, idempotencyHeader, operations, problemStatus, type AnswerOf, type BodyOf, type Operation, type OperationName, type Overview, type ProblemReason, type QueryOf } from '@omnibus/admin-api';
+import {
+  base,
+  idempotencyHeader,
+  operations,
+  problemStatus,
+  type AnswerOf,
+  type BodyOf,
+  type Operation,
+  type OperationName,
+  type Overview,
+  type ProblemReason,
+  type QueryOf,
+} from '@omnibus/admin-api';
 import { consoleMode, type Config, type ConsoleMode } from '@omnibus/config';
-import { readSmallBody, writeAnswer, type AdminAct, type AdminAnswer, type AdminSite, type Metrics } from '@omnibus/telemetry';
+import {
+  readSmallBody,
+  writeAnswer,
+  type AdminAct,
+  type AdminAnswer,
+  type AdminSite,
+  type Metrics,
+} from '@omnibus/telemetry';
 import type { z } from 'zod';
 import type { AdminAccess } from '../access.ts';
 import { mayDo, type AdminRole } from '../roles.ts';
@@ -21,7 +40,9 @@ export interface ApiRequest<Name extends OperationName> {
 }
 
 /** The handler of each operation; one that returns `undefined` has written its answer itself. */
-export type Handlers = { readonly [Name in OperationName]: (asked: ApiRequest<Name>) => Promise<AnswerOf<Name> | undefined> };
+export type Handlers = {
+  readonly [Name in OperationName]: (asked: ApiRequest<Name>) => Promise<AnswerOf<Name> | undefined>;
+};
 
 export interface ApiSiteOptions {
   readonly config: () => Config;
@@ -33,31 +54,88 @@ export interface ApiSiteOptions {
 
 /** The act that each operation needs permission for. The type demands a row for each. */
 const acts: Readonly<Record<OperationName, AdminAct>> = {
-  overview: 'console', processes: 'console', servers: 'console', server: 'console', logs: 'console', catalogue: 'console', metrics: 'console', rates: 'console', openapi: 'console', sessions: 'sessions', session: 'sessions',
-  configuration: 'configuration', policy: 'policy', explain: 'policy', sees: 'policy', audit: 'audit', auditRecord: 'audit', auditVerify: 'audit',
-  calls: 'calls', call: 'calls', replay: 'calls', failures: 'calls', watch: 'console', restart: 'restart', pause: 'blocks.change', resume: 'blocks.change', end: 'sessions.end',
-  connections: 'connections.list', revoke: 'connections.change',
-  approvals: 'approvals.list', approval: 'approvals.list', decide: 'approvals.decide', definitions: 'definitions.list', serverDefinitions: 'definitions.list', approve: 'definitions.approve',
+  overview: 'console',
+  processes: 'console',
+  servers: 'console',
+  server: 'console',
+  logs: 'console',
+  catalogue: 'console',
+  metrics: 'console',
+  rates: 'console',
+  openapi: 'console',
+  sessions: 'sessions',
+  session: 'sessions',
+  configuration: 'configuration',
+  policy: 'policy',
+  explain: 'policy',
+  sees: 'policy',
+  audit: 'audit',
+  auditRecord: 'audit',
+  auditVerify: 'audit',
+  calls: 'calls',
+  call: 'calls',
+  replay: 'calls',
+  failures: 'calls',
+  watch: 'console',
+  restart: 'restart',
+  pause: 'blocks.change',
+  resume: 'blocks.change',
+  end: 'sessions.end',
+  connections: 'connections.list',
+  revoke: 'connections.change',
+  approvals: 'approvals.list',
+  approval: 'approvals.list',
+  decide: 'approvals.decide',
+  definitions: 'definitions.list',
+  serverDefinitions: 'definitions.list',
+  approve: 'definitions.approve',
 };
 
-const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({ name: name as OperationName, method: method.toUpperCase(), pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }));
+const routes = Object.entries<Operation>(operations).map(([name, { method, path }]) => ({
+  name: name as OperationName,
+  method: method.toUpperCase(),
+  pattern: new RegExp(`^${base}${path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '([^/]+)')}$`),
+}));
 
 export function apiSite(options: ApiSiteOptions): AdminSite {
   const repeated = new RepeatedActs();
   return {
     covers: (path) => path === '/api' || path.startsWith('/api/'),
-    refusal: ({ text }) => withHeaders(new ApiProblem('host', text.trim(), 'ask by an address or localhost, or name the host under security.allowedHosts').answer),
+    refusal: ({ text }) =>
+      withHeaders(
+        new ApiProblem(
+          'host',
+          text.trim(),
+          'ask by an address or localhost, or name the host under security.allowedHosts',
+        ).answer,
+      ),
     serve: (request, response, path) => serve(options, repeated, request, response, path),
   };
 }
 
 /** @throws {ApiProblem} when the console is off, or permits reading only. */
 export function refuseByMode(mode: ConsoleMode, isChange: boolean): void {
-  if (mode === 'off') throw new ApiProblem('mode', 'the console is off here', 'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/config.md)');
-  if (isChange && mode === 'read') throw new ApiProblem('mode', 'the console may only be looked at here', '`console: full`, where only this machine is listened on or auth.admin.roles says who may what');
+  if (mode === 'off')
+    throw new ApiProblem(
+      'mode',
+      'the console is off here',
+      'set `console: full` where only this machine is listened on, or say under auth.admin.roles who may what (docs/config.md)',
+    );
+  if (isChange && mode === 'read')
+    throw new ApiProblem(
+      'mode',
+      'the console may only be looked at here',
+      '`console: full`, where only this machine is listened on or auth.admin.roles says who may what',
+    );
 }
 
-async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOptions, repeated: RepeatedActs, request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
+async function serve(
+  { config, access, metrics, handlers, onFault }: ApiSiteOptions,
+  repeated: RepeatedActs,
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+): Promise<void> {
   try {
     const { name, given } = routeOf(request, path);
     const isChange = operations[name].method !== 'get';
@@ -70,19 +148,38 @@ async function serve({ config, access, metrics, handlers, onFault }: ApiSiteOpti
     if (body === undefined) throw new ApiProblem('large', 'a change has at most 16 KiB');
     const asked = { request, response, given, query, body: bodyOf(name, body) };
     // Query and body were parsed with the schemas of this operation, which its handler expects.
-    const handler = handlers[name] as (asked: { readonly request: IncomingMessage; readonly response: ServerResponse; readonly given: string; readonly query: unknown; readonly body: unknown }) => Promise<unknown>;
+    const handler = handlers[name] as (asked: {
+      readonly request: IncomingMessage;
+      readonly response: ServerResponse;
+      readonly given: string;
+      readonly query: unknown;
+      readonly body: unknown;
+    }) => Promise<unknown>;
     const act = async (): Promise<unknown> => {
       const done = await handler(asked);
       if (isChange) metrics.callers.adminActed(acts[name]);
       return done;
     };
     const { [idempotencyHeader]: key } = request.headers;
-    const answer = await (isChange && key !== undefined ? repeated.once(String(key), access.of(request).name, actOf(request, body), act) : act());
-    if (answer !== undefined) writeAnswer(response, withHeaders({ status: 200, text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`, type: 'application/json' }));
+    const answer = await (isChange && key !== undefined
+      ? repeated.once(String(key), access.of(request).name, actOf(request, body), act)
+      : act());
+    if (answer !== undefined)
+      writeAnswer(
+        response,
+        withHeaders({
+          status: 200,
+          text: request.method === 'HEAD' ? '' : `${JSON.stringify(answer)}\n`,
+          type: 'application/json',
+        }),
+      );
   } catch (error) {
     if (response.headersSent) throw error;
     if (!(error instanceof ApiProblem) && !(error instanceof Refusal)) onFault('a request to the API failed', error);
-    const answer = error instanceof Refusal ? error.answer : (error instanceof ApiProblem ? error : new ApiProblem('failed', 'this failed; the log says why')).answer;
+    const answer =
+      error instanceof Refusal
+        ? error.answer
+        : (error instanceof ApiProblem ? error : new ApiProblem('failed', 'this failed; the log says why')).answer;
     writeAnswer(response, withHeaders(answer));
   }
 }
@@ -91,14 +188,24 @@ function withHeaders(answer: AdminAnswer): AdminAnswer {
   return { ...answer, headers: { ...apiHeaders, ...answer.headers } };
 }
 
-function routeOf({ method = '' }: IncomingMessage, path: string): { readonly name: OperationName; readonly given: string } {
+function routeOf(
+  { method = '' }: IncomingMessage,
+  path: string,
+): { readonly name: OperationName; readonly given: string } {
   const here = routes.flatMap((route) => {
     const match = route.pattern.exec(path);
     return match === null ? [] : [{ ...route, part: match[1] ?? '' }];
   });
-  if (here.length === 0) throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
+  if (here.length === 0)
+    throw new ApiProblem('unknown', `there is no ${path.slice(0, 200)}`, `${base}/openapi.json says what there is`);
   const route = here.find((each) => each.method === (method === 'HEAD' ? 'GET' : method));
-  if (route === undefined) throw new ApiProblem('method', `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`, undefined, here.flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method])));
+  if (route === undefined)
+    throw new ApiProblem(
+      'method',
+      `${path.slice(0, 200)} takes ${here.map((each) => each.method).join(', ')}`,
+      undefined,
+      here.flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method])),
+    );
   try {
     return { name: route.name, given: decodeURIComponent(route.part) };
   } catch (error) {
@@ -112,7 +219,12 @@ function queryOf(name: OperationName, url: string): unknown {
   const known = Object.keys(query?.shape ?? {});
   // A misspelt filter would be answered with everything.
   const stray = given.find(([parameter]) => !known.includes(parameter))?.[0];
-  if (stray !== undefined) throw new ApiProblem('invalid', `there is no parameter ${JSON.stringify(stray.slice(0, 100))} here`, known.length === 0 ? undefined : known.join(', '));
+  if (stray !== undefined)
+    throw new ApiProblem(
+      'invalid',
+      `there is no parameter ${JSON.stringify(stray.slice(0, 100))} here`,
+      known.length === 0 ? undefined : known.join(', '),
+    );
   const twice = given.find(([parameter], index) => given.findIndex(([other]) => other === parameter) !== index)?.[0];
   if (twice !== undefined) throw new ApiProblem('invalid', `${twice}: expected once`);
   return query === undefined ? {} : read(query, Object.fromEntries(given), '');
@@ -134,7 +246,10 @@ function bodyOf(name: OperationName, text: string): unknown {
 function read(schema: z.ZodType, value: unknown, whole: string): unknown {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  throw new ApiProblem('invalid', parsed.error.issues.map(({ path, message }) => `${path.join('.') || whole}: ${message}`).join('; '));
+  throw new ApiProblem(
+    'invalid',
+    parsed.error.issues.map(({ path, message }) => `${path.join('.') || whole}: ${message}`).join('; '),
+  );
 }
 
 /** A refusal of the port's guard as a problem of the API, with its challenge. */
@@ -148,7 +263,8 @@ class Refusal extends Error {
 }
 
 function refused({ status, text, headers }: AdminAnswer): Refusal {
-  const reason: ProblemReason = status === 401 ? 'unauthenticated' : status === 503 ? 'starting' : status === 400 ? 'invalid' : 'forbidden';
+  const reason: ProblemReason =
+    status === 401 ? 'unauthenticated' : status === 503 ? 'starting' : status === 400 ? 'invalid' : 'forbidden';
   const { answer } = new ApiProblem(reason, text.trim());
   return new Refusal({ ...answer, status: problemStatus[reason], ...(headers === undefined ? {} : { headers }) });
 }
@@ -157,5 +273,14 @@ function refused({ status, text, headers }: AdminAnswer): Refusal {
 export function rightsOf(config: Config, roles: readonly AdminRole[], who: string): Overview['console'] {
   const mode = consoleMode(config) === 'full' ? 'full' : 'read';
   const mayAct = mayDo('restart', roles);
-  return { mode, who, roles: [...roles], mayChange: mode === 'full' && mayAct, mayWatch: mayAct, mayPayloads: mode === 'full' && mayAct && config.console.payloads, mayPolicy: mayDo('policy', roles), mayAudit: mayDo('audit', roles) };
+  return {
+    mode,
+    who,
+    roles: [...roles],
+    mayChange: mode === 'full' && mayAct,
+    mayWatch: mayAct,
+    mayPayloads: mode === 'full' && mayAct && config.console.payloads,
+    mayPolicy: mayDo('policy', roles),
+    mayAudit: mayDo('audit', roles),
+  };
 }

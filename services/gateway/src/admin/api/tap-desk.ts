@@ -1,6 +1,14 @@
 /** Watches calls for this process: renews leases while somebody watches, and collects the reports of all processes. */
 import { randomBytes } from 'node:crypto';
-import { addEvent, callOf, tapEvent, type Call, type PayloadMode, type TapEvent, type WatchFilter } from '@omnibus/admin-api';
+import {
+  addEvent,
+  callOf,
+  tapEvent,
+  type Call,
+  type PayloadMode,
+  type TapEvent,
+  type WatchFilter,
+} from '@omnibus/admin-api';
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
 import type { TapLease, TapReport, WorkerId } from '@omnibus/protocol';
@@ -52,9 +60,15 @@ export class TapDesk {
     const { tap, process, log } = this.#options;
     this.#bus = bus;
     try {
-      this.#subscriptions = [await bus.subscribe(subjects.tapLease, (lease) => tap.hear(lease)), await bus.subscribe(subjects.tap(process), (report) => this.#hear(report))];
+      this.#subscriptions = [
+        await bus.subscribe(subjects.tapLease, (lease) => tap.hear(lease)),
+        await bus.subscribe(subjects.tap(process), (report) => this.#hear(report)),
+      ];
     } catch (error) {
-      log.warn({ problem: String(error) }, 'calls cannot be watched here: does NATS have the permissions of this version (omnibus nats-permissions)?');
+      log.warn(
+        { problem: String(error) },
+        'calls cannot be watched here: does NATS have the permissions of this version (omnibus nats-permissions)?',
+      );
     }
   }
 
@@ -98,8 +112,17 @@ export class TapDesk {
     const watching = this.#watches.get(name);
     if (watching === undefined || this.#bus === undefined) return;
     const { server, tool, client, session } = watching.filter;
-    const filter = Object.fromEntries(Object.entries({ server, tool, client, session }).filter(([, value]) => value !== undefined));
-    const lease: TapLease = { watch: name, to: this.#options.process, termMs: lasts, filter, perSecond: watching.perSecond, payload: watching.payload };
+    const filter = Object.fromEntries(
+      Object.entries({ server, tool, client, session }).filter(([, value]) => value !== undefined),
+    );
+    const lease: TapLease = {
+      watch: name,
+      to: this.#options.process,
+      termMs: lasts,
+      filter,
+      perSecond: watching.perSecond,
+      payload: watching.payload,
+    };
     try {
       this.#bus.publish(subjects.tapLease, lease);
     } catch {
@@ -124,14 +147,18 @@ export class TapDesk {
       return parsed.success ? [parsed.data] : [];
     });
     for (const event of sound) this.#keep(event);
-    const told = watching.filter.outcome === undefined && watching.filter.minMs === undefined ? sound : sound.flatMap((event) => passing(watching, event));
+    const told =
+      watching.filter.outcome === undefined && watching.filter.minMs === undefined
+        ? sound
+        : sound.flatMap((event) => passing(watching, event));
     if (told.length > 0 || dropped > 0) watching.told(told, dropped);
   }
 
   #keep(event: TapEvent): void {
     const known = this.#calls.get(event.tag);
     if (known !== undefined) {
-      if (!known.some(({ at, process, what }) => at === event.at && process === event.process && what === event.what)) addEvent(known, event, maxEvents);
+      if (!known.some(({ at, process, what }) => at === event.at && process === event.process && what === event.what))
+        addEvent(known, event, maxEvents);
       return;
     }
     if (this.#calls.size >= maxCalls) this.#calls.delete(this.#calls.keys().next().value as string);
@@ -148,7 +175,12 @@ function passing({ filter, passed, open }: Watching, event: TapEvent): readonly 
   const call = callOf(events);
   const isOver = call.outcome !== undefined;
   if (open.size > maxCalls) open.delete(open.keys().next().value as string);
-  if (!isOver || (filter.outcome !== undefined && call.outcome !== filter.outcome) || (filter.minMs !== undefined && (call.ms ?? 0) < filter.minMs)) return [];
+  if (
+    !isOver ||
+    (filter.outcome !== undefined && call.outcome !== filter.outcome) ||
+    (filter.minMs !== undefined && (call.ms ?? 0) < filter.minMs)
+  )
+    return [];
   open.delete(event.tag);
   if (passed.size >= maxCalls) passed.delete(passed.values().next().value as string);
   passed.add(event.tag);

@@ -22,7 +22,16 @@ export interface TrustOptions {
 /** Bound on the definitions that one audit record names. */
 const maxRecorded = 500;
 
-export function trustHandlers({ access, approvals, definitions, note, denied }: TrustOptions): Pick<Handlers, 'approvals' | 'approval' | 'decide' | 'definitions' | 'serverDefinitions' | 'approve'> {
+export function trustHandlers({
+  access,
+  approvals,
+  definitions,
+  note,
+  denied,
+}: TrustOptions): Pick<
+  Handlers,
+  'approvals' | 'approval' | 'decide' | 'definitions' | 'serverDefinitions' | 'approve'
+> {
   return {
     approvals: async ({ request, query }) => {
       const by = access.of(request);
@@ -32,12 +41,16 @@ export function trustHandlers({ access, approvals, definitions, note, denied }: 
     decide: async ({ request, given, body }) => {
       const act = body.approve ? 'approvals.approve' : 'approvals.refuse';
       try {
-        const { approval: { server, tool, rule, digest }, ...decided } = await approvals().decide(given, body, access.of(request));
+        const {
+          approval: { server, tool, rule, digest },
+          ...decided
+        } = await approvals().decide(given, body, access.of(request));
         note(request, act, { approval: given, approval_digest: digest, server, tool, rule, reason: body.reason });
         return decided;
       } catch (error) {
         // A decision that has no effect is on record too: about a call that does not wait any more, or is not the one that was shown.
-        if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict')) denied(request, act, { approval: given, problem: error.message });
+        if (error instanceof ApiProblem && (error.reason === 'forbidden' || error.reason === 'conflict'))
+          denied(request, act, { approval: given, problem: error.message });
         throw error;
       }
     },
@@ -45,7 +58,11 @@ export function trustHandlers({ access, approvals, definitions, note, denied }: 
     serverDefinitions: ({ given }) => definitions().one(given),
     approve: async ({ request, given, body }) => {
       const { chosen, ...done } = await definitions().approve(given, body.approve);
-      note(request, 'definitions.approve', { server: given, approved: chosen.slice(0, maxRecorded), count: chosen.length });
+      note(request, 'definitions.approve', {
+        server: given,
+        approved: chosen.slice(0, maxRecorded),
+        count: chosen.length,
+      });
       return done;
     },
   };
@@ -54,5 +71,11 @@ export function trustHandlers({ access, approvals, definitions, note, denied }: 
 /** What somebody may see of records that all were read of. */
 export function approvalsFor(by: Approver, { approvals, ...rest }: RawApprovals, board: ApprovalsOfAll): Approvals {
   const seen = approvals.filter((record) => mayLook(by, record));
-  return { ...rest, approvals: seen.map((record) => board.shown(record, by)), ...(seen.length === approvals.length ? {} : { waiting: seen.filter(({ state }) => state === 'waiting').length, total: seen.length }) };
+  return {
+    ...rest,
+    approvals: seen.map((record) => board.shown(record, by)),
+    ...(seen.length === approvals.length
+      ? {}
+      : { waiting: seen.filter(({ state }) => state === 'waiting').length, total: seen.length }),
+  };
 }

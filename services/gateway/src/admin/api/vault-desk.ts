@@ -13,26 +13,44 @@ const rotateMs = 5_000;
 
 const name = z.object({ id: z.string(), check: z.string() });
 export const vaultReport = z.object({
-  current: z.string().optional(), keys: z.array(name.extend({ entries: z.number() })), makesKeys: z.boolean(), lostCount: z.number(),
-  lost: z.array(z.object({ server: z.string(), principal: z.string(), key: z.string().optional(), issuer: z.string().optional() })),
+  current: z.string().optional(),
+  keys: z.array(name.extend({ entries: z.number() })),
+  makesKeys: z.boolean(),
+  lostCount: z.number(),
+  lost: z.array(
+    z.object({ server: z.string(), principal: z.string(), key: z.string().optional(), issuer: z.string().optional() }),
+  ),
 });
 export type ShownVault = z.output<typeof vaultReport>;
 
-export const rotated = z.object({ key: z.string().optional(), renewed: z.number(), lost: z.number(), isGoingOn: z.boolean() });
+export const rotated = z.object({
+  key: z.string().optional(),
+  renewed: z.number(),
+  lost: z.number(),
+  isGoingOn: z.boolean(),
+});
 
 /** The state of the vault in the form in which it is sent. */
 export function shownVault({ current, keys, makesKeys, lost }: VaultReport): ShownVault {
   const ofUsers = lost.filter(({ place }) => place.purpose === 'connection');
   return {
-    ...(current === undefined ? {} : { current }), keys: keys.map((key) => ({ ...key })), makesKeys, lostCount: ofUsers.length,
-    lost: ofUsers.slice(0, maxListed).map(({ place: { server, principal }, key, issuer }) => ({ server, principal, ...(key === undefined ? {} : { key }), ...(issuer === undefined ? {} : { issuer }) })),
+    ...(current === undefined ? {} : { current }),
+    keys: keys.map((key) => ({ ...key })),
+    makesKeys,
+    lostCount: ofUsers.length,
+    lost: ofUsers.slice(0, maxListed).map(({ place: { server, principal }, key, issuer }) => ({
+      server,
+      principal,
+      ...(key === undefined ? {} : { key }),
+      ...(issuer === undefined ? {} : { issuer }),
+    })),
   };
 }
 
 /** A process without a vault, such as one of the role edge, does not answer. */
 export function vaultQuestions(vaults: () => Vaults | undefined): Readonly<Record<string, Question>> {
   return {
-    'vault': async () => {
+    vault: async () => {
       const report = await vaults()?.report();
       return report === undefined ? undefined : { ...shownVault(report) };
     },

@@ -51,7 +51,11 @@ export class Watches {
   #next: Deadline | undefined;
   #isLooking = false;
 
-  constructor(wheel: DeadlineWheel, ask: (topic: StateTopic) => Promise<object>, onFault: (what: string, error: unknown) => void) {
+  constructor(
+    wheel: DeadlineWheel,
+    ask: (topic: StateTopic) => Promise<object>,
+    onFault: (what: string, error: unknown) => void,
+  ) {
     this.#wheel = wheel;
     this.#ask = ask;
     this.#onFault = onFault;
@@ -59,14 +63,32 @@ export class Watches {
 
   /** @throws {ApiProblem} `busy` when there are too many. */
   open({ request, response, who, topics, told, forReader, check }: StreamOptions): void {
-    if (this.#streams.size >= maxStreams || [...this.#streams].filter((each) => each.who === who).length >= maxPerCaller) throw new ApiProblem('busy', `${maxPerCaller} streams of one caller are open, or ${maxStreams} of all`, 'close a page of the console that nobody looks at');
-    response.writeHead(200, { ...apiHeaders, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    if (
+      this.#streams.size >= maxStreams ||
+      [...this.#streams].filter((each) => each.who === who).length >= maxPerCaller
+    )
+      throw new ApiProblem(
+        'busy',
+        `${maxPerCaller} streams of one caller are open, or ${maxStreams} of all`,
+        'close a page of the console that nobody looks at',
+      );
+    response.writeHead(200, {
+      ...apiHeaders,
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+    });
     response.write('retry: 1000\n\n');
     const write = (text: string): void => {
       if (response.writableLength > maxUnreadBytes) response.destroy();
       else if (!response.writableEnded && !response.destroyed) response.write(text);
     };
-    const stream: Stream = { who, topics, forReader, sent: new Map(), send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`) };
+    const stream: Stream = {
+      who,
+      topics,
+      forReader,
+      sent: new Map(),
+      send: (event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`),
+    };
     this.#streams.add(stream);
     const endTold = told(stream.send);
     let alive: Deadline;
@@ -75,7 +97,12 @@ export class Watches {
         stayAlive();
         write(': \n\n');
         check().catch((error: unknown) => {
-          stream.send('refused', error instanceof ApiProblem ? error.body : new ApiProblem('forbidden', 'this may not be watched any more').body);
+          stream.send(
+            'refused',
+            error instanceof ApiProblem
+              ? error.body
+              : new ApiProblem('forbidden', 'this may not be watched any more').body,
+          );
           response.end();
         });
       });
@@ -101,10 +128,12 @@ export class Watches {
     this.#next = undefined;
     if (this.#isLooking) return;
     this.#isLooking = true;
-    this.#tell().catch((error: unknown) => this.#onFault('what is watched could not be asked for', error)).finally(() => {
-      this.#isLooking = false;
-      if (this.#wanted.length > 0) this.#next = this.#wheel.schedule(lookMs, () => this.#look());
-    });
+    this.#tell()
+      .catch((error: unknown) => this.#onFault('what is watched could not be asked for', error))
+      .finally(() => {
+        this.#isLooking = false;
+        if (this.#wanted.length > 0) this.#next = this.#wheel.schedule(lookMs, () => this.#look());
+      });
   }
 
   get #wanted(): readonly StateTopic[] {
@@ -112,22 +141,24 @@ export class Watches {
   }
 
   async #tell(): Promise<void> {
-    await Promise.all(this.#wanted.map(async (topic) => {
-      // A topic that nobody can answer for now is tried again at the next look.
-      const answer = await this.#ask(topic).catch((error: unknown) => {
-        if (error instanceof ApiProblem) return undefined;
-        throw error;
-      });
-      if (answer === undefined) return;
-      for (const stream of this.#streams) {
-        if (!stream.topics.has(topic)) continue;
-        const own = stream.forReader(topic, answer);
-        const { at: _always, ...rest } = own as { readonly at?: string };
-        const text = JSON.stringify(rest);
-        if (stream.sent.get(topic) === text) continue;
-        stream.sent.set(topic, text);
-        stream.send(topic, own);
-      }
-    }));
+    await Promise.all(
+      this.#wanted.map(async (topic) => {
+        // A topic that nobody can answer for now is tried again at the next look.
+        const answer = await this.#ask(topic).catch((error: unknown) => {
+          if (error instanceof ApiProblem) return undefined;
+          throw error;
+        });
+        if (answer === undefined) return;
+        for (const stream of this.#streams) {
+          if (!stream.topics.has(topic)) continue;
+          const own = stream.forReader(topic, answer);
+          const { at: _always, ...rest } = own as { readonly at?: string };
+          const text = JSON.stringify(rest);
+          if (stream.sent.get(topic) === text) continue;
+          stream.sent.set(topic, text);
+          stream.send(topic, own);
+        }
+      }),
+    );
   }
 }

@@ -10,7 +10,22 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { AskTerms } from '@omnibus/policy';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, canonical, fault, type ApprovalRecord, type Caller, type ErrorReason, type ExchangeId, type Facts, type GatewayFault, type InputAnswer, type JsonObject, type Limits, type ServerName, type WorkerId } from '@omnibus/protocol';
+import {
+  anonymous,
+  canonical,
+  fault,
+  type ApprovalRecord,
+  type Caller,
+  type ErrorReason,
+  type ExchangeId,
+  type Facts,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type Limits,
+  type ServerName,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { ApprovalOutcome, Metrics } from '@omnibus/telemetry';
 import type { Questioner } from '../client-port.ts';
 import type { Board } from './board.ts';
@@ -78,8 +93,14 @@ export class Approvals {
 
   /** Begins a wait. @returns the wait, or the reason why nobody is asked. */
   ask(asked: AskedApproval): Waiting | GatewayFault {
-    const { metrics, limits: { maxWaitingApprovals, maxWaitingApprovalsPerCaller } } = this.#options;
-    const { terms: { by }, rule } = asked;
+    const {
+      metrics,
+      limits: { maxWaitingApprovals, maxWaitingApprovalsPerCaller },
+    } = this.#options;
+    const {
+      terms: { by },
+      rule,
+    } = asked;
     const share = shareOf(asked.caller);
     const held = this.#byCaller.get(share) ?? 0;
     if (held >= maxWaitingApprovalsPerCaller || this.#size >= maxWaitingApprovals) {
@@ -118,24 +139,48 @@ export class Waiting implements Questioner {
   #isOver = false;
 
   constructor(options: ApprovalsOptions, asked: AskedApproval, left: () => void) {
-    const { server, kind, name, args, caller: { principal }, rule, terms } = asked;
+    const {
+      server,
+      kind,
+      name,
+      args,
+      caller: { principal },
+      rule,
+      terms,
+    } = asked;
     this.#options = options;
     this.#asked = asked;
     this.#left = left;
     this.#until = Date.now() + terms.expiresMs;
-    this.#digest = hash('sha256', canonical([server, kind, name, args ?? {}, principal, rule, this.#until]), 'base64url'); // V2
+    this.#digest = hash(
+      'sha256',
+      canonical([server, kind, name, args ?? {}, principal, rule, this.#until]),
+      'base64url',
+    ); // V2
   }
 
   /** Asks the caller or the approvers. The answer may come before this returns. */
   begin(): void {
-    const { server, kind, name, args, rule, because, terms: { by, expiresMs }, show } = this.#asked;
+    const {
+      server,
+      kind,
+      name,
+      args,
+      rule,
+      because,
+      terms: { by, expiresMs },
+      show,
+    } = this.#asked;
     if (by === 'caller' && show === undefined) {
       this.#end('impossible', 'the client cannot be shown a form (elicitation)');
       return;
     }
-    this.#deadline = this.#options.wheel.schedule(expiresMs, () => this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`));
+    this.#deadline = this.#options.wheel.schedule(expiresMs, () =>
+      this.#end('expired', `nobody has approved it within ${expiresMs / 1_000} s`),
+    );
     this.#tell('asked');
-    if (by === 'caller') show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, ...shown(args) }));
+    if (by === 'caller')
+      show?.(this, formOf({ server, kind, name, rule, because, digest: this.#digest, ...shown(args) }));
     else void this.#post();
   }
 
@@ -149,13 +194,41 @@ export class Waiting implements Questioner {
   }
 
   #record(): ApprovalRecord {
-    const { caller: { principal }, facts, server, kind, name, args, rule, because, terms: { approvers } } = this.#asked;
+    const {
+      caller: { principal },
+      facts,
+      server,
+      kind,
+      name,
+      args,
+      rule,
+      because,
+      terms: { approvers },
+    } = this.#asked;
     const { text, hidden } = shown(args);
     const { issuer, subject, actors = [], tenant, client } = facts ?? {};
     return {
-      id: this.id, state: 'waiting', worker: this.#options.worker, at: Date.now(), until: this.#until, rule, ...(because === undefined ? {} : { because }), server, ...(kind === 'tool' ? {} : { kind }), tool: name, arguments: text, ...(hidden === 0 ? {} : { hidden }),
-      digest: this.#digest, principal, who: issuer === undefined ? [] : [`${issuer}|${subject}`, ...actors.map((actor) => `${actor.issuer}|${actor.subject}`)],
-      ...(tenant === undefined ? {} : { tenant }), ...(client === undefined ? {} : { client }), ...(approvers === undefined ? {} : { approvers }),
+      id: this.id,
+      state: 'waiting',
+      worker: this.#options.worker,
+      at: Date.now(),
+      until: this.#until,
+      rule,
+      ...(because === undefined ? {} : { because }),
+      server,
+      ...(kind === 'tool' ? {} : { kind }),
+      tool: name,
+      arguments: text,
+      ...(hidden === 0 ? {} : { hidden }),
+      digest: this.#digest,
+      principal,
+      who:
+        issuer === undefined
+          ? []
+          : [`${issuer}|${subject}`, ...actors.map((actor) => `${actor.issuer}|${actor.subject}`)],
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(client === undefined ? {} : { client }),
+      ...(approvers === undefined ? {} : { approvers }),
     };
   }
 
@@ -163,7 +236,8 @@ export class Waiting implements Questioner {
   #decided({ state, by, reason, digest }: ApprovalRecord): void {
     if (digest !== this.#digest || Date.now() >= this.#until) return;
     if (state === 'approved') this.#end('approved', '', by);
-    else if (state === 'refused') this.#end('refused', reason === undefined ? 'refused by an approver' : `refused by an approver: ${reason}`, by);
+    else if (state === 'refused')
+      this.#end('refused', reason === undefined ? 'refused by an approver' : `refused by an approver: ${reason}`, by);
   }
 
   /** Called when the caller has answered the form. */
@@ -196,14 +270,28 @@ export class Waiting implements Questioner {
     if (terms.by === 'approvers') this.#options.board.ended(this.id, outcome);
     else if (outcome === 'expired' || outcome === 'withdrawn') takeBack(this, words);
     if (outcome === 'withdrawn') return;
-    settled(outcome === 'approved' ? undefined : fault(reasons[outcome], `${words} (rule "${rule}"${because === undefined ? '' : `: ${because}`})`, { rule, ...(because === undefined ? {} : { because }) }));
+    settled(
+      outcome === 'approved'
+        ? undefined
+        : fault(reasons[outcome], `${words} (rule "${rule}"${because === undefined ? '' : `: ${because}`})`, {
+            rule,
+            ...(because === undefined ? {} : { because }),
+          }),
+    );
   }
 
   #tell(outcome: ApprovalNote['outcome'], decidedBy?: string): void {
-    const { terms: { by }, note } = this.#asked;
+    const {
+      terms: { by },
+      note,
+    } = this.#asked;
     this.#options.metrics.approval(by, outcome);
     note({ outcome, id: this.id, digest: this.#digest, by, decidedBy });
   }
 }
 
-const reasons = { refused: 'approval.refused', expired: 'approval.expired', impossible: 'approval.impossible' } as const satisfies Readonly<Record<string, ErrorReason>>;
+const reasons = {
+  refused: 'approval.refused',
+  expired: 'approval.expired',
+  impossible: 'approval.impossible',
+} as const satisfies Readonly<Record<string, ErrorReason>>;

@@ -67,13 +67,22 @@ export class ApproverDesk {
    * Decides about a call, if it still waits and the person may.
    * @param shown the call as the person was shown it.
    */
-  async decide(facts: Facts | undefined, shown: ApprovalRecord, { state, reason }: FormVerdict): Promise<'approved' | 'refused' | 'late'> {
+  async decide(
+    facts: Facts | undefined,
+    shown: ApprovalRecord,
+    { state, reason }: FormVerdict,
+  ): Promise<'approved' | 'refused' | 'late'> {
     const by = facts === undefined ? 'nobody' : `${facts.issuer}|${facts.subject}`;
     try {
-      await this.#options.board.decide(shown.id, { state, by, reason }, (record) => this.#problemOf(facts, record, shown.digest));
+      await this.#options.board.decide(shown.id, { state, by, reason }, (record) =>
+        this.#problemOf(facts, record, shown.digest),
+      );
       return state;
     } catch (error) {
-      this.#options.log.info({ approval: shown.id, by, problem: (error as Error).message }, 'what an approver has decided in a form has no effect');
+      this.#options.log.info(
+        { approval: shown.id, by, problem: (error as Error).message },
+        'what an approver has decided in a form has no effect',
+      );
       return 'late';
     }
   }
@@ -83,7 +92,8 @@ export class ApproverDesk {
   }
 
   #problemOf(facts: Facts | undefined, record: ApprovalRecord, digest: string): string | undefined {
-    if (facts === undefined || !isApprover(facts, this.#options.roles)) return 'this is for somebody with the role approver, operator or admin';
+    if (facts === undefined || !isApprover(facts, this.#options.roles))
+      return 'this is for somebody with the role approver, operator or admin';
     if (facts.expiresAt !== undefined && facts.expiresAt <= Date.now()) return 'the credential has expired';
     return record.digest === digest ? approvalObstacle(facts, record) : 'this is not the call that was shown';
   }

@@ -52,18 +52,40 @@ export class AskFirst<Stream extends CallStream> {
     const call = tag === undefined ? asked : { ...asked, tap: tag };
     const beganAt = performance.now();
     // A client has as much time as for questions of servers.
-    const terms = given.by === 'caller' ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) } : given;
+    const terms =
+      given.by === 'caller'
+        ? { ...given, expiresMs: Math.min(given.expiresMs, host.timeLimits(server, to.tool).humanMs) }
+        : given;
     const waiting = approvals.ask({
-      caller: port.asking, facts: port.facts, server, kind, name, args: params['arguments'], rule, because: permission?.because, terms,
-      show: takesForms(port.capabilities()) && isRound(call.method) ? (asker, form) => port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form }) : undefined,
+      caller: port.asking,
+      facts: port.facts,
+      server,
+      kind,
+      name,
+      args: params['arguments'],
+      rule,
+      because: permission?.because,
+      terms,
+      show:
+        takesForms(port.capabilities()) && isRound(call.method)
+          ? (asker, form) =>
+              port.ask(asker, call, server, { kind: 'input', input, method: 'elicitation/create', params: form })
+          : undefined,
       takeBack: (asker, reason) => {
         port.inputWithdrawn(asker, input, reason);
         port.askerEnded(asker, reason);
       },
-      note: (note) => records?.approval(port, { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission }, { server, target: kind === 'resource' ? undefined : name, args: params['arguments'] }, note),
+      note: (note) =>
+        records?.approval(
+          port,
+          { id: call.id, method: call.method, params: call.given, trace: call.stream.trace, permission },
+          { server, target: kind === 'resource' ? undefined : name, args: params['arguments'] },
+          note,
+        ),
       settled: (refusal) => {
         open.remove(request);
-        if (refusal === undefined && 'used' in waiting) this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
+        if (refusal === undefined && 'used' in waiting)
+          this.#goOn({ ...call, ...ownAfter(call, beganAt) }, plan, (outcome) => waiting.used(outcome));
         else messages.deny(call, refusal ?? fault('internal.error'));
         this.#options.idle();
       },
@@ -72,14 +94,20 @@ export class AskFirst<Stream extends CallStream> {
       messages.deny(call, waiting);
       return;
     }
-    const request = new OpenRequest(call.id, (reason) => {
-      waiting.withdraw(reason);
-      if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });
-      call.stream.leaveUnanswered();
-    }, (gatewayFault) => {
-      waiting.withdraw(gatewayFault.message);
-      messages.deny(call, gatewayFault);
-    }, server, to.tool);
+    const request = new OpenRequest(
+      call.id,
+      (reason) => {
+        waiting.withdraw(reason);
+        if (tag !== undefined) reports.ended(port, call, to, 'cancelled', { tag, since: beganAt });
+        call.stream.leaveUnanswered();
+      },
+      (gatewayFault) => {
+        waiting.withdraw(gatewayFault.message);
+        messages.deny(call, gatewayFault);
+      },
+      server,
+      to.tool,
+    );
     open.add(request);
     waiting.begin();
   }
@@ -90,7 +118,12 @@ export class AskFirst<Stream extends CallStream> {
     const plan = planOf(call);
     const next = { ...call, permission: plan.permission };
     plan.permission?.screen?.goesOnFrom(call.permission?.screen);
-    const refusal = plan.kind === 'refuse' ? plan.fault : isSame(plan, approved) && !asksOtherwise(next, call) ? undefined : isVoid(call);
+    const refusal =
+      plan.kind === 'refuse'
+        ? plan.fault
+        : isSame(plan, approved) && !asksOtherwise(next, call)
+          ? undefined
+          : isVoid(call);
     used(refusal === undefined ? 'used' : 'void');
     if (refusal === undefined) goOn(next, plan);
     else messages.deny(next, refusal);
@@ -105,25 +138,48 @@ function isVoid({ permission }: Pick<ForwardedCall<CallStream>, 'permission'>): 
 const isRound = (method: string): boolean => (roundMethods as ReadonlySet<string>).has(method);
 
 /** What is approved of a plan. */
-function destinationOf(plan: Asking): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
-  if (plan.kind === 'search') return { server: plan.asking ?? plan.servers[0] as ServerName, params: plan.params, kind: 'resource', name: plan.uri };
+function destinationOf(
+  plan: Asking,
+): Pick<Destination, 'server' | 'tool' | 'params'> & { readonly kind: ApprovedKind; readonly name: string } {
+  if (plan.kind === 'search')
+    return {
+      server: plan.asking ?? (plan.servers[0] as ServerName),
+      params: plan.params,
+      kind: 'resource',
+      name: plan.uri,
+    };
   const { server, tool, params } = plan;
   if (tool !== undefined) return { server, tool, params, kind: 'tool', name: tool };
-  return typeof params['uri'] === 'string' ? { server, params, kind: 'resource', name: params['uri'] } : { server, params, kind: 'prompt', name: String(params['name']) };
+  return typeof params['uri'] === 'string'
+    ? { server, params, kind: 'resource', name: params['uri'] }
+    : { server, params, kind: 'prompt', name: String(params['name']) };
 }
 
 function isSame(plan: Plan, approved: Asking): boolean {
-  if (plan.kind !== approved.kind || !('params' in plan) || canonical(plan.params) !== canonical(approved.params)) return false;
+  if (plan.kind !== approved.kind || !('params' in plan) || canonical(plan.params) !== canonical(approved.params))
+    return false;
   if (plan.kind === 'search') return approved.kind === 'search' && plan.asking === approved.asking;
-  return approved.kind !== 'search' && 'server' in plan && plan.server === approved.server && plan.tool === approved.tool;
+  return (
+    approved.kind !== 'search' && 'server' in plan && plan.server === approved.server && plan.tool === approved.tool
+  );
 }
 
 /** Whether the rules now demand another approval than the one that was given. */
-function asksOtherwise(now: Pick<ForwardedCall<CallStream>, 'permission'>, then: Pick<ForwardedCall<CallStream>, 'permission'>): boolean {
-  return now.permission?.effect === 'ask' && canonical([now.permission.rule, now.permission.terms]) !== canonical([then.permission?.rule, then.permission?.terms]);
+function asksOtherwise(
+  now: Pick<ForwardedCall<CallStream>, 'permission'>,
+  then: Pick<ForwardedCall<CallStream>, 'permission'>,
+): boolean {
+  return (
+    now.permission?.effect === 'ask' &&
+    canonical([now.permission.rule, now.permission.terms]) !==
+      canonical([then.permission?.rule, then.permission?.terms])
+  );
 }
 
 /** Moves the start of the client's own time limit by the time of waiting for the approval, which does not count. */
-function ownAfter({ own }: Pick<ForwardedCall<CallStream>, 'own'>, beganAt: number): Pick<ForwardedCall<CallStream>, 'own'> {
+function ownAfter(
+  { own }: Pick<ForwardedCall<CallStream>, 'own'>,
+  beganAt: number,
+): Pick<ForwardedCall<CallStream>, 'own'> {
   return { own: own === undefined ? undefined : { ...own, beganAt: own.beganAt + performance.now() - beganAt } };
 }

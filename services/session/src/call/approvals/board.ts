@@ -16,7 +16,10 @@ type Ended = 'approved' | 'refused' | 'expired' | 'withdrawn' | 'impossible';
 
 export class Board {
   readonly #options: BoardOptions;
-  readonly #waiting = new Map<string, { readonly record: ApprovalRecord; readonly decided: (record: ApprovalRecord) => void }>();
+  readonly #waiting = new Map<
+    string,
+    { readonly record: ApprovalRecord; readonly decided: (record: ApprovalRecord) => void }
+  >();
   #observer: (record: ApprovalRecord) => void = () => undefined;
   #opening: Promise<ApprovalBoard> | undefined;
   #watch: Watch | undefined;
@@ -39,7 +42,10 @@ export class Board {
       await board.post(record);
     } catch (error) {
       this.#waiting.delete(record.id);
-      this.#options.log.error({ err: error }, `a call that waits for approvers cannot be shown to them: ${openingAdvice(error)}`);
+      this.#options.log.error(
+        { err: error },
+        `a call that waits for approvers cannot be shown to them: ${openingAdvice(error)}`,
+      );
       throw error;
     }
     if (this.#waiting.has(record.id)) this.#options.webhook?.tell(record);
@@ -56,7 +62,12 @@ export class Board {
   /** Calls back with every record there, of all workers, and with every change; opens the board for that. Without a board, later once it can be opened. */
   async follow(observer: (record: ApprovalRecord) => void): Promise<void> {
     this.#observer = observer;
-    await this.#open().catch((error: unknown) => this.#options.log.error({ err: error }, `approvers cannot be shown calls in their clients: ${openingAdvice(error)}`));
+    await this.#open().catch((error: unknown) =>
+      this.#options.log.error(
+        { err: error },
+        `approvers cannot be shown calls in their clients: ${openingAdvice(error)}`,
+      ),
+    );
   }
 
   /** Decides about a call of any worker. @throws {Error} in words for the approver. */
@@ -67,8 +78,15 @@ export class Board {
   #close(record: ApprovalRecord, outcome: Exclude<Ended, 'impossible'>): void {
     this.#options.webhook?.tell({ ...record, state: outcome });
     if (outcome === 'refused') return;
-    const [from, to] = outcome === 'approved' ? ['approved', 'used'] as const : ['waiting', outcome] as const;
-    void this.#open().then((board) => board.close(record.id, from, to)).catch((error: unknown) => this.#options.log.warn({ err: error, approval: record.id }, 'what became of a call that waited for approvers could not be written down'));
+    const [from, to] = outcome === 'approved' ? (['approved', 'used'] as const) : (['waiting', outcome] as const);
+    void this.#open()
+      .then((board) => board.close(record.id, from, to))
+      .catch((error: unknown) =>
+        this.#options.log.warn(
+          { err: error, approval: record.id },
+          'what became of a call that waited for approvers could not be written down',
+        ),
+      );
   }
 
   #open(): Promise<ApprovalBoard> {

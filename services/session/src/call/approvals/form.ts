@@ -15,7 +15,9 @@ export interface Shown {
 /** @param args as the server would get them. */
 export function shown(args: unknown): Shown {
   const text = drawn(JSON.stringify(args ?? {}));
-  return text.length <= maxShown ? { text, hidden: 0 } : { text: text.slice(0, maxShown), hidden: text.length - maxShown };
+  return text.length <= maxShown
+    ? { text, hidden: 0 }
+    : { text: text.slice(0, maxShown), hidden: text.length - maxShown };
 }
 
 /** What can be approved: the call of a tool, a prompt with its arguments, and the read of a resource. */
@@ -38,7 +40,13 @@ export function formOf({ server, kind, name, rule, because, digest, text, hidden
   return {
     mode: 'form',
     message: `This call needs your approval (${why}).\n\nserver: ${server}\n${kind}: ${drawn(name)}${kind === 'resource' ? '' : `\narguments: ${text}${rest}`}\nsha256: ${digest}`,
-    requestedSchema: { type: 'object', properties: { approve: { type: 'boolean', title: 'Approve this call', description: 'It is made once, as it stands here.' } }, required: ['approve'] },
+    requestedSchema: {
+      type: 'object',
+      properties: {
+        approve: { type: 'boolean', title: 'Approve this call', description: 'It is made once, as it stands here.' },
+      },
+      required: ['approve'],
+    },
   };
 }
 
@@ -46,7 +54,21 @@ export function formOf({ server, kind, name, rule, because, digest, text, hidden
  * Parameters of `elicitation/create` for an approver, who decides about the call of somebody else. What a client answers that accepts every form, or takes the
  * first of all choices, leaves the call to others.
  */
-export function approverForm({ rule, because, who, principal, tenant, client, server, kind, tool, arguments: args, hidden = 0, digest, until }: ApprovalRecord): JsonObject {
+export function approverForm({
+  rule,
+  because,
+  who,
+  principal,
+  tenant,
+  client,
+  server,
+  kind,
+  tool,
+  arguments: args,
+  hidden = 0,
+  digest,
+  until,
+}: ApprovalRecord): JsonObject {
   const caller = `${who.length === 0 ? principal : who.map((each) => drawn(each)).join(', for whom acts ')}${tenant === undefined ? '' : ` of ${drawn(tenant)}`}${client === undefined ? '' : ` (with ${drawn(client)})`}`;
   const rest = hidden === 0 ? '' : `\n(${hidden} more characters are not shown)`;
   return {
@@ -55,8 +77,21 @@ export function approverForm({ rule, because, who, principal, tenant, client, se
     requestedSchema: {
       type: 'object',
       properties: {
-        decision: { type: 'string', title: 'Decision', oneOf: [{ const: 'leave', title: 'Leave it to other approvers' }, { const: 'approve', title: 'Approve: it is made once, as it stands here' }, { const: 'refuse', title: 'Refuse it for everybody' }] },
-        reason: { type: 'string', title: 'Reason', description: 'What the caller is told if you refuse.', maxLength: 500 },
+        decision: {
+          type: 'string',
+          title: 'Decision',
+          oneOf: [
+            { const: 'leave', title: 'Leave it to other approvers' },
+            { const: 'approve', title: 'Approve: it is made once, as it stands here' },
+            { const: 'refuse', title: 'Refuse it for everybody' },
+          ],
+        },
+        reason: {
+          type: 'string',
+          title: 'Reason',
+          description: 'What the caller is told if you refuse.',
+          maxLength: 500,
+        },
       },
       required: ['decision'],
     },

@@ -25,7 +25,17 @@ export function openApprovals({ bus, log, config: { access, auth }, ...options }
   const { metrics } = options;
   const { webhook, clients } = access?.approvals ?? {};
   const roles = auth === undefined || auth === 'none' ? undefined : auth.admin?.roles;
-  const told = webhook === undefined ? undefined : new Webhook({ url: webhook.url, secret: webhook.secret, timeoutMs: webhook.timeout, attempts: webhook.attempts, log, metrics });
+  const told =
+    webhook === undefined
+      ? undefined
+      : new Webhook({
+          url: webhook.url,
+          secret: webhook.secret,
+          timeoutMs: webhook.timeout,
+          attempts: webhook.attempts,
+          log,
+          metrics,
+        });
   const board = new Board({ bus, log, webhook: told });
   const approvals = new Approvals({ ...options, board });
   metrics.beforeScrape(() => metrics.waitingApprovals.set(approvals.size));

@@ -72,7 +72,17 @@ export class Webhook {
     const at = Math.floor(Date.now() / 1_000);
     const signature = `t=${at},v1=${createHmac('sha256', secret).update(`${at}.${body}`).digest('hex')}`;
     const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#stopping.signal]);
-    const answer = await fetch(url, { method: 'POST', body, redirect: 'error', signal, headers: { 'content-type': 'application/json', 'omnibus-signature': signature, 'idempotency-key': idempotencyKey } });
+    const answer = await fetch(url, {
+      method: 'POST',
+      body,
+      redirect: 'error',
+      signal,
+      headers: {
+        'content-type': 'application/json',
+        'omnibus-signature': signature,
+        'idempotency-key': idempotencyKey,
+      },
+    });
     await answer.body?.cancel();
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
   }

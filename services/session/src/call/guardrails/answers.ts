@@ -18,7 +18,9 @@ export function verdictOf(answer: unknown): Verdict {
   }
   if (typeof modified !== 'boolean') return failed('"modified" is neither true nor false');
   if (!modified) return { kind: 'allow' };
-  return isObject(answer['payload']) ? { kind: 'change', payload: answer['payload'] } : failed('it has changed the message, and "payload" is no object');
+  return isObject(answer['payload'])
+    ? { kind: 'change', payload: answer['payload'] }
+    : failed('it has changed the message, and "payload" is no object');
 }
 
 /** Only what is invalid with the severity "error" is denied; what is a warning, or invalid with less, is labelled. */
@@ -26,10 +28,18 @@ function validation({ valid, severity, messages = [] }: JsonObject): Verdict {
   if (typeof valid !== 'boolean') return failed('"valid" is neither true nor false');
   const isKnown = (given: unknown): boolean => severities.some((each) => each === given);
   if (severity !== undefined && !isKnown(severity)) return failed('"severity" is none of info, warn and error');
-  if (!Array.isArray(messages) || messages.some((each: unknown) => !isObject(each) || typeof each['message'] !== 'string')) return failed('"messages" has an entry without "message"');
-  const said = (messages as readonly JsonObject[]).slice(0, maxLabels).map((each) => ({ text: printable(String(each['message']), maxLabelLength), severity: each['severity'] }));
+  if (
+    !Array.isArray(messages) ||
+    messages.some((each: unknown) => !isObject(each) || typeof each['message'] !== 'string')
+  )
+    return failed('"messages" has an entry without "message"');
+  const said = (messages as readonly JsonObject[])
+    .slice(0, maxLabels)
+    .map((each) => ({ text: printable(String(each['message']), maxLabelLength), severity: each['severity'] }));
   if (!valid && (severity ?? 'error') === 'error') return { kind: 'deny', because: said[0]?.text };
-  const warned = said.filter((each) => !valid || severity === 'warn' || each.severity === 'warn').map(({ text }) => text);
+  const warned = said
+    .filter((each) => !valid || severity === 'warn' || each.severity === 'warn')
+    .map(({ text }) => text);
   if (warned.length > 0) return { kind: 'label', labels: warned };
   return valid && severity !== 'warn' ? { kind: 'allow' } : { kind: 'label', labels: [String(severity)] };
 }

@@ -6,10 +6,17 @@ import { maxAnswerBytes } from './message.ts';
 let count = 0;
 
 /** @returns the `result`. @throws {Error} that says, for the operator, why there is none. */
-export async function askWebhook({ url, headers }: WebhookSettings, params: JsonObject, signal: AbortSignal): Promise<unknown> {
+export async function askWebhook(
+  { url, headers }: WebhookSettings,
+  params: JsonObject,
+  signal: AbortSignal,
+): Promise<unknown> {
   count += 1;
   const answer = await fetch(url, {
-    method: 'POST', redirect: 'error', signal, headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
+    method: 'POST',
+    redirect: 'error',
+    signal,
+    headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: count, method: 'interceptor/invoke', params }),
   }).catch((error: unknown) => {
     throw new Error(`${new URL(url).origin}: ${reasonOf(error)}`);

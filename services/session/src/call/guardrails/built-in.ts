@@ -11,17 +11,30 @@ const ofProtocol: ReadonlySet<string> = new Set(['name', 'taskId', 'cursor', 're
 type BuiltIn = Guardrail & { readonly check: Exclude<Guardrail['check'], { readonly kind: 'outside' }> };
 
 /** @param isResult whether the payload is the result of a method; any other message has no parts that are treated differently. */
-export function builtInVerdict({ check, action, label }: BuiltIn, { stage, phase }: ScreenedMessage, payload: JsonObject, isResult: boolean): Verdict {
+export function builtInVerdict(
+  { check, action, label }: BuiltIn,
+  { stage, phase }: ScreenedMessage,
+  payload: JsonObject,
+  isResult: boolean,
+): Verdict {
   if (check.kind === 'size') {
     const { arguments: ofArguments = Infinity, result = Infinity, text = Infinity } = check.most;
-    const isFound = (stage === 'requests' && ofArguments < Infinity && lengthOf(phase === 'request' ? (payload['arguments'] ?? {}) : payload) > ofArguments)
-      || (isResult && result < Infinity && lengthOf(payload) > result) || (text < Infinity && hasLonger(payload, text));
+    const isFound =
+      (stage === 'requests' &&
+        ofArguments < Infinity &&
+        lengthOf(phase === 'request' ? (payload['arguments'] ?? {}) : payload) > ofArguments) ||
+      (isResult && result < Infinity && lengthOf(payload) > result) ||
+      (text < Infinity && hasLonger(payload, text));
     return isFound ? found(action, label) : { kind: 'allow' };
   }
   const redaction = redactionBy(check);
   if (stage !== 'requests' || phase === 'response') {
     const changed = isResult ? redaction.result(payload) : redaction.said(payload);
-    return changed === payload ? { kind: 'allow' } : action === 'change' ? { kind: 'change', payload: changed } : found(action, label);
+    return changed === payload
+      ? { kind: 'allow' }
+      : action === 'change'
+        ? { kind: 'change', payload: changed }
+        : found(action, label);
   }
   const changed = Object.entries(payload).flatMap(([name, value]) => {
     const said = ofProtocol.has(name) ? value : redaction.said(value);
@@ -29,7 +42,9 @@ export function builtInVerdict({ check, action, label }: BuiltIn, { stage, phase
   });
   if (changed.length === 0) return { kind: 'allow' };
   if (action !== 'change') return found(action, label);
-  return changed.some(([name]) => naming.has(name)) ? { kind: 'deny' } : { kind: 'change', payload: { ...payload, ...Object.fromEntries(changed) } };
+  return changed.some(([name]) => naming.has(name))
+    ? { kind: 'deny' }
+    : { kind: 'change', payload: { ...payload, ...Object.fromEntries(changed) } };
 }
 
 function found(action: Guardrail['action'], label: string): Verdict {

@@ -20,17 +20,47 @@ it('a guardrail that the configuration has no more is forgotten with its metrics
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const metrics = new Metrics({ processMetrics: false });
-  const checks = new OutsideChecks({ wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }), metrics, tools: {} as ToolHost });
-  const check: OutsideCheck = { kind: 'outside', asked: { kind: 'webhook', webhook: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {} } }, config: undefined, timeoutMs: 10_000, concurrency: 1, isOpen: false };
+  const checks = new OutsideChecks({
+    wheel: new DeadlineWheel({ onFault: (error) => expect.fail(String(error)) }),
+    metrics,
+    tools: {} as ToolHost,
+  });
+  const check: OutsideCheck = {
+    kind: 'outside',
+    asked: {
+      kind: 'webhook',
+      webhook: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, headers: {} },
+    },
+    config: undefined,
+    timeoutMs: 10_000,
+    concurrency: 1,
+    isOpen: false,
+  };
   const heard = new Heard<Verdict>();
   const ask = async (id: string): Promise<ServerResponse> => {
     const before = asked.values.length;
-    checks.ask({ id, check, message: { stage: 'requests', event: 'tools/call', phase: 'request' }, payload: {}, caller: { principal: anonymous, owner: 'ann', isKnown: false, about: { kind: 'tool', server: 'crm' as never, name: 'tell' } } }, (verdict) => heard.add(verdict));
+    checks.ask(
+      {
+        id,
+        check,
+        message: { stage: 'requests', event: 'tools/call', phase: 'request' },
+        payload: {},
+        caller: {
+          principal: anonymous,
+          owner: 'ann',
+          isKnown: false,
+          about: { kind: 'tool', server: 'crm' as never, name: 'tell' },
+        },
+      },
+      (verdict) => heard.add(verdict),
+    );
     return (await asked.until(before + 1))[before] as ServerResponse;
   };
   const answer = async (response: ServerResponse): Promise<void> => {
     const before = heard.values.length;
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { valid: true } }));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { valid: true } }));
     await heard.until(before + 1);
   };
   const shown = async (): Promise<readonly string[]> => {

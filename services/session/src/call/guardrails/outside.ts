@@ -57,7 +57,12 @@ export class OutsideChecks implements Outside {
   constructor(options: OutsideChecksOptions) {
     this.#options = options;
     options.metrics.beforeScrape(() => {
-      for (const [guardrail, { bulkhead: { running, waiting } }] of this.#places) {
+      for (const [
+        guardrail,
+        {
+          bulkhead: { running, waiting },
+        },
+      ] of this.#places) {
         options.metrics.guardrailChecks.set({ guardrail, state: 'running' }, running);
         options.metrics.guardrailChecks.set({ guardrail, state: 'waiting' }, waiting);
       }
@@ -82,12 +87,18 @@ export class OutsideChecks implements Outside {
       if (!this.#kept.has(id)) this.#forgetIdle(id);
       hear(verdict);
     };
-    const deadline = wheel.schedule(check.timeoutMs, () => end({ kind: 'failed', problem: `it did not answer within ${check.timeoutMs} ms` }));
+    const deadline = wheel.schedule(check.timeoutMs, () =>
+      end({ kind: 'failed', problem: `it did not answer within ${check.timeoutMs} ms` }),
+    );
     const place = this.#placesOf(id, check.concurrency).enter(caller.owner, (taken) => {
       leave = () => taken.leave();
-      this.#invoke(question, AbortSignal.any([over.signal, this.#stopping.signal])).then((answer) => end(verdictOf(answer)), (error: unknown) => end({ kind: 'failed', problem: (error as Error).message }));
+      this.#invoke(question, AbortSignal.any([over.signal, this.#stopping.signal])).then(
+        (answer) => end(verdictOf(answer)),
+        (error: unknown) => end({ kind: 'failed', problem: (error as Error).message }),
+      );
     });
-    if (place === undefined) end({ kind: 'failed', problem: `${check.concurrency * waitingPerRunning} messages wait for it already` });
+    if (place === undefined)
+      end({ kind: 'failed', problem: `${check.concurrency * waitingPerRunning} messages wait for it already` });
     else if (isOver) place.leave();
     else leave = () => place.leave();
   }
@@ -117,12 +128,31 @@ export class OutsideChecks implements Outside {
     this.#options.metrics.guardrailForgotten(id);
   }
 
-  #invoke({ id, check: { asked, config, timeoutMs }, message: { event, phase }, payload, caller: { principal, isKnown, about } }: OutsideQuestion, signal: AbortSignal): Promise<unknown> {
+  #invoke(
+    {
+      id,
+      check: { asked, config, timeoutMs },
+      message: { event, phase },
+      payload,
+      caller: { principal, isKnown, about },
+    }: OutsideQuestion,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const params = {
-      name: id, event, phase, payload, ...(config === undefined ? {} : { config }), timeoutMs,
-      context: { principal: isKnown ? { type: 'user', id: principal } : { type: 'anonymous' }, timestamp: new Date().toISOString() },
+      name: id,
+      event,
+      phase,
+      payload,
+      ...(config === undefined ? {} : { config }),
+      timeoutMs,
+      context: {
+        principal: isKnown ? { type: 'user', id: principal } : { type: 'anonymous' },
+        timestamp: new Date().toISOString(),
+      },
       _meta: { 'omnibus.dev/about': { kind: about.kind, server: about.server, name: about.name } },
     };
-    return asked.kind === 'webhook' ? askWebhook(asked.webhook, params, signal) : askTool(this.#options.tools, asked, params, { timeoutMs, signal });
+    return asked.kind === 'webhook'
+      ? askWebhook(asked.webhook, params, signal)
+      : askTool(this.#options.tools, asked, params, { timeoutMs, signal });
   }
 }

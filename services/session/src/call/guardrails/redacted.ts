@@ -9,12 +9,26 @@ export function redactedOutcome(outcome: ExchangeOutcome, redaction: Redaction |
       return { ...outcome, result: redaction.result(outcome.result) };
     case 'error': {
       const { code, message, data } = outcome.error;
-      return { kind: 'error', error: { code, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
+      return {
+        kind: 'error',
+        error: {
+          code,
+          message: redaction.said(message),
+          ...(data === undefined ? {} : { data: redaction.said(data) }),
+        },
+      };
     }
     case 'fault': {
       // The message of a fault may repeat what the server answered.
       const { message, data } = outcome.fault;
-      return { kind: 'fault', fault: { ...outcome.fault, message: redaction.said(message), ...(data === undefined ? {} : { data: redaction.said(data) }) } };
+      return {
+        kind: 'fault',
+        fault: {
+          ...outcome.fault,
+          message: redaction.said(message),
+          ...(data === undefined ? {} : { data: redaction.said(data) }),
+        },
+      };
     }
   }
 }

@@ -6,7 +6,13 @@ import type { Screen } from './screen.ts';
 import type { Screened } from './words.ts';
 
 /** @param then hears what became of the parameters, unless the request ended before. */
-export function screenFirst(open: OpenRequests, { id, stream }: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>, screen: Screen, params: JsonObject, then: (made: Screened<JsonObject>) => void): void {
+export function screenFirst(
+  open: OpenRequests,
+  { id, stream }: Pick<ForwardedCall<CallStream>, 'id' | 'stream'>,
+  screen: Screen,
+  params: JsonObject,
+  then: (made: Screened<JsonObject>) => void,
+): void {
   let waiting: OpenRequest | undefined;
   let isOver = false;
   let isAnswered = false;
@@ -17,12 +23,16 @@ export function screenFirst(open: OpenRequests, { id, stream }: Pick<ForwardedCa
     then(made);
   });
   if (isAnswered) return;
-  waiting = new OpenRequest(id, () => {
-    isOver = true;
-    stream.leaveUnanswered();
-  }, (gatewayFault) => {
-    isOver = true;
-    stream.refuse(id, gatewayFault);
-  });
+  waiting = new OpenRequest(
+    id,
+    () => {
+      isOver = true;
+      stream.leaveUnanswered();
+    },
+    (gatewayFault) => {
+      isOver = true;
+      stream.refuse(id, gatewayFault);
+    },
+  );
   open.add(waiting);
 }

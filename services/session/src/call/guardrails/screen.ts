@@ -5,7 +5,19 @@
  * Where nobody outside is asked, whoever waits is called at once, and nothing is deferred. Else messages keep their order (`in-order.ts`).
  */
 import type { Guardrail, Redaction, SchemaProblem, Stage } from '@omnibus/policy';
-import { fault, isObject, labelsKey, toErrorObject, type ExchangeEvent, type ExchangeOutcome, type GatewayFault, type InputAnswer, type JsonObject, type JsonRpcErrorObject, type ProgressEvent } from '@omnibus/protocol';
+import {
+  fault,
+  isObject,
+  labelsKey,
+  toErrorObject,
+  type ExchangeEvent,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type InputAnswer,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type ProgressEvent,
+} from '@omnibus/protocol';
 import type { Wanted } from '../access.ts';
 import type { Questioner } from '../client-port.ts';
 import { builtInVerdict } from './built-in.ts';
@@ -80,7 +92,10 @@ export class Screen {
   /** A client's answer to a question of the server, or what the server is told instead. */
   answer(method: string, answer: InputAnswer, then: Then<InputAnswer>): void {
     if ('error' in answer) then(answer);
-    else this.#screen({ stage: 'requests', event: method, phase: 'response' }, answer.result, false, (made) => then('fault' in made ? { error: toErrorObject(made.fault) } : { result: made.payload }));
+    else
+      this.#screen({ stage: 'requests', event: method, phase: 'response' }, answer.result, false, (made) =>
+        then('fault' in made ? { error: toErrorObject(made.fault) } : { result: made.payload }),
+      );
   }
 
   /** The one who waits for a client's answers, with each answer looked at before it is passed on. */
@@ -108,7 +123,10 @@ export class Screen {
     }
     this.#inOrder(false, then, (pass) => {
       if (outcome.kind === 'result') this.#result(outcome, pass);
-      else if (outcome.kind === 'error') this.#error(outcome.error, (made) => pass('fault' in made ? { kind: 'fault', fault: made.fault } : { kind: 'error', error: made.payload }));
+      else if (outcome.kind === 'error')
+        this.#error(outcome.error, (made) =>
+          pass('fault' in made ? { kind: 'fault', fault: made.fault } : { kind: 'error', error: made.payload }),
+        );
       else pass({ kind: 'fault', fault: this.#fault(outcome.fault) });
     });
   }
@@ -121,17 +139,36 @@ export class Screen {
       then(said);
       return;
     }
-    this.#inOrder<Said | undefined>(true, (made) => made === undefined ? undefined : then(made), (pass) => this.#words(event, said, (made) => pass('fault' in made ? undefined : withLabels(made.payload, made.labels) as Said)));
+    this.#inOrder<Said | undefined>(
+      true,
+      (made) => (made === undefined ? undefined : then(made)),
+      (pass) =>
+        this.#words(event, said, (made) =>
+          pass('fault' in made ? undefined : (withLabels(made.payload, made.labels) as Said)),
+        ),
+    );
   }
 
   progress(event: ProgressEvent, then: Then<ProgressEvent>): void {
     const { kind, progress, total, message, more } = event;
     // Numbers alone say nothing.
     if (message === undefined && more === undefined && this.#order === undefined) then(event);
-    else this.said<JsonObject>('notifications/progress', { ...(message === undefined ? {} : { message }), ...(more === undefined ? {} : { more }) }, ({ message: text, more: others, _meta }) => {
-      const extra = _meta === undefined ? others as JsonObject | undefined : { ...(others as JsonObject | undefined), _meta };
-      then({ kind, progress, ...(total === undefined ? {} : { total }), ...(typeof text === 'string' ? { message: text } : {}), ...(extra === undefined ? {} : { more: extra }) });
-    });
+    else
+      this.said<JsonObject>(
+        'notifications/progress',
+        { ...(message === undefined ? {} : { message }), ...(more === undefined ? {} : { more }) },
+        ({ message: text, more: others, _meta }) => {
+          const extra =
+            _meta === undefined ? (others as JsonObject | undefined) : { ...(others as JsonObject | undefined), _meta };
+          then({
+            kind,
+            progress,
+            ...(total === undefined ? {} : { total }),
+            ...(typeof text === 'string' ? { message: text } : {}),
+            ...(extra === undefined ? {} : { more: extra }),
+          });
+        },
+      );
   }
 
   /** @param refuse answers the server in the client's place. */
@@ -142,7 +179,14 @@ export class Screen {
       then({ ...event, params });
       return;
     }
-    this.#inOrder<Screened<JsonObject>>(false, (made) => ('fault' in made ? refuse({ error: toErrorObject(made.fault) }) : then({ ...event, params: withLabels(made.payload, made.labels) })), (pass) => this.#question(event.method, params, pass));
+    this.#inOrder<Screened<JsonObject>>(
+      false,
+      (made) =>
+        'fault' in made
+          ? refuse({ error: toErrorObject(made.fault) })
+          : then({ ...event, params: withLabels(made.payload, made.labels) }),
+      (pass) => this.#question(event.method, params, pass),
+    );
   }
 
   /** Something that is neither said nor asked, and must not overtake what was: the withdrawal of a question. */
@@ -160,12 +204,25 @@ export class Screen {
 
   /** A fault is the gateway's own, and may repeat what the server answered. Nobody outside is asked about it, and what it means for the call stays. */
   #fault({ reason, message, data }: GatewayFault): GatewayFault {
-    const own = this.#options.guardrails.filter(({ check, stages }) => check.kind !== 'outside' && stages.has('results'));
+    const own = this.#options.guardrails.filter(
+      ({ check, stages }) => check.kind !== 'outside' && stages.has('results'),
+    );
     let cleaned: GatewayFault = fault(reason, message, data);
-    this.#step(own, { stage: 'results', event: this.#options.wanted.method, phase: 'response' }, false, { payload: { message, ...(data === undefined ? {} : { data }) }, labels: [] }, (made) => {
-      if ('fault' in made) cleaned = fault(reason, made.fault.message);
-      else cleaned = fault(reason, String(made.payload['message']), isObject(made.payload['data']) ? made.payload['data'] : data);
-    });
+    this.#step(
+      own,
+      { stage: 'results', event: this.#options.wanted.method, phase: 'response' },
+      false,
+      { payload: { message, ...(data === undefined ? {} : { data }) }, labels: [] },
+      (made) => {
+        if ('fault' in made) cleaned = fault(reason, made.fault.message);
+        else
+          cleaned = fault(
+            reason,
+            String(made.payload['message']),
+            isObject(made.payload['data']) ? made.payload['data'] : data,
+          );
+      },
+    );
     return cleaned;
   }
 
@@ -175,7 +232,10 @@ export class Screen {
         then(made);
         return;
       }
-      const { payload: { message: text, data: more }, labels } = made;
+      const {
+        payload: { message: text, data: more },
+        labels,
+      } = made;
       // An error has no `_meta`; what is said besides stands in `data`.
       const all = labels.length > 0 && (more === undefined || isObject(more)) ? { ...more, [labelsKey]: labels } : more;
       then({ payload: { code, message: String(text), ...(all === undefined ? {} : { data: all }) }, labels });
@@ -191,10 +251,24 @@ export class Screen {
         return;
       }
       const whole = made.payload === result ? result : consistent(result, made.payload);
-      const problem = whole === undefined ? 'its text and its structured content differ' : made.payload === result ? undefined : promiseProblem(whole, wanted.entry, schemaProblem);
+      const problem =
+        whole === undefined
+          ? 'its text and its structured content differ'
+          : made.payload === result
+            ? undefined
+            : promiseProblem(whole, wanted.entry, schemaProblem);
       if (whole === undefined || problem !== undefined) {
-        this.#note({ guardrail: [...this.#notes].at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' }, `the changed result is not what the tool promises: ${problem ?? ''}`);
-        then({ kind: 'fault', fault: fault('guardrail.withheld', 'the answer was withheld: without what may not be passed on, it is not what the tool promises to answer') });
+        this.#note(
+          { guardrail: [...this.#notes].at(-1)?.split(' ')[0] ?? 'unknown', stage: 'results', action: 'failed' },
+          `the changed result is not what the tool promises: ${problem ?? ''}`,
+        );
+        then({
+          kind: 'fault',
+          fault: fault(
+            'guardrail.withheld',
+            'the answer was withheld: without what may not be passed on, it is not what the tool promises to answer',
+          ),
+        });
         return;
       }
       const labelled = withLabels(whole, made.labels);
@@ -204,26 +278,43 @@ export class Screen {
   }
 
   /** Questions that are answered with the next request (2026-07-28 basic/patterns, Multi Round-Trip Requests): one that is denied denies the result, since the server waits for all. */
-  #inputRequests(outcome: Extract<ExchangeOutcome, { kind: 'result' }>, result: JsonObject, requests: readonly (readonly [string, unknown])[], then: Then<ExchangeOutcome>, made: JsonObject = {}): void {
+  #inputRequests(
+    outcome: Extract<ExchangeOutcome, { kind: 'result' }>,
+    result: JsonObject,
+    requests: readonly (readonly [string, unknown])[],
+    then: Then<ExchangeOutcome>,
+    made: JsonObject = {},
+  ): void {
     const [first, ...others] = requests;
     if (first === undefined) {
       then({ ...outcome, result: { ...result, inputRequests: made } });
       return;
     }
     const [key, request] = first;
-    const next = (value: unknown): void => this.#inputRequests(outcome, result, others, then, { ...made, [key]: value });
+    const next = (value: unknown): void =>
+      this.#inputRequests(outcome, result, others, then, { ...made, [key]: value });
     if (!isObject(request) || !isObject(request['params'])) next(request);
-    else this.#question(String(request['method']), request['params'], (screened) => ('fault' in screened ? then({ kind: 'fault', fault: screened.fault }) : next({ ...request, params: withLabels(screened.payload, screened.labels) })));
+    else
+      this.#question(String(request['method']), request['params'], (screened) =>
+        'fault' in screened
+          ? then({ kind: 'fault', fault: screened.fault })
+          : next({ ...request, params: withLabels(screened.payload, screened.labels) }),
+      );
   }
 
   // --- one guardrail after the other -----------------------------------------------------------------------------------------
 
   #inOrder<Made>(isDispensable: boolean, then: Then<Made>, make: (pass: Then<Made>) => void): void {
     if (this.#order === undefined) make(then);
-    else this.#order.run((done) => make((made) => {
-      then(made);
-      done();
-    }), isDispensable);
+    else
+      this.#order.run(
+        (done) =>
+          make((made) => {
+            then(made);
+            done();
+          }),
+        isDispensable,
+      );
   }
 
   #screen(message: ScreenedMessage, payload: JsonObject, isResult: boolean, then: Then<Screened<JsonObject>>): void {
@@ -231,7 +322,13 @@ export class Screen {
     this.#step(guardrails, message, isResult, { payload, labels: [] }, then);
   }
 
-  #step(guardrails: readonly Guardrail[], message: ScreenedMessage, isResult: boolean, given: Passed<JsonObject>, then: Then<Screened<JsonObject>>): void {
+  #step(
+    guardrails: readonly Guardrail[],
+    message: ScreenedMessage,
+    isResult: boolean,
+    given: Passed<JsonObject>,
+    then: Then<Screened<JsonObject>>,
+  ): void {
     let made = given;
     for (const [index, guardrail] of guardrails.entries()) {
       const { check } = guardrail;
@@ -243,10 +340,16 @@ export class Screen {
           else this.#step(guardrails.slice(index + 1), message, isResult, next, then);
         };
         if (this.#options.outside === undefined) hear({ kind: 'failed', problem: 'nobody can be asked here' });
-        else this.#options.outside.ask({ id: guardrail.id, check, message, payload, caller: this.#options.caller }, hear);
+        else
+          this.#options.outside.ask({ id: guardrail.id, check, message, payload, caller: this.#options.caller }, hear);
         return;
       }
-      const next = this.#take(guardrail, message, made, builtInVerdict({ ...guardrail, check }, message, made.payload, isResult));
+      const next = this.#take(
+        guardrail,
+        message,
+        made,
+        builtInVerdict({ ...guardrail, check }, message, made.payload, isResult),
+      );
       if ('fault' in next) {
         then(next);
         return;
@@ -256,17 +359,27 @@ export class Screen {
     then(made);
   }
 
-  #take(guardrail: Guardrail, message: ScreenedMessage, given: Passed<JsonObject>, said: Verdict): Screened<JsonObject> {
+  #take(
+    guardrail: Guardrail,
+    message: ScreenedMessage,
+    given: Passed<JsonObject>,
+    said: Verdict,
+  ): Screened<JsonObject> {
     const { id, check, isRecorded, because } = guardrail;
     if (said.kind === 'allow') return given;
     // What somebody outside says is checked here.
-    const problem = check.kind === 'outside' && said.kind === 'change' ? changeProblem(given.payload, said.payload) : undefined;
-    const verdict: Verdict = problem === undefined ? said : { kind: 'failed', problem: `the changed message is none: ${problem}` };
+    const problem =
+      check.kind === 'outside' && said.kind === 'change' ? changeProblem(given.payload, said.payload) : undefined;
+    const verdict: Verdict =
+      problem === undefined ? said : { kind: 'failed', problem: `the changed message is none: ${problem}` };
     const { stage } = message;
-    const note = (action: GuardrailNote['action'], why?: string): void => this.#note({ guardrail: id, stage, action }, why);
+    const note = (action: GuardrailNote['action'], why?: string): void =>
+      this.#note({ guardrail: id, stage, action }, why);
     if (verdict.kind === 'failed') {
       note('failed', verdict.problem);
-      return isRecorded || (check.kind === 'outside' && check.isOpen) ? given : { fault: stopped(id, message, 'it could not be checked', undefined, true) };
+      return isRecorded || (check.kind === 'outside' && check.isOpen)
+        ? given
+        : { fault: stopped(id, message, 'it could not be checked', undefined, true) };
     }
     if (isRecorded) {
       note('recorded');
@@ -275,7 +388,9 @@ export class Screen {
     switch (verdict.kind) {
       case 'deny':
         note('denied');
-        return { fault: stopped(id, message, 'it contains what may not be passed on', verdict.because ?? because, false) };
+        return {
+          fault: stopped(id, message, 'it contains what may not be passed on', verdict.because ?? because, false),
+        };
       case 'change':
         note('changed');
         return { ...given, payload: verdict.payload };

@@ -10,11 +10,22 @@ export interface Passed<Payload> {
 export type Screened<Payload> = Passed<Payload> | { readonly fault: GatewayFault };
 
 /** The error for whoever waits for a message that a guardrail has stopped, in words for a user. */
-export function stopped(guardrail: string, { stage, phase }: ScreenedMessage, why: string, because: string | undefined, isFailure: boolean): GatewayFault {
+export function stopped(
+  guardrail: string,
+  { stage, phase }: ScreenedMessage,
+  why: string,
+  because: string | undefined,
+  isFailure: boolean,
+): GatewayFault {
   const data = { guardrail, ...(because === undefined ? {} : { because }) };
   const tail = because === undefined ? '' : ` (${because})`;
   if (stage === 'results') return fault('guardrail.withheld', `the answer was withheld: ${why}${tail}`, data);
-  const what = stage === 'questions' ? 'the question was not asked' : phase === 'response' ? 'the answer of the client was not passed on' : 'the request was not sent';
+  const what =
+    stage === 'questions'
+      ? 'the question was not asked'
+      : phase === 'response'
+        ? 'the answer of the client was not passed on'
+        : 'the request was not sent';
   return fault(isFailure ? 'guardrail.unavailable' : 'guardrail.denied', `${what}: ${why}${tail}`, data);
 }
 

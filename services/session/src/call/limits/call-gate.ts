@@ -34,7 +34,8 @@ export class CallAccounting {
     const isExecuted = wasExecuted(outcome);
     this.#charge?.end(isExecuted, size);
     if (this.#request.isFetch === true) this.#usage?.noteBytes(this.#used, size);
-    else if (isExecuted) this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
+    else if (isExecuted)
+      this.#usage?.note(this.#used, outcome.kind !== 'result' || outcome.result['isError'] === true, size);
   }
 
   /** The call was cancelled; it is unknown whether it was executed. */
@@ -46,7 +47,12 @@ export class CallAccounting {
   /** What was used. Servers may have any number of URIs, so all reads of a server are counted together. */
   get #used(): Used {
     const { caller, facts, server, kind, name } = this.#request;
-    return { caller, facts, server, tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name };
+    return {
+      caller,
+      facts,
+      server,
+      tool: kind === 'resource' ? 'resources/read' : kind === 'prompt' ? `prompt:${name}` : name,
+    };
   }
 
   /** The call was not begun. */
@@ -85,7 +91,12 @@ export class CallGate {
    * @param tool by the server's own name; undefined for anything else.
    * @param isBegun whether it belongs to something that runs there already, which a pause of the server leaves alone.
    */
-  problemOf(facts: Facts | undefined, server: ServerName, tool: string | undefined, isBegun = false): GatewayFault | undefined {
+  problemOf(
+    facts: Facts | undefined,
+    server: ServerName,
+    tool: string | undefined,
+    isBegun = false,
+  ): GatewayFault | undefined {
     return this.#options.blocks?.problemOf(facts, server, tool, isBegun);
   }
 
@@ -94,8 +105,10 @@ export class CallGate {
     const { limiter, usage } = this.#options;
     const counted = request.facts === undefined ? undefined : usage;
     const charge = limiter.begin(request);
-    if (charge instanceof Promise) return charge.then((found) => ('reason' in found ? found : new CallAccounting(request, found, counted)));
-    if (charge === undefined) return counted === undefined ? undefined : new CallAccounting(request, undefined, counted);
+    if (charge instanceof Promise)
+      return charge.then((found) => ('reason' in found ? found : new CallAccounting(request, found, counted)));
+    if (charge === undefined)
+      return counted === undefined ? undefined : new CallAccounting(request, undefined, counted);
     return 'reason' in charge ? charge : new CallAccounting(request, charge, counted);
   }
 }

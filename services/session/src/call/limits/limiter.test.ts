@@ -3,7 +3,16 @@ import { beforeEach, expect, it } from 'vitest';
 import { MemoryBus, quotaBuckets, type KeyValue } from '@omnibus/bus';
 import { loadConfig } from '@omnibus/config';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { anonymous, newWorkerId, parseServerName, rootEndpoint, type Facts, type GatewayFault, type Principal, type QuotaRecord } from '@omnibus/protocol';
+import {
+  anonymous,
+  newWorkerId,
+  parseServerName,
+  rootEndpoint,
+  type Facts,
+  type GatewayFault,
+  type Principal,
+  type QuotaRecord,
+} from '@omnibus/protocol';
 import { Metrics } from '@omnibus/telemetry';
 import type { Charge } from './charge.ts';
 import { Limiter } from './limiter.ts';
@@ -47,7 +56,15 @@ async function start(...rules: readonly object[]): Promise<void> {
   for (let index = 0; index < workersThere; index += 1) {
     const wheel = new DeadlineWheel({ tickMs: 10, now: () => now, onFault: (error) => expect.fail(String(error)) });
     const own = new Quotas({ bucket, workers: () => workersThere, clock: () => now + shiftMs });
-    const limiter = new Limiter({ bus, wheel, worker: newWorkerId('session'), metrics: new Metrics({ processMetrics: false }), quotas: own, isShared: true, now: () => now });
+    const limiter = new Limiter({
+      bus,
+      wheel,
+      worker: newWorkerId('session'),
+      metrics: new Metrics({ processMetrics: false }),
+      quotas: own,
+      isShared: true,
+      now: () => now,
+    });
     limiter.apply(compileRules(loaded.config.limits.rules));
     await limiter.start();
     wheels.push(wheel);
@@ -65,11 +82,30 @@ async function pass(ms: number): Promise<void> {
   });
 }
 
-const known = (subject: string, more: Partial<Facts> = {}): Facts => ({ principal: `p_${subject}` as Principal, issuer: 'test', subject, tenant: undefined, actors: [], groups: [], scopes: [], client: undefined, expiresAt: undefined, key: undefined, ...more });
+const known = (subject: string, more: Partial<Facts> = {}): Facts => ({
+  principal: `p_${subject}` as Principal,
+  issuer: 'test',
+  subject,
+  tenant: undefined,
+  actors: [],
+  groups: [],
+  scopes: [],
+  client: undefined,
+  expiresAt: undefined,
+  key: undefined,
+  ...more,
+});
 const ann = known('ann');
-const asking = (facts: Facts | undefined = ann, name = 'draw'): LimitedRequest => ({ caller: { principal: facts?.principal ?? anonymous, endpoint: rootEndpoint }, facts, server, kind: 'tool', name });
+const asking = (facts: Facts | undefined = ann, name = 'draw'): LimitedRequest => ({
+  caller: { principal: facts?.principal ?? anonymous, endpoint: rootEndpoint },
+  facts,
+  server,
+  kind: 'tool',
+  name,
+});
 const at = (index: number): Limiter => workers[index] as Limiter;
-const isRefused = (found: Charge | GatewayFault | undefined): found is GatewayFault => found !== undefined && 'reason' in found;
+const isRefused = (found: Charge | GatewayFault | undefined): found is GatewayFault =>
+  found !== undefined && 'reason' in found;
 
 async function begin(index: number, asked = asking()): Promise<Charge | GatewayFault | undefined> {
   return at(index).begin(asked);
@@ -81,8 +117,13 @@ async function load(perSecond: readonly number[], seconds: number): Promise<numb
   const due = perSecond.map(() => 0);
   for (let tick = 0; tick < seconds * 100; tick += 1) {
     for (const [index, often] of perSecond.entries()) {
-      for (due[index] = (due[index] as number) + often / 100; (due[index] as number) >= 1; due[index] = (due[index] as number) - 1) {
-        if (!isRefused(await begin(index))) accepted[Math.floor(tick / 100)] = (accepted[Math.floor(tick / 100)] as number) + 1;
+      for (
+        due[index] = (due[index] as number) + often / 100;
+        (due[index] as number) >= 1;
+        due[index] = (due[index] as number) - 1
+      ) {
+        if (!isRefused(await begin(index)))
+          accepted[Math.floor(tick / 100)] = (accepted[Math.floor(tick / 100)] as number) + 1;
       }
     }
     await pass(10);
@@ -106,7 +147,11 @@ it('who is refused is told when he may come again, and may then', async () => {
   await start({ id: 'slow', rate: '60/min', burst: 2, because: 'it is dear' });
   expect([isRefused(await begin(0)), isRefused(await begin(0))]).toEqual([false, false]);
   const refusal = await begin(0);
-  expect(refusal).toMatchObject({ reason: 'limit.rate', message: expect.stringMatching(/slow.*it is dear/) as string, data: { limit: 'slow', retryAfterMs: 1_000 } });
+  expect(refusal).toMatchObject({
+    reason: 'limit.rate',
+    message: expect.stringMatching(/slow.*it is dear/) as string,
+    data: { limit: 'slow', retryAfterMs: 1_000 },
+  });
   await pass(1_000);
   expect(isRefused(await begin(0))).toBe(false);
   expect(isRefused(await begin(0))).toBe(true);
@@ -148,11 +193,13 @@ it('so many calls run at once over three workers, and a worker that says nothing
 
 it('a quota is never exceeded by three workers that are asked at once, and used up to its end', async () => {
   await start({ quota: '500/day' });
-  const counts = await Promise.all([0, 1, 2].map(async (index) => {
-    let accepted = 0;
-    for (let asked = 0; asked < 400; asked += 1) if (!isRefused(await begin(index))) accepted += 1;
-    return accepted;
-  }));
+  const counts = await Promise.all(
+    [0, 1, 2].map(async (index) => {
+      let accepted = 0;
+      for (let asked = 0; asked < 400; asked += 1) if (!isRefused(await begin(index))) accepted += 1;
+      return accepted;
+    }),
+  );
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(500);
   expect(await begin(0)).toMatchObject({ reason: 'limit.quota', data: { retryAfterMs: 12 * 3_600_000 } });
   shiftMs = 12 * 3_600_000;
@@ -189,14 +236,24 @@ it('results count when they are there: who has used up his bytes is refused from
   const first = await begin(0);
   if (first === undefined || isRefused(first)) throw new Error('refused');
   first.end(true, 5_000);
-  expect(await begin(0)).toMatchObject({ reason: 'limit.quota', message: expect.stringContaining('results') as string });
+  expect(await begin(0)).toMatchObject({
+    reason: 'limit.quota',
+    message: expect.stringContaining('results') as string,
+  });
   expect(isRefused(await begin(0, asking(known('bob'))))).toBe(false);
 });
 
 it('while it cannot be found out what is left, a rule allows or refuses as it says, and goes on when it can', async () => {
-  await start({ id: 'strict', what: ['images/strict'], quota: '5/day' }, { id: 'lenient', what: ['images/lenient'], quota: '5/day', onUnknown: 'allow' });
+  await start(
+    { id: 'strict', what: ['images/strict'], quota: '5/day' },
+    { id: 'lenient', what: ['images/lenient'], quota: '5/day', onUnknown: 'allow' },
+  );
   isStoreThere = false;
-  expect(await begin(0, asking(ann, 'strict'))).toMatchObject({ reason: 'limit.quota', message: expect.stringContaining('cannot be asked') as string, data: { retryAfterMs: 1_000 } });
+  expect(await begin(0, asking(ann, 'strict'))).toMatchObject({
+    reason: 'limit.quota',
+    message: expect.stringContaining('cannot be asked') as string,
+    data: { retryAfterMs: 1_000 },
+  });
   expect(isRefused(await begin(0, asking(ann, 'lenient')))).toBe(false);
   isStoreThere = true;
   await pass(1_000);
@@ -205,8 +262,10 @@ it('while it cannot be found out what is left, a rule allows or refuses as it sa
 
 it('a rule is about whom and what it names, and those share it whom it says', async () => {
   await start(
-    { id: 'team', who: 'group:free', per: 'everyone', rate: '1/h' }, { id: 'tenant', who: 'tenant:acme', per: 'tenant', rate: '1/h' },
-    { id: 'tool', what: ['images/paint'], per: ['principal', 'tool'], rate: '1/h' }, { id: 'other', what: ['prompt:images/*', 'mail'], rate: '1/h' },
+    { id: 'team', who: 'group:free', per: 'everyone', rate: '1/h' },
+    { id: 'tenant', who: 'tenant:acme', per: 'tenant', rate: '1/h' },
+    { id: 'tool', what: ['images/paint'], per: ['principal', 'tool'], rate: '1/h' },
+    { id: 'other', what: ['prompt:images/*', 'mail'], rate: '1/h' },
   );
   const limitOf = async (asked: LimitedRequest): Promise<unknown> => {
     const found = await begin(0, asked);
@@ -216,9 +275,22 @@ it('a rule is about whom and what it names, and those share it whom it says', as
   const [cat, dan] = [of('cat', { groups: ['free'] }), of('dan', { groups: ['free'] })];
   expect([await limitOf(asking(cat)), await limitOf(asking(dan))]).toEqual([undefined, 'team']);
   const [eve, fay] = [of('eve', { tenant: 'acme', groups: ['free'] }), of('fay', { tenant: 'acme' })];
-  expect([await limitOf(asking(eve)), await limitOf(asking(fay)), await limitOf(asking(of('gil', { tenant: 'umbrella' })))]).toEqual([undefined, 'tenant', undefined]);
-  expect([await limitOf(asking(ann, 'paint')), await limitOf(asking(ann, 'paint')), await limitOf(asking(ann, 'draw')), await limitOf(asking(known('bob'), 'paint'))]).toEqual([undefined, 'tool', undefined, undefined]);
-  expect([await limitOf({ ...asking(), kind: 'prompt' }), await limitOf({ ...asking(), kind: 'prompt' }), await limitOf(asking())]).toEqual([undefined, 'other', undefined]);
+  expect([
+    await limitOf(asking(eve)),
+    await limitOf(asking(fay)),
+    await limitOf(asking(of('gil', { tenant: 'umbrella' }))),
+  ]).toEqual([undefined, 'tenant', undefined]);
+  expect([
+    await limitOf(asking(ann, 'paint')),
+    await limitOf(asking(ann, 'paint')),
+    await limitOf(asking(ann, 'draw')),
+    await limitOf(asking(known('bob'), 'paint')),
+  ]).toEqual([undefined, 'tool', undefined, undefined]);
+  expect([
+    await limitOf({ ...asking(), kind: 'prompt' }),
+    await limitOf({ ...asking(), kind: 'prompt' }),
+    await limitOf(asking()),
+  ]).toEqual([undefined, 'other', undefined]);
   // What was taken before another rule refused is given back.
   const both = of('hal', { tenant: 'acme' });
   expect(await limitOf(asking(both, 'paint'))).toBe('tenant');

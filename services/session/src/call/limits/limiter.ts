@@ -7,7 +7,15 @@
  */
 import { subjects, type Bus, type Subscription } from '@omnibus/bus';
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { errorTable, fault, type ExchangeOutcome, type Facts, type GatewayFault, type LimitsNews, type WorkerId } from '@omnibus/protocol';
+import {
+  errorTable,
+  fault,
+  type ExchangeOutcome,
+  type Facts,
+  type GatewayFault,
+  type LimitsNews,
+  type WorkerId,
+} from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import { Charge } from './charge.ts';
 import type { Quotas } from './quotas.ts';
@@ -62,9 +70,10 @@ export class Limiter {
 
   async start(): Promise<void> {
     const { bus, worker, isShared } = this.#options;
-    if (isShared) this.#subscription = await bus.subscribe(subjects.limits, (news) => {
-      if (news.worker !== worker) this.#hear(news);
-    });
+    if (isShared)
+      this.#subscription = await bus.subscribe(subjects.limits, (news) => {
+        if (news.worker !== worker) this.#hear(news);
+      });
     this.#sweepLater();
   }
 
@@ -85,7 +94,12 @@ export class Limiter {
   begin(request: LimitedRequest): Charge | undefined | GatewayFault | Promise<Charge | GatewayFault> {
     if (this.#rules.length === 0) return undefined;
     const covering = this.#rulesOf(request.facts).filter(({ covers }) => covers(request));
-    const rules = request.isFetch === true ? covering.filter(({ bytes }) => bytes !== undefined).map((rule) => ({ ...rule, rate: undefined, concurrency: undefined, quota: undefined })) : covering;
+    const rules =
+      request.isFetch === true
+        ? covering
+            .filter(({ bytes }) => bytes !== undefined)
+            .map((rule) => ({ ...rule, rate: undefined, concurrency: undefined, quota: undefined }))
+        : covering;
     return rules.length === 0 ? undefined : this.#take(rules, request, new Charge());
   }
 
@@ -99,13 +113,20 @@ export class Limiter {
     return rules;
   }
 
-  #take(rules: readonly LimitRule[], request: LimitedRequest, charge: Charge): Charge | GatewayFault | Promise<Charge | GatewayFault> {
+  #take(
+    rules: readonly LimitRule[],
+    request: LimitedRequest,
+    charge: Charge,
+  ): Charge | GatewayFault | Promise<Charge | GatewayFault> {
     for (const [index, rule] of rules.entries()) {
       const key = rule.keyOf(request);
       const refusal = this.#takeNow(rule, key, charge);
       if (refusal !== undefined) return this.#refused(charge, refusal);
       const later = this.#takeQuotas(rule, key, charge);
-      if (later instanceof Promise) return later.then((found) => (found === undefined ? this.#take(rules.slice(index + 1), request, charge) : this.#refused(charge, found)));
+      if (later instanceof Promise)
+        return later.then((found) =>
+          found === undefined ? this.#take(rules.slice(index + 1), request, charge) : this.#refused(charge, found),
+        );
       if (later !== undefined) return this.#refused(charge, later);
     }
     return charge;
@@ -122,7 +143,10 @@ export class Limiter {
       const retryAfterMs = this.rates.take(key, rate);
       if (retryAfterMs > 0) {
         metrics.limited(id, 'rate');
-        return fault('limit.rate', `${words} is reached; try again in ${inWords(retryAfterMs)}`, { limit: id, retryAfterMs });
+        return fault('limit.rate', `${words} is reached; try again in ${inWords(retryAfterMs)}`, {
+          limit: id,
+          retryAfterMs,
+        });
       }
       charge.onTakenBack(() => {
         this.rates.giveBack(key, rate);
@@ -133,7 +157,10 @@ export class Limiter {
     if (concurrency === undefined) return undefined;
     if (!this.running.take(key, concurrency)) {
       metrics.limited(id, 'concurrency');
-      return fault('limit.concurrency', `${words} lets ${concurrency} run at once; try again when one has ended`, { limit: id, retryAfterMs: 1_000 });
+      return fault('limit.concurrency', `${words} lets ${concurrency} run at once; try again when one has ended`, {
+        limit: id,
+        retryAfterMs: 1_000,
+      });
     }
     charge.onEnd(() => {
       this.running.leave(key);
@@ -144,25 +171,38 @@ export class Limiter {
     return undefined;
   }
 
-  #takeQuotas(rule: LimitRule, key: string, charge: Charge): GatewayFault | undefined | Promise<GatewayFault | undefined> {
+  #takeQuotas(
+    rule: LimitRule,
+    key: string,
+    charge: Charge,
+  ): GatewayFault | undefined | Promise<GatewayFault | undefined> {
     const { quota, bytes } = rule;
     const { quotas } = this.#options;
     const calls = quota === undefined ? undefined : quotas.take(`${key} calls`, quota, 1);
     const rest = (refusal: Awaited<typeof calls>): GatewayFault | undefined | Promise<GatewayFault | undefined> => {
       if (typeof refusal === 'object') return this.#overQuota(rule, 'quota', refusal);
-      if (quota !== undefined && refusal === undefined) charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
+      if (quota !== undefined && refusal === undefined)
+        charge.onTakenBack(() => quotas.spend(`${key} calls`, quota, -1));
       if (bytes === undefined) return undefined;
       charge.onBytes((count) => quotas.spend(`${key} bytes`, bytes, count));
       const left = quotas.take(`${key} bytes`, bytes, 0);
-      if (left instanceof Promise) return left.then((found) => (typeof found === 'object' ? this.#overQuota(rule, 'bytes', found) : undefined));
+      if (left instanceof Promise)
+        return left.then((found) => (typeof found === 'object' ? this.#overQuota(rule, 'bytes', found) : undefined));
       return typeof left === 'object' ? this.#overQuota(rule, 'bytes', left) : undefined;
     };
     return calls instanceof Promise ? calls.then(rest) : rest(calls);
   }
 
-  #overQuota({ id, words }: LimitRule, kind: 'quota' | 'bytes', { retryAfterMs, isUnknown }: { readonly retryAfterMs: number; readonly isUnknown?: boolean }): GatewayFault {
+  #overQuota(
+    { id, words }: LimitRule,
+    kind: 'quota' | 'bytes',
+    { retryAfterMs, isUnknown }: { readonly retryAfterMs: number; readonly isUnknown?: boolean },
+  ): GatewayFault {
     this.#options.metrics.limited(id, isUnknown === true ? 'unknown' : kind);
-    const why = isUnknown === true ? 'cannot be asked how much is left now' : `is used up${kind === 'bytes' ? ' by the results of calls' : ''}`;
+    const why =
+      isUnknown === true
+        ? 'cannot be asked how much is left now'
+        : `is used up${kind === 'bytes' ? ' by the results of calls' : ''}`;
     return fault('limit.quota', `${words} ${why}; try again in ${inWords(retryAfterMs)}`, { limit: id, retryAfterMs });
   }
 
@@ -174,23 +214,28 @@ export class Limiter {
 
   /** Sends the running calls again and again, since a message may be lost. */
   #sayAgain(): void {
-    if (this.#options.isShared) this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
-      this.#saying = undefined;
-      // They are sent once more after the last call has ended.
-      const isLast = this.running.size === 0;
-      this.#tell(true);
-      if (!isLast) this.#sayAgain();
-    });
+    if (this.#options.isShared)
+      this.#saying ??= this.#options.wheel.schedule(sayAgainMs, () => {
+        this.#saying = undefined;
+        // They are sent once more after the last call has ended.
+        const isLast = this.running.size === 0;
+        this.#tell(true);
+        if (!isLast) this.#sayAgain();
+      });
   }
 
   #tell(all: boolean): void {
     const { bus, worker } = this.#options;
     this.#telling?.cancel();
     this.#telling = undefined;
-    const [taken, running] = [[...this.#later[0], ...this.rates.told()], [...this.#later[1], ...this.running.told(all)]];
+    const [taken, running] = [
+      [...this.#later[0], ...this.rates.told()],
+      [...this.#later[1], ...this.running.told(all)],
+    ];
     this.#later = [taken.splice(maxTold), running.splice(maxTold)];
     const isAll = all && this.#later[1].length === 0;
-    if (isAll || taken.length + running.length > 0) bus.publish(subjects.limits, { kind: 'taken', worker, taken, running, ...(isAll ? { isAll } : {}) });
+    if (isAll || taken.length + running.length > 0)
+      bus.publish(subjects.limits, { kind: 'taken', worker, taken, running, ...(isAll ? { isAll } : {}) });
     if (this.#later[0].length + this.#later[1].length > 0) this.#tellSoon();
   }
 
@@ -213,11 +258,19 @@ export class Limiter {
 
 /** Whether a call was or may have been executed; otherwise it does not count. */
 export function wasExecuted(outcome: ExchangeOutcome): boolean {
-  return outcome.kind !== 'fault' || !Object.hasOwn(errorTable, outcome.fault.reason) || errorTable[outcome.fault.reason].retry !== 'same';
+  return (
+    outcome.kind !== 'fault' ||
+    !Object.hasOwn(errorTable, outcome.fault.reason) ||
+    errorTable[outcome.fault.reason].retry !== 'same'
+  );
 }
 
 function inWords(ms: number): string {
   if (ms < 1_000) return `${ms} ms`;
   const seconds = Math.ceil(ms / 1_000);
-  return seconds < 120 ? `${seconds} s` : seconds < 7_200 ? `${Math.ceil(seconds / 60)} minutes` : `${Math.ceil(seconds / 3_600)} hours`;
+  return seconds < 120
+    ? `${seconds} s`
+    : seconds < 7_200
+      ? `${Math.ceil(seconds / 60)} minutes`
+      : `${Math.ceil(seconds / 3_600)} hours`;
 }

@@ -38,12 +38,16 @@ export class Metering {
   static async open(options: MeteringOptions): Promise<Metering> {
     const { bus, wheel, log, metrics, worker, workers, config } = options;
     // If NATS has no room for a bucket or forbids it, for example since its permissions are of an older version, calls are served without it.
-    const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> => opening.catch((error: unknown) => {
-      log.error({ what, problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
-      return undefined;
-    });
+    const opened = async <Made>(what: string, opening: Promise<Made>): Promise<Made | undefined> =>
+      opening.catch((error: unknown) => {
+        log.error({ what, problem: String(error) }, `this cannot be opened on the bus: ${openingAdvice(error)}`);
+        return undefined;
+      });
     const [day, month, store, blocks] = await Promise.all([
-      opened('quotas of a day', bus.keyValue(quotaBuckets.day)), opened('quotas of a month', bus.keyValue(quotaBuckets.month)), opened('what callers use', bus.keyValue(usageBucket)), opened('blocks', Blocks.open(bus)),
+      opened('quotas of a day', bus.keyValue(quotaBuckets.day)),
+      opened('quotas of a month', bus.keyValue(quotaBuckets.month)),
+      opened('what callers use', bus.keyValue(usageBucket)),
+      opened('blocks', Blocks.open(bus)),
     ]);
     const bucket = (window: Window): KeyValue<QuotaRecord> => {
       const found = window === 'day' ? day : month;
@@ -60,11 +64,23 @@ export class Metering {
       metrics.limitKeys.set({ table: 'quotas' }, quotas.size);
     });
     const approvals = openApprovals({ bus, wheel, log, metrics, limits: config.limits, worker, config });
-    const made: Metering = new Metering(blocks, limiter, store === undefined ? undefined : new Usage({ store, worker, wheel, log }), wheel, approvals);
+    const made: Metering = new Metering(
+      blocks,
+      limiter,
+      store === undefined ? undefined : new Usage({ store, worker, wheel, log }),
+      wheel,
+      approvals,
+    );
     return made;
   }
 
-  private constructor(blocks: Blocks | undefined, limiter: Limiter, usage: Usage | undefined, wheel: DeadlineWheel, approvals: OpenedApprovals) {
+  private constructor(
+    blocks: Blocks | undefined,
+    limiter: Limiter,
+    usage: Usage | undefined,
+    wheel: DeadlineWheel,
+    approvals: OpenedApprovals,
+  ) {
     this.#approvals = approvals;
     this.#wheel = wheel;
     this.#blocks = blocks;

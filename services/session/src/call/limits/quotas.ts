@@ -114,7 +114,8 @@ export class Quotas {
     const leases = [...this.#leases.values()];
     this.#leases.clear();
     const unsettled = leases.filter(({ left, endsAt }) => left !== 0 && endsAt > this.#options.clock());
-    for (let from = 0; from < unsettled.length; from += atOnce) await Promise.all(unsettled.slice(from, from + atOnce).map((lease) => this.#giveBack(lease)));
+    for (let from = 0; from < unsettled.length; from += atOnce)
+      await Promise.all(unsettled.slice(from, from + atOnce).map((lease) => this.#giveBack(lease)));
   }
 
   #refusal(lease: Lease, { onUnknown }: Quota): Refused {
@@ -129,7 +130,18 @@ export class Quotas {
     if (known !== undefined && known.endsAt > now) return known;
     const { id, endsAt } = windowAt(window, now);
     // The key is hashed, so that readers of the bucket do not learn who the caller is.
-    const lease: Lease = { key: `${id}.${hash('sha256', key, 'base64url')}`, window, endsAt, left: 0, chunk: firstChunk, leasedAt: now, isUsed: true, asking: undefined, refusedUntil: 0, isUnknown: false };
+    const lease: Lease = {
+      key: `${id}.${hash('sha256', key, 'base64url')}`,
+      window,
+      endsAt,
+      left: 0,
+      chunk: firstChunk,
+      leasedAt: now,
+      isUsed: true,
+      asking: undefined,
+      refusedUntil: 0,
+      isUnknown: false,
+    };
     this.#leases.set(name, lease);
     if (this.#leases.size > maxLeases) this.#evict();
     return lease;
@@ -168,8 +180,18 @@ export class Quotas {
           return;
         }
         // A debt, from use that was counted afterwards, is paid first.
-        const size = Math.min(remaining, Math.max(1, -lease.left + 1, Math.min(lease.chunk, Math.ceil(remaining / (2 * workers())))));
-        if (!(await isWritten(entry === undefined ? store.create(lease.key, { used: used + size }) : store.update(lease.key, { used: used + size }, entry.revision)))) continue;
+        const size = Math.min(
+          remaining,
+          Math.max(1, -lease.left + 1, Math.min(lease.chunk, Math.ceil(remaining / (2 * workers())))),
+        );
+        if (
+          !(await isWritten(
+            entry === undefined
+              ? store.create(lease.key, { used: used + size })
+              : store.update(lease.key, { used: used + size }, entry.revision),
+          ))
+        )
+          continue;
         lease.left += size;
         return;
       }
@@ -191,7 +213,12 @@ export class Quotas {
         const entry = await store.get(lease.key);
         if (entry === undefined && back > 0) return;
         const record = { used: Math.max(0, (entry?.value.used ?? 0) - back) };
-        if (await isWritten(entry === undefined ? store.create(lease.key, record) : store.update(lease.key, record, entry.revision))) return;
+        if (
+          await isWritten(
+            entry === undefined ? store.create(lease.key, record) : store.update(lease.key, record, entry.revision),
+          )
+        )
+          return;
       }
     } catch {
       // What could not be given back counts as used, so that the quota is not exceeded.
@@ -215,5 +242,7 @@ function windowAt(window: Window, now: number): { readonly id: string; readonly 
   const date = new Date(now);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
   const text = date.toISOString();
-  return window === 'day' ? { id: text.slice(0, 10), endsAt: Date.UTC(year, month, day + 1) } : { id: text.slice(0, 7), endsAt: Date.UTC(year, month + 1, 1) };
+  return window === 'day'
+    ? { id: text.slice(0, 10), endsAt: Date.UTC(year, month, day + 1) }
+    : { id: text.slice(0, 7), endsAt: Date.UTC(year, month + 1, 1) };
 }

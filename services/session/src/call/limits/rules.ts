@@ -40,14 +40,20 @@ const everyMs = { s: secondMs, min: 60 * secondMs, h: 3_600 * secondMs } as cons
 export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule[] {
   return rules.map((rule, index) => {
     const { id = `rule-${index + 1}`, rate, burst, concurrency, quota, bytes, onUnknown, because } = rule;
-    const quotaOf = (given: RuleSettings['quota']): Quota | undefined => (given === undefined ? undefined : { ...given, onUnknown });
+    const quotaOf = (given: RuleSettings['quota']): Quota | undefined =>
+      given === undefined ? undefined : { ...given, onUnknown };
     return {
-      id, concurrency,
+      id,
+      concurrency,
       who: matchesWho(rule.who, true),
       covers: coveredBy(rule.what),
       keyOf: keyBy(id, rule.per),
-      rate: rate === undefined ? undefined : { everyMs: everyMs[rate.per] / rate.count, burst: burst ?? Math.max(1, rate.count) },
-      quota: quotaOf(quota), bytes: quotaOf(bytes),
+      rate:
+        rate === undefined
+          ? undefined
+          : { everyMs: everyMs[rate.per] / rate.count, burst: burst ?? Math.max(1, rate.count) },
+      quota: quotaOf(quota),
+      bytes: quotaOf(bytes),
       words: because === undefined ? `the limit "${id}"` : `the limit "${id}" (${because})`,
     };
   });
@@ -58,24 +64,33 @@ function coveredBy(what: readonly string[]): LimitRule['covers'] {
   const tests = what.map((text): LimitRule['covers'] => {
     const { kind, glob } = splitSelector(text);
     if (glob === '*') return (request) => kind === undefined || request.kind === kind;
-    if (!glob.includes('/')) return (request) => request.server === glob && (kind === undefined || request.kind === kind);
+    if (!glob.includes('/'))
+      return (request) => request.server === glob && (kind === undefined || request.kind === kind);
     const fits = compileGlob(glob);
-    if (kind === 'resource') return (request) => request.kind === kind && uriForms(request.name).all.some((uri) => fits(`${request.server}/${uri}`));
+    if (kind === 'resource')
+      return (request) =>
+        request.kind === kind && uriForms(request.name).all.some((uri) => fits(`${request.server}/${uri}`));
     return (request) => request.kind === (kind ?? 'tool') && fits(`${request.server}/${request.name}`);
   });
   return (request) => tests.some((test) => test(request));
 }
 
 function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {
-  const parts = [per].flat().filter((each) => each !== 'everyone').map((each) => partOf[each]);
+  const parts = [per]
+    .flat()
+    .filter((each) => each !== 'everyone')
+    .map((each) => partOf[each]);
   // Parts are preceded by their lengths, so that different parts never give the same key.
-  return (request) => parts.reduce((key, part) => {
-    const text = part(request);
-    return `${key} ${text.length}:${text}`;
-  }, id);
+  return (request) =>
+    parts.reduce((key, part) => {
+      const text = part(request);
+      return `${key} ${text.length}:${text}`;
+    }, id);
 }
 
-const partOf: Readonly<Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (request: LimitedRequest) => string>> = {
+const partOf: Readonly<
+  Record<'principal' | 'tenant' | 'client' | 'server' | 'tool', (request: LimitedRequest) => string>
+> = {
   principal: ({ caller, facts }) => shareOf(caller, facts),
   tenant: ({ facts }) => facts?.tenant ?? '',
   client: ({ facts }) => facts?.client ?? '',

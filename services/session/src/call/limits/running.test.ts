@@ -7,7 +7,10 @@ const other = newWorkerId('session');
 
 it('what is told as a whole replaces what was known, so that an end that was lost takes no place for long', () => {
   const running = new Running(() => 0);
-  running.hear(other, [['ended', 1], ['runs', 1]]);
+  running.hear(other, [
+    ['ended', 1],
+    ['runs', 1],
+  ]);
   running.hear(other, [['runs', 1]], true);
   expect([running.take('ended', 1), running.take('runs', 1)]).toEqual([true, false]);
 });

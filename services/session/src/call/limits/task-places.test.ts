@@ -4,13 +4,25 @@ import { expect, it } from 'vitest';
 import { TaskPlaces } from './task-places.ts';
 
 it('beyond the bound, whoever has most tasks loses the place of the oldest, and nobody else', () => {
-  const wheel = new DeadlineWheel({ onFault: (error) => { throw error as Error; } });
+  const wheel = new DeadlineWheel({
+    onFault: (error) => {
+      throw error as Error;
+    },
+  });
   const places = new TaskPlaces(wheel);
   const left: string[] = [];
   const begin = (owner: string, count: number): void => {
     for (let index = 0; index < count; index += 1) {
       const key = `${owner} ${index}`;
-      places.follow({ key, owner, session: owner as SessionKey, everyMs: 60_000, keptMs: undefined, ask: () => undefined, leave: () => left.push(key) });
+      places.follow({
+        key,
+        owner,
+        session: owner as SessionKey,
+        everyMs: 60_000,
+        keptMs: undefined,
+        ask: () => undefined,
+        leave: () => left.push(key),
+      });
     }
   };
   begin('ann', 2);

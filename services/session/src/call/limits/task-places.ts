@@ -3,7 +3,14 @@
  * passes here says, or as its server says when it is asked from time to time. Tasks are followed by the worker that began them, and only where such a limit applies.
  */
 import type { Deadline, DeadlineWheel } from '@omnibus/lifecycle';
-import { createdTask, isEnded, isObject, type ExchangeOutcome, type ServerNotice, type SessionKey } from '@omnibus/protocol';
+import {
+  createdTask,
+  isEnded,
+  isObject,
+  type ExchangeOutcome,
+  type ServerNotice,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { progressKey } from '../../public-ids/task-ids.ts';
 
 export interface FollowedTask {
@@ -67,13 +74,17 @@ export class TaskPlaces {
   heard(key: string, method: string, outcome: ExchangeOutcome): void {
     if (!this.#held.has(key)) return;
     // The answer to `tasks/result` comes when the task has ended. An error says that it has failed, or that its server does not know it.
-    const hasEnded = outcome.kind === 'result' ? method === 'tasks/result' || isEnded(outcome.result) : outcome.kind === 'error' && (method === 'tasks/result' || method === 'tasks/get');
+    const hasEnded =
+      outcome.kind === 'result'
+        ? method === 'tasks/result' || isEnded(outcome.result)
+        : outcome.kind === 'error' && (method === 'tasks/result' || method === 'tasks/get');
     if (hasEnded) this.#end(key);
   }
 
   /** A server has said something of its own accord. */
   noticed(notice: ServerNotice): void {
-    if (this.#held.size > 0 && notice.kind === 'task-status' && isEnded(notice.task)) this.#end(progressKey(notice.server, String(notice.task['taskId']), notice.place));
+    if (this.#held.size > 0 && notice.kind === 'task-status' && isEnded(notice.task))
+      this.#end(progressKey(notice.server, String(notice.task['taskId']), notice.place));
   }
 
   /** Its connections to servers are closed, so nobody can be asked about its tasks. They count until their servers forget them. */
@@ -101,7 +112,12 @@ export class TaskPlaces {
     if (this.#held.get(held.key) !== held || held.isAlone) return;
     const now = performance.now();
     if (outcome.kind !== 'fault') held.heardAt = now;
-    if (outcome.kind === 'error' || (outcome.kind === 'result' && isEnded(outcome.result)) || now - held.heardAt > unknownMs) this.#end(held.key);
+    if (
+      outcome.kind === 'error' ||
+      (outcome.kind === 'result' && isEnded(outcome.result)) ||
+      now - held.heardAt > unknownMs
+    )
+      this.#end(held.key);
     else this.#askLater(held);
   }
 
@@ -126,11 +142,17 @@ export class TaskPlaces {
 }
 
 /** The task with which a call was answered, in the form of either era, if it still runs. */
-export function runningTask(outcome: ExchangeOutcome): Pick<FollowedTask, 'everyMs' | 'keptMs'> & { readonly taskId: string } | undefined {
+export function runningTask(
+  outcome: ExchangeOutcome,
+): (Pick<FollowedTask, 'everyMs' | 'keptMs'> & { readonly taskId: string }) | undefined {
   if (outcome.kind !== 'result') return undefined;
   const { result } = outcome;
   const task = result['resultType'] === 'task' ? result : createdTask(result);
   if (!isObject(task) || typeof task['taskId'] !== 'string' || isEnded(task)) return undefined;
   const [every, kept] = [task['pollInterval'] ?? task['pollIntervalMs'], task['ttl'] ?? task['ttlMs']];
-  return { taskId: task['taskId'], everyMs: Math.min(everyMs.most, Math.max(everyMs.least, typeof every === 'number' ? every : everyMs.usual)), keptMs: typeof kept === 'number' && kept > 0 ? kept : undefined };
+  return {
+    taskId: task['taskId'],
+    everyMs: Math.min(everyMs.most, Math.max(everyMs.least, typeof every === 'number' ? every : everyMs.usual)),
+    keptMs: typeof kept === 'number' && kept > 0 ? kept : undefined,
+  };
 }

@@ -79,7 +79,14 @@ export class Usage {
     if (known !== undefined) return known;
     if (this.#count >= maxRows) return this.#rowOfOthers();
     const row: Counted = {
-      caller: facts === undefined ? principal : `${facts.issuer}|${facts.subject}`, ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }), groups: facts?.groups ?? [], server, tool, calls: 0, failed: 0, bytes: 0,
+      caller: facts === undefined ? principal : `${facts.issuer}|${facts.subject}`,
+      ...(facts?.tenant === undefined ? {} : { tenant: facts.tenant }),
+      groups: facts?.groups ?? [],
+      server,
+      tool,
+      calls: 0,
+      failed: 0,
+      bytes: 0,
     };
     this.#rows.set(principal, ours);
     ours.set(ours.has(tool) ? `${server}/${tool}` : tool, row);
@@ -91,7 +98,15 @@ export class Usage {
     const key = '';
     const rows = this.#rows.get(key) ?? new Map<string, Counted>();
     this.#rows.set(key, rows);
-    const row = rows.get(key) ?? { caller: 'others', groups: [], server: '*' as ServerName, tool: '*', calls: 0, failed: 0, bytes: 0 };
+    const row = rows.get(key) ?? {
+      caller: 'others',
+      groups: [],
+      server: '*' as ServerName,
+      tool: '*',
+      calls: 0,
+      failed: 0,
+      bytes: 0,
+    };
     rows.set(key, row);
     return row;
   }

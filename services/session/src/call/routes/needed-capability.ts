@@ -4,25 +4,38 @@ import { isObject, methodRow, skillsExtension, type JsonObject, type JsonRpcRequ
 import { besides, neverReached } from './unknown-entry.ts';
 
 /** Every capability that may be offered to a client. */
-export const capabilities: readonly Capability[] = ['tools', 'prompts', 'resources', 'resources.subscribe', 'completions', 'logging'];
+export const capabilities: readonly Capability[] = [
+  'tools',
+  'prompts',
+  'resources',
+  'resources.subscribe',
+  'completions',
+  'logging',
+];
 
 /**
  * Why a request cannot be served because no server of the endpoint has the capability, in words; undefined where one has it. A request that names
  * something of a server that was never reached goes on: it is answered with what is wrong with that server.
  * @param offered the capabilities that the client was offered, which stay so while its session lasts.
  */
-export function missingCapability({ method, params }: JsonRpcRequest, view: View, offered: ReadonlySet<string>): string | undefined {
+export function missingCapability(
+  { method, params }: JsonRpcRequest,
+  view: View,
+  offered: ReadonlySet<string>,
+): string | undefined {
   const row = methodRow(method);
   const capability = row?.by === 'client' ? row.needs : undefined;
   if (capability === undefined || offered.has(capability)) return undefined;
-  if (capability === skillsExtension ? view.offersExtension(capability) : view.offers(capability as Capability)) return undefined;
+  if (capability === skillsExtension ? view.offersExtension(capability) : view.offers(capability as Capability))
+    return undefined;
   if (ownerOfNamed(method, params ?? {}, view) !== undefined) return undefined;
   return `${method}: no server behind this endpoint has ${capability}${besides(capability, neverReached(view))}`;
 }
 
 function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): MissingServer | undefined {
   if (method.endsWith('/list') || method === 'logging/setLevel') return undefined;
-  const prompt = method === 'prompts/get' ? name : isObject(ref) && ref['type'] === 'ref/prompt' ? ref['name'] : undefined;
+  const prompt =
+    method === 'prompts/get' ? name : isObject(ref) && ref['type'] === 'ref/prompt' ? ref['name'] : undefined;
   const owner = typeof prompt === 'string' ? view.missingOwner('prompts', prompt) : view.missingOwner('resources');
   // Of a server that was reached before, it is known what it has.
   return neverReached(view).find((each) => each.server === owner?.server);
@@ -30,5 +43,8 @@ function ownerOfNamed(method: string, { name, ref }: JsonObject, view: View): Mi
 
 /** The capabilities and extensions that a view offers, in the form that a session stores. */
 export function offeredBy(view: View): readonly string[] {
-  return [...capabilities.filter((capability) => view.offers(capability)), ...(view.offersExtension(skillsExtension) ? [skillsExtension] : [])];
+  return [
+    ...capabilities.filter((capability) => view.offers(capability)),
+    ...(view.offersExtension(skillsExtension) ? [skillsExtension] : []),
+  ];
 }

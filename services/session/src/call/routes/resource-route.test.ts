@@ -9,7 +9,9 @@ const [one, two, three] = ['one', 'two', 'three'].map(parseServerName) as [Serve
 function server(name: ServerName, templates: readonly string[], listed: readonly string[] = []): CatalogRecord {
   return recordOf(name, {
     lists: {
-      ...noLists, tools: [{ name: 'act', inputSchema: { type: 'object' } }], resources: listed.map((uri) => ({ uri, name: uri })),
+      ...noLists,
+      tools: [{ name: 'act', inputSchema: { type: 'object' } }],
+      resources: listed.map((uri) => ({ uri, name: uri })),
       resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate, name: uriTemplate })),
     },
   });
@@ -42,14 +44,25 @@ describe('a URI that no server lists', () => {
   });
 
   it('is read at the server with the closest template, and a listed one at the server that lists it', async () => {
-    const test = await RequestsUnderTest.start({}, [server(one, ['mem://{+p}']), server(two, ['mem://notes/{id}']), server(three, [], ['mem://notes/7'])]);
+    const test = await RequestsUnderTest.start({}, [
+      server(one, ['mem://{+p}']),
+      server(two, ['mem://notes/{id}']),
+      server(three, [], ['mem://notes/7']),
+    ]);
     await handOut(test, one, 'mem://notes/7');
-    expect([await read(test, 'mem://notes/1'), await read(test, 'mem://notes/7'), await read(test, 'mem://else')]).toEqual(['two', 'three', 'one']);
+    expect([
+      await read(test, 'mem://notes/1'),
+      await read(test, 'mem://notes/7'),
+      await read(test, 'mem://else'),
+    ]).toEqual(['two', 'three', 'one']);
   });
 
   it('that two servers could have alike is read at neither, and the answer names both and says how to choose', async () => {
     const test = await RequestsUnderTest.start({}, [server(one, ['mem://{+p}']), server(two, ['mem://{+path}'])]);
-    expect(await read(test, 'mem://x')).toMatchObject({ reason: 'resource.ambiguous', message: expect.stringMatching(/"one", "two".*omnibus:\/\/SERVER\//) as string });
+    expect(await read(test, 'mem://x')).toMatchObject({
+      reason: 'resource.ambiguous',
+      message: expect.stringMatching(/"one", "two".*omnibus:\/\/SERVER\//) as string,
+    });
     expect(await read(test, 'omnibus://two/mem://x')).toBe('two');
     await handOut(test, one, 'other://x');
     await handOut(test, two, 'other://x');
@@ -57,7 +70,10 @@ describe('a URI that no server lists', () => {
   });
 
   it('that nothing tells of is asked of a few servers, one after the other, and what one of them answers goes to the client', async () => {
-    const test = await RequestsUnderTest.start({}, Array.from({ length: 40 }, (_, index) => server(parseServerName(`server${index}`), [])));
+    const test = await RequestsUnderTest.start(
+      {},
+      Array.from({ length: 40 }, (_, index) => server(parseServerName(`server${index}`), [])),
+    );
     const sent = test.send('resources/read', { uri: 'mem://nobody' });
     await pass();
     for (let count = 1; sent.answer() === undefined && count < 50; count += 1) {

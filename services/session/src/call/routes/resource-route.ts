@@ -8,7 +8,11 @@ import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/p
 import type { LinkedResources } from './linked-resources.ts';
 
 /** @returns undefined when no list, link or template names such a URI; `rivals` when several match equally. */
-export function resourceRoute(view: View, linkedResources: Pick<LinkedResources, 'find'>, uri: string): Route | { readonly rivals: readonly ServerName[] } | undefined {
+export function resourceRoute(
+  view: View,
+  linkedResources: Pick<LinkedResources, 'find'>,
+  uri: string,
+): Route | { readonly rivals: readonly ServerName[] } | undefined {
   // A URI with this prefix names its server.
   if (uri.startsWith(aliasPrefix)) {
     const route = view.resourceRoute(uri);
@@ -17,15 +21,24 @@ export function resourceRoute(view: View, linkedResources: Pick<LinkedResources,
   const matches = view.resources.matches(uri);
   const [likeliest, next] = matches;
   if (likeliest?.specificity === Infinity) return { server: likeliest.server, original: uri };
-  const [giver, ...others] = linkedResources.find(uri).filter((server) => view.definition.servers.includes(server) && view.mayHave(server, uri));
-  if (giver !== undefined) return others.length === 0 ? { server: giver, original: uri } : { rivals: [giver, ...others] };
+  const [giver, ...others] = linkedResources
+    .find(uri)
+    .filter((server) => view.definition.servers.includes(server) && view.mayHave(server, uri));
+  if (giver !== undefined)
+    return others.length === 0 ? { server: giver, original: uri } : { rivals: [giver, ...others] };
   if (likeliest === undefined) return undefined;
   if (next?.specificity !== likeliest.specificity) return { server: likeliest.server, original: uri };
-  return { rivals: matches.filter(({ specificity }) => specificity === likeliest.specificity).map(({ server }) => server) };
+  return {
+    rivals: matches.filter(({ specificity }) => specificity === likeliest.specificity).map(({ server }) => server),
+  };
 }
 
 /** The refusal of an ambiguous URI, which says how the client can name the server. */
 export function ambiguous(uri: string, rivals: readonly ServerName[]): GatewayFault {
   const names = rivals.map((server) => `"${server}"`).join(', ');
-  return fault('resource.ambiguous', `no server lists ${JSON.stringify(printable(uri, 200))}, and ${names} could have it alike; put omnibus://SERVER/ in front of it, with the one that is meant`, { uri, servers: rivals });
+  return fault(
+    'resource.ambiguous',
+    `no server lists ${JSON.stringify(printable(uri, 200))}, and ${names} could have it alike; put omnibus://SERVER/ in front of it, with the one that is meant`,
+    { uri, servers: rivals },
+  );
 }

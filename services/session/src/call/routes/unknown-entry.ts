@@ -17,7 +17,11 @@ export function unknownEntry(view: View, kind: 'tools' | 'prompts', name: string
   // With prefixes the name shows its server, so no other missing server can have it.
   const missing = view.isPrefixed ? [] : view.missing(kind);
   const unknown = `unknown ${kind === 'tools' ? 'tool' : 'prompt'} ${JSON.stringify(printable(name, 100))}`;
-  return fault(kind === 'tools' ? 'tool.unknown' : 'prompt.unknown', unknown + besides(kind, missing), missing.length === 0 ? undefined : { missing: missing.slice(0, maxNamed) });
+  return fault(
+    kind === 'tools' ? 'tool.unknown' : 'prompt.unknown',
+    unknown + besides(kind, missing),
+    missing.length === 0 ? undefined : { missing: missing.slice(0, maxNamed) },
+  );
 }
 
 /** The answer for a URI that no reachable server knows. */
@@ -27,7 +31,11 @@ export function unknownResource(view: View, uri: string): GatewayFault {
   const asks = signInRoute(view, 'resources');
   if (asks !== undefined) return signInFirst(asks);
   const missing = neverReached(view);
-  return fault('resource.unknown', `no server knows the resource ${JSON.stringify(printable(uri, 200))}${besides('resources', missing)}`, { uri, ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }) });
+  return fault(
+    'resource.unknown',
+    `no server knows the resource ${JSON.stringify(printable(uri, 200))}${besides('resources', missing)}`,
+    { uri, ...(missing.length === 0 ? {} : { missing: missing.slice(0, maxNamed) }) },
+  );
 }
 
 /** Servers that were never reached, so that it is not known whether they have resources. */
@@ -36,7 +44,11 @@ export function neverReached(view: View): readonly MissingServer[] {
 }
 
 function signInFirst({ name, route: { server } }: SignInRoute): GatewayFault {
-  return fault('upstream.sign_in', `The server "${server}" wants its user to sign in first. The tool ${JSON.stringify(name)} says where.`, { server });
+  return fault(
+    'upstream.sign_in',
+    `The server "${server}" wants its user to sign in first. The tool ${JSON.stringify(name)} says where.`,
+    { server },
+  );
 }
 
 function unavailable(kind: string, { server, problem }: MissingServer): GatewayFault {
@@ -50,7 +62,20 @@ export function besides(kind: string, missing: readonly MissingServer[]): string
 }
 
 /** The refusal of a tool or prompt whose definition waits for approval. @param name as the client sent it. */
-export function heldBack(what: 'tool' | 'prompt', name: string, { server, guardrail }: Pick<Route, 'server'> & Partial<Pick<Route, 'guardrail'>>): GatewayFault {
-  if (guardrail !== undefined) return fault('guardrail.denied', `${what} ${JSON.stringify(printable(name, 100))} is kept from clients: what server "${server}" says of it may not be passed on`, { guardrail, server });
-  return fault('definition.held', `${what} ${JSON.stringify(printable(name, 100))} is held back: server "${server}" says something else of it than was approved; whoever runs the gateway can look at it and approve it`, { server });
+export function heldBack(
+  what: 'tool' | 'prompt',
+  name: string,
+  { server, guardrail }: Pick<Route, 'server'> & Partial<Pick<Route, 'guardrail'>>,
+): GatewayFault {
+  if (guardrail !== undefined)
+    return fault(
+      'guardrail.denied',
+      `${what} ${JSON.stringify(printable(name, 100))} is kept from clients: what server "${server}" says of it may not be passed on`,
+      { guardrail, server },
+    );
+  return fault(
+    'definition.held',
+    `${what} ${JSON.stringify(printable(name, 100))} is held back: server "${server}" says something else of it than was approved; whoever runs the gateway can look at it and approve it`,
+    { server },
+  );
 }

@@ -2,7 +2,16 @@
  * Converts messages of newer servers for older clients. Unknown members of an object do no harm to a client, but an unknown kind of content or schema
  * makes it reject the whole message, so these are replaced by kinds that it knows.
  */
-import { featuresOf, isObject, urlElicitationRequired, type ExchangeMethod, type InputMethod, type JsonObject, type JsonRpcErrorObject, type Revision } from '@omnibus/protocol';
+import {
+  featuresOf,
+  isObject,
+  urlElicitationRequired,
+  type ExchangeMethod,
+  type InputMethod,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type Revision,
+} from '@omnibus/protocol';
 import type { ServerAnswer } from '../dialect.ts';
 
 type Block = JsonObject;
@@ -19,12 +28,20 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
       if (!Array.isArray(result['content'])) return result;
       const content = result['content'].map((block) => downLevelBlock(block, revision));
       // Before 2025-06-18 a client sees no structured content, so it gets the same as text.
-      const isOnlyStructured = content.length === 0 && result['structuredContent'] !== undefined && !featuresOf(revision).resourceLinks;
+      const isOnlyStructured =
+        content.length === 0 && result['structuredContent'] !== undefined && !featuresOf(revision).resourceLinks;
       return { ...result, content: isOnlyStructured ? [text(JSON.stringify(result['structuredContent']))] : content };
     }
     case 'prompts/get':
       if (!Array.isArray(result['messages'])) return result;
-      return { ...result, messages: result['messages'].map((message) => (isObject(message) ? { ...message, content: downLevelBlock(message['content'], revision) } : (message as unknown))) };
+      return {
+        ...result,
+        messages: result['messages'].map((message) =>
+          isObject(message)
+            ? { ...message, content: downLevelBlock(message['content'], revision) }
+            : (message as unknown),
+        ),
+      };
     default:
       return result;
   }
@@ -33,25 +50,40 @@ export function downLevelResult(method: ExchangeMethod, result: JsonObject, revi
 /** Converts the error "URL elicitation required" (2025-11-25 client/elicitation), whose code an older client does not know, into text. */
 export function downLevelError(method: ExchangeMethod, error: JsonRpcErrorObject, revision: Revision): ServerAnswer {
   if (error.code !== urlElicitationRequired || featuresOf(revision).richQuestions) return { kind: 'error', error };
-  const elicitations = isObject(error.data) && Array.isArray(error.data['elicitations']) ? error.data['elicitations'].filter(isObject) : [];
-  const told = [error.message, ...elicitations.map(({ message, url }) => `${String(message)}: ${String(url)}`)].join('\n');
-  return method === 'tools/call' ? { kind: 'result', result: { content: [text(told)], isError: true } } : { kind: 'error', error: { code: internalError, message: told } };
+  const elicitations =
+    isObject(error.data) && Array.isArray(error.data['elicitations'])
+      ? error.data['elicitations'].filter(isObject)
+      : [];
+  const told = [error.message, ...elicitations.map(({ message, url }) => `${String(message)}: ${String(url)}`)].join(
+    '\n',
+  );
+  return method === 'tools/call'
+    ? { kind: 'result', result: { content: [text(told)], isError: true } }
+    : { kind: 'error', error: { code: internalError, message: told } };
 }
 
 /** Converts the parameters of a server's question to the client's revision. @returns `problem` where that is not possible. */
-export function downLevelQuestion(method: InputMethod, params: JsonObject, revision: Revision): { readonly params: JsonObject } | { readonly problem: string } {
+export function downLevelQuestion(
+  method: InputMethod,
+  params: JsonObject,
+  revision: Revision,
+): { readonly params: JsonObject } | { readonly problem: string } {
   if (featuresOf(revision).richQuestions) return { params };
   switch (method) {
-    case 'roots/list': return { params };
-    case 'elicitation/create': return downLevelElicitation(params);
-    case 'sampling/createMessage': return downLevelSampling(params);
+    case 'roots/list':
+      return { params };
+    case 'elicitation/create':
+      return downLevelElicitation(params);
+    case 'sampling/createMessage':
+      return downLevelSampling(params);
   }
 }
 
 function downLevelBlock(block: unknown, revision: Revision): unknown {
   if (!isObject(block)) return block;
   const { audioContent, resourceLinks } = featuresOf(revision);
-  if (block['type'] === 'audio' && !audioContent) return text(`[audio, ${String(block['mimeType'])}: not supported by this client]`);
+  if (block['type'] === 'audio' && !audioContent)
+    return text(`[audio, ${String(block['mimeType'])}: not supported by this client]`);
   if (block['type'] === 'resource_link' && !resourceLinks) {
     const title = block['title'] ?? block['name'];
     const description = typeof block['description'] === 'string' ? `\n${block['description']}` : '';
@@ -61,13 +93,19 @@ function downLevelBlock(block: unknown, revision: Revision): unknown {
 }
 
 /** 2025-06-18 has forms of simple fields: enumerations with `enumNames`, no lists, defaults for booleans only. */
-function downLevelElicitation({ mode, requestedSchema, ...params }: JsonObject): { readonly params: JsonObject } | { readonly problem: string } {
+function downLevelElicitation({
+  mode,
+  requestedSchema,
+  ...params
+}: JsonObject): { readonly params: JsonObject } | { readonly problem: string } {
   if (mode === 'url') return { problem: 'this client cannot be sent to a URL: its revision has forms only' };
-  if (!isObject(requestedSchema) || !isObject(requestedSchema['properties'])) return { params: { ...params, requestedSchema } };
+  if (!isObject(requestedSchema) || !isObject(requestedSchema['properties']))
+    return { params: { ...params, requestedSchema } };
   const properties: [string, unknown][] = [];
   for (const [name, field] of Object.entries(requestedSchema['properties'])) {
     if (!isObject(field)) return { problem: `the field ${name} is no schema` };
-    if (field['type'] === 'array') return { problem: `the field ${name} takes several values, which this client's revision cannot ask for` };
+    if (field['type'] === 'array')
+      return { problem: `the field ${name} takes several values, which this client's revision cannot ask for` };
     properties.push([name, downLevelField(field)]);
   }
   const { $schema: _schema, ...schema } = requestedSchema;
@@ -78,7 +116,11 @@ function downLevelField({ oneOf, default: preset, ...field }: JsonObject): JsonO
   const kept = typeof preset === 'boolean' ? { ...field, default: preset } : field;
   if (!Array.isArray(oneOf)) return kept;
   const choices = oneOf.filter(isObject);
-  return { ...kept, enum: choices.map((choice) => choice['const']), enumNames: choices.map((choice) => choice['title'] ?? choice['const']) };
+  return {
+    ...kept,
+    enum: choices.map((choice) => choice['const']),
+    enumNames: choices.map((choice) => choice['title'] ?? choice['const']),
+  };
 }
 
 /** Before 2025-11-25 a message has one block, and there are no tools. */
@@ -90,8 +132,12 @@ function downLevelSampling(params: JsonObject): { readonly params: JsonObject } 
     if (!isObject(message) || !Array.isArray(message['content'])) return [message];
     return message['content'].map((content: unknown) => ({ ...message, content }));
   });
-  const isKnown = (message: unknown): boolean => !isObject(message) || !isObject(message['content']) || !['tool_use', 'tool_result'].includes(String(message['content']['type']));
-  if (!single.every(isKnown)) return { problem: 'this client cannot be shown the use of tools: its revision has none in messages' };
+  const isKnown = (message: unknown): boolean =>
+    !isObject(message) ||
+    !isObject(message['content']) ||
+    !['tool_use', 'tool_result'].includes(String(message['content']['type']));
+  if (!single.every(isKnown))
+    return { problem: 'this client cannot be shown the use of tools: its revision has none in messages' };
   return { params: { ...params, messages: single } };
 }
 

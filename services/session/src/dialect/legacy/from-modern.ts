@@ -1,5 +1,12 @@
 /** Converts messages of servers of 2026-07-28 for clients of the revisions with sessions. */
-import { isObject, metaKeys, modernCodes, type ExchangeMethod, type JsonObject, type JsonRpcErrorObject } from '@omnibus/protocol';
+import {
+  isObject,
+  metaKeys,
+  modernCodes,
+  type ExchangeMethod,
+  type JsonObject,
+  type JsonRpcErrorObject,
+} from '@omnibus/protocol';
 import type { ServerAnswer } from '../dialect.ts';
 
 const internalError = -32_603;
@@ -15,7 +22,9 @@ export function plainResult(result: JsonObject, wrapsOutput: boolean): JsonObjec
   const kept = isObject(meta) ? withoutOwnKeys(meta) : undefined;
   return {
     ...plain,
-    ...(isWrapped ? { structuredContent: { result: structuredContent }, content: withText(plain['content'], structuredContent) } : {}),
+    ...(isWrapped
+      ? { structuredContent: { result: structuredContent }, content: withText(plain['content'], structuredContent) }
+      : {}),
     ...(kept === undefined ? {} : { _meta: kept }),
   };
 }
@@ -34,9 +43,22 @@ function withText(content: unknown, structured: unknown): unknown {
 export function plainModernError(method: ExchangeMethod, error: JsonRpcErrorObject): ServerAnswer {
   switch (error.code) {
     case invalidParams:
-      return { kind: 'error', error: method === 'resources/read' && isObject(error.data) && 'uri' in error.data ? { ...error, code: resourceNotFound } : error };
+      return {
+        kind: 'error',
+        error:
+          method === 'resources/read' && isObject(error.data) && 'uri' in error.data
+            ? { ...error, code: resourceNotFound }
+            : error,
+      };
     case modernCodes.capabilityMissing:
-      if (method === 'tools/call') return { kind: 'result', result: { content: [{ type: 'text', text: `${error.message} (the client lacks a capability the tool needs)` }], isError: true } };
+      if (method === 'tools/call')
+        return {
+          kind: 'result',
+          result: {
+            content: [{ type: 'text', text: `${error.message} (the client lacks a capability the tool needs)` }],
+            isError: true,
+          },
+        };
       return { kind: 'error', error: { ...error, code: internalError } };
     case modernCodes.headerMismatch:
     case modernCodes.revisionUnsupported:

@@ -7,7 +7,12 @@ const serverInfo = { name: 'omnibus', title: 'Omnibus MCP gateway', version } as
 
 export function initializeResult(revision: Revision, view: View): JsonObject {
   const instructions = view.instructions();
-  return { protocolVersion: revision, capabilities: capabilities(view, revision), serverInfo, ...(instructions === undefined ? {} : { instructions }) };
+  return {
+    protocolVersion: revision,
+    capabilities: capabilities(view, revision),
+    serverInfo,
+    ...(instructions === undefined ? {} : { instructions }),
+  };
 }
 
 /**
@@ -19,18 +24,23 @@ function capabilities(view: View, revision: Revision): JsonObject {
   return {
     tools: { listChanged: true },
     ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
-    ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
+    ...(view.offers('resources')
+      ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } }
+      : {}),
     ...(featuresOf(revision).completionCapability && view.offers('completions') ? { completions: {} } : {}),
     ...(view.offers('logging') ? { logging: {} } : {}),
     ...offeredExperiments(view),
     ...(extensions.length === 0 ? {} : { extensions: Object.fromEntries(extensions) as JsonObject }),
-    ...(featuresOf(revision).tasks && view.taskServers().length > 0 ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } } : {}),
+    ...(featuresOf(revision).tasks && view.taskServers().length > 0
+      ? { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }
+      : {}),
   };
 }
 
 /** What is missing in the parameters of `initialize` that every revision requires (lifecycle, Initialization; schema, InitializeRequest). */
 export function initializeProblem(params: JsonObject | undefined): string | undefined {
   if (typeof params?.['protocolVersion'] !== 'string') return 'params.protocolVersion must be a string';
-  for (const member of ['capabilities', 'clientInfo']) if (!isObject(params[member])) return `params.${member} must be an object`;
+  for (const member of ['capabilities', 'clientInfo'])
+    if (!isObject(params[member])) return `params.${member} must be an object`;
   return undefined;
 }

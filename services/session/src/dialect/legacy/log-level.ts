@@ -1,5 +1,14 @@
 /** The log level of a client with a session (2025-11-25 server/utilities/logging). */
-import { fault, isLogLevel, logLevels, type ExchangeOutcome, type GatewayFault, type JsonObject, type LogLevel, type ServerName } from '@omnibus/protocol';
+import {
+  fault,
+  isLogLevel,
+  logLevels,
+  type ExchangeOutcome,
+  type GatewayFault,
+  type JsonObject,
+  type LogLevel,
+  type ServerName,
+} from '@omnibus/protocol';
 
 export interface ClientLogLevelOptions {
   /** Sends `logging/setLevel` to a server on behalf of the session. */
@@ -25,13 +34,16 @@ export class ClientLogLevel {
   }
 
   wants({ level }: JsonObject): boolean {
-    return this.current === undefined || !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(this.current);
+    return (
+      this.current === undefined || !isLogLevel(level) || logLevels.indexOf(level) >= logLevels.indexOf(this.current)
+    );
   }
 
   /** Sets the level. A single server answers itself whether it accepts the level; with several servers the gateway answers. */
   set(params: JsonObject, servers: readonly ServerName[], answer: LevelAnswer): void {
     const [only] = servers;
-    if (only !== undefined && servers.length === 1) this.#options.ask(only, params, (outcome) => this.#answer(params, servers, outcome, answer));
+    if (only !== undefined && servers.length === 1)
+      this.#options.ask(only, params, (outcome) => this.#answer(params, servers, outcome, answer));
     else this.#answer(params, servers, { kind: 'result', result: {} }, answer);
   }
 
@@ -42,7 +54,12 @@ export class ClientLogLevel {
 
   #answer({ level }: JsonObject, servers: readonly ServerName[], outcome: ExchangeOutcome, answer: LevelAnswer): void {
     if (outcome.kind === 'error') answer.answerMember(`"error":${JSON.stringify(outcome.error)}`);
-    else if (!isLogLevel(level)) answer.refuse(outcome.kind === 'fault' ? outcome.fault : fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`));
+    else if (!isLogLevel(level))
+      answer.refuse(
+        outcome.kind === 'fault'
+          ? outcome.fault
+          : fault('params.invalid', `params.level must be one of ${logLevels.join(', ')}`),
+      );
     else {
       this.current = level;
       this.#options.changed();

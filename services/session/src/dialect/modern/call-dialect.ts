@@ -32,6 +32,8 @@ export class CallDialect extends ModernDialect {
       return answer;
     }
     const { resultType, requestState } = answer.result;
-    return resultType === 'input_required' && typeof requestState === 'string' ? { kind: 'result', result: { ...answer.result, requestState: this.#options.bindState(requestState) } } : answer;
+    return resultType === 'input_required' && typeof requestState === 'string'
+      ? { kind: 'result', result: { ...answer.result, requestState: this.#options.bindState(requestState) } }
+      : answer;
   }
 }

@@ -1,5 +1,12 @@
 /** The dialect of 2026-07-28, which has no sessions. */
-import { createdTask, declaresExtension, latestModernRevision, tasksExtension, type ExchangeMethod, type JsonObject } from '@omnibus/protocol';
+import {
+  createdTask,
+  declaresExtension,
+  latestModernRevision,
+  tasksExtension,
+  type ExchangeMethod,
+  type JsonObject,
+} from '@omnibus/protocol';
 import type { ClientDialect, ServerAnswer, TaskMode } from '../dialect.ts';
 import { CommonMessages } from '../messages.ts';
 import { modernError, modernResult } from './encode.ts';
@@ -17,7 +24,10 @@ export class ModernDialect extends CommonMessages implements ClientDialect {
   answerOf(method: ExchangeMethod, answer: ServerAnswer): ServerAnswer {
     if (answer.kind === 'error') return { kind: 'error', error: modernError(answer.error) };
     const task = method === 'tools/call' && !('resultType' in answer.result) ? createdTask(answer.result) : undefined;
-    return { kind: 'result', result: modernResult(method, task === undefined ? answer.result : { resultType: 'task', ...extensionTask(task) }) };
+    return {
+      kind: 'result',
+      result: modernResult(method, task === undefined ? answer.result : { resultType: 'task', ...extensionTask(task) }),
+    };
   }
 }
 

@@ -7,7 +7,11 @@ describe('an error of a server for a client of 2026-07-28', () => {
     expect(modernError(error)).toEqual(error);
   });
 
-  it('has this revision\'s code where a resource is not there', () => {
-    expect(modernError({ code: -32_002, message: 'no such resource', data: { uri: 'x://1' } })).toEqual({ code: -32_602, message: 'no such resource', data: { uri: 'x://1' } });
+  it("has this revision's code where a resource is not there", () => {
+    expect(modernError({ code: -32_002, message: 'no such resource', data: { uri: 'x://1' } })).toEqual({
+      code: -32_602,
+      message: 'no such resource',
+      data: { uri: 'x://1' },
+    });
   });
 });

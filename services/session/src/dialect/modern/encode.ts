@@ -1,8 +1,17 @@
 /** Messages for clients of 2026-07-28: results with type, age and sender, and errors with the codes of that revision. */
 import type { View } from '@omnibus/catalog';
 import {
-  carriedExtensions, isObject, metaKeys, modernRevisions, tasksExtension, version,
-  type ExchangeMethod, type JsonObject, type JsonRpcErrorObject, type JsonRpcId, type ListKind,
+  carriedExtensions,
+  isObject,
+  metaKeys,
+  modernRevisions,
+  tasksExtension,
+  version,
+  type ExchangeMethod,
+  type JsonObject,
+  type JsonRpcErrorObject,
+  type JsonRpcId,
+  type ListKind,
 } from '@omnibus/protocol';
 import { offeredExperiments } from '../capabilities.ts';
 
@@ -22,21 +31,32 @@ export function modernResult(method: ExchangeMethod, result: JsonObject): JsonOb
 /** A page of a list, which is JSON already. @param isFirst whether it is the first page, which has the members besides the entries. */
 export function modernList(json: string, view: View, kind: ListKind, isFirst: boolean): string {
   const { _meta: meta, ...more } = isFirst ? view.head(kind) : {};
-  const members = JSON.stringify({ ...more, resultType: 'complete', ...view.freshness(kind, Date.now()), _meta: { ...(meta as JsonObject | undefined), ...senderMeta } });
+  const members = JSON.stringify({
+    ...more,
+    resultType: 'complete',
+    ...view.freshness(kind, Date.now()),
+    _meta: { ...(meta as JsonObject | undefined), ...senderMeta },
+  });
   return `${members.slice(0, -1)},${json.slice(1)}`;
 }
 
 /** The result of `server/discover`: the capabilities of the endpoint and the supported revisions. */
 export function discovery(view: View): JsonObject {
   const instructions = view.instructions();
-  const extensions = Object.fromEntries(carriedExtensions.filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0)).map((name) => [name, {}]));
+  const extensions = Object.fromEntries(
+    carriedExtensions
+      .filter((name) => view.offersExtension(name) || (name === tasksExtension && view.taskServers().length > 0))
+      .map((name) => [name, {}]),
+  );
   return {
     resultType: 'complete',
     supportedVersions: modernRevisions,
     capabilities: {
       tools: { listChanged: true },
       ...(view.offers('prompts') ? { prompts: { listChanged: true } } : {}),
-      ...(view.offers('resources') ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } } : {}),
+      ...(view.offers('resources')
+        ? { resources: { listChanged: true, ...(view.offers('resources.subscribe') ? { subscribe: true } : {}) } }
+        : {}),
       ...(view.offers('completions') ? { completions: {} } : {}),
       ...(view.offers('logging') ? { logging: {} } : {}),
       ...offeredExperiments(view),
@@ -80,11 +100,18 @@ export function responseProblem(method: string, response: unknown): string | und
   if (!isObject(response)) return 'must be an object';
   switch (method) {
     case 'elicitation/create': {
-      if (!['accept', 'decline', 'cancel'].includes(String(response['action']))) return 'needs "action": "accept", "decline" or "cancel"';
-      return response['content'] === undefined || isObject(response['content']) ? undefined : '"content" must be an object';
+      if (!['accept', 'decline', 'cancel'].includes(String(response['action'])))
+        return 'needs "action": "accept", "decline" or "cancel"';
+      return response['content'] === undefined || isObject(response['content'])
+        ? undefined
+        : '"content" must be an object';
     }
     case 'sampling/createMessage':
-      return typeof response['role'] === 'string' && response['content'] !== undefined && typeof response['model'] === 'string' ? undefined : 'needs "role", "content" and "model"';
+      return typeof response['role'] === 'string' &&
+        response['content'] !== undefined &&
+        typeof response['model'] === 'string'
+        ? undefined
+        : 'needs "role", "content" and "model"';
     default:
       return Array.isArray(response['roots']) ? undefined : 'needs "roots"';
   }

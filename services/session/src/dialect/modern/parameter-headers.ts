@@ -2,7 +2,11 @@
 import { argumentAt, isObject, parameterHeaders, repeats } from '@omnibus/protocol';
 
 /** @param headers the `Mcp-Param-*` headers, by their names without the prefix, in lower case. @returns what is wrong, in words; undefined where nothing is. */
-export function parameterHeaderProblem(inputSchema: unknown, args: unknown, headers: Readonly<Record<string, string>>): string | undefined {
+export function parameterHeaderProblem(
+  inputSchema: unknown,
+  args: unknown,
+  headers: Readonly<Record<string, string>>,
+): string | undefined {
   if (!isObject(inputSchema)) return undefined;
   const headersOf = parameterHeaders(inputSchema);
   if ('problem' in headersOf) return undefined;

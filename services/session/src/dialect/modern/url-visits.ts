@@ -10,10 +10,19 @@ const maxRounds = 8;
  * @param round number of times that the client was asked for this call before.
  * @returns `inputRequests` for the client; undefined when the error means something else, or the client cannot be asked.
  */
-export function urlVisits({ code, data }: JsonObject, { elicitation }: JsonObject, round: number): JsonObject | undefined {
+export function urlVisits(
+  { code, data }: JsonObject,
+  { elicitation }: JsonObject,
+  round: number,
+): JsonObject | undefined {
   if (code !== urlElicitationRequired || !isObject(data) || !Array.isArray(data['elicitations'])) return undefined;
   if (!isObject(elicitation) || !isObject(elicitation['url']) || round >= maxRounds) return undefined;
-  const requests = data['elicitations'].filter(isObject).map(({ message, url }, index) => [`url_${index + 1}`, { method: 'elicitation/create', params: { mode: 'url', message, url } }]);
+  const requests = data['elicitations']
+    .filter(isObject)
+    .map(({ message, url }, index) => [
+      `url_${index + 1}`,
+      { method: 'elicitation/create', params: { mode: 'url', message, url } },
+    ]);
   return Object.fromEntries(requests) as JsonObject;
 }
 
