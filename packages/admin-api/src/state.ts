@@ -88,7 +88,21 @@ export type ProcessRow = z.output<typeof processRow>;
 export type Processes = z.output<typeof processes>;
 
 export const serverStates = ['up', 'down', 'connecting', 'asleep', 'paused', 'disabled', 'unknown'] as const;
+const repair = z
+  .object({
+    repair: z.string().describe('The name of a row of the table of repairs.'),
+    reads: z.string().describe('What the gateway reads as what.'),
+    count: counted,
+    firstAt: at,
+    lastAt: at,
+    example: z.string().describe('Where it was seen last.'),
+  })
+  .describe('What the server writes against the specification, and the gateway reads as the one thing it can mean.');
 const serverInfo = {
+  repairs: z
+    .array(repair)
+    .optional()
+    .describe('Since its process began; left out where there is none, as with `validation: enforce`.'),
   era: z.enum(['legacy', 'modern']).optional(),
   revision: z.string().optional(),
   lastWords: z.string().optional().describe('The last line on stderr, of a program.'),

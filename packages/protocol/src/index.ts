@@ -84,6 +84,8 @@ export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
 export { selectorProblem, splitSelector } from './selectors.ts';
 export { uriForms } from './uri-forms.ts';
+export { RepairCounts, repairs } from './repairs.ts';
+export type { Repair, RepairRow } from './repairs.ts';
 export { whoProblem } from './who-text.ts';
 export { printable } from './printable.ts';
 export { isLoopback, redirectKind } from './redirect-uri.ts';

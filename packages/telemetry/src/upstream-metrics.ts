@@ -1,5 +1,5 @@
 /** Metrics of servers and of the calls of them. Label values are of closed sets, as in `metrics.ts`: a tool has a name there only if its server lists it. */
-import type { ListKind, ServerName } from '@omnibus/protocol';
+import { repairs, type ListKind, type Repair, type ServerName } from '@omnibus/protocol';
 import { Instruments } from './instruments.ts';
 
 export type CallResult = 'result' | 'tool_error' | 'error' | 'fault' | 'cancelled';
@@ -197,6 +197,11 @@ export class UpstreamMetrics extends Instruments {
     'Entries of a server that are left out of its lists because they are invalid or exceed a limit.',
     ['server'],
   );
+  readonly #repairs = this.counter(
+    'omnibus_upstream_repairs_total',
+    'What a server wrote against the specification and the gateway read as the one thing that it can mean, by the kind of mistake.',
+    ['server', 'repair'],
+  );
   readonly #entries = this.gauge('omnibus_catalog_entries', 'Entries a server offers, by list.', ['server', 'kind']);
   readonly readingBytes = this.gauge(
     'omnibus_upstream_reading_bytes',
@@ -307,6 +312,10 @@ export class UpstreamMetrics extends Instruments {
     this.#leftOut.set({ server }, count);
   }
 
+  repaired(server: ServerName, repair: Repair): void {
+    this.#repairs.inc({ server, repair });
+  }
+
   definitionsHeld(server: ServerName, count: number): void {
     this.#held.set({ server }, count);
   }
@@ -342,6 +351,7 @@ export class UpstreamMetrics extends Instruments {
     this.#signInWaiting.remove({ server });
     this.#connections.remove({ server });
     this.#leftOut.remove({ server });
+    for (const repair of Object.keys(repairs)) this.#repairs.remove({ server, repair });
     this.#held.remove({ server });
     for (const effect of ['held', 'old-words', 'shown']) this.#deviated.remove({ server, effect });
     for (const kind of ['tools', 'prompts', 'resources', 'resourceTemplates']) this.#entries.remove({ server, kind });

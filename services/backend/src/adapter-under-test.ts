@@ -15,6 +15,7 @@ import {
   newRequestKey,
   newWorkerId,
   parseServerName,
+  RepairCounts,
   type CatalogRecord,
   type ControlCommand,
   type ExchangeContext,
@@ -75,6 +76,7 @@ export class AdapterUnderTest implements AsyncDisposable {
   /** Whether nobody calls the server, whenever that changes. */
   readonly slept = new Heard<boolean>();
   readonly metrics = new Metrics({ processMetrics: false });
+  readonly repairs = new RepairCounts();
   readonly adapter: Adapter;
   /** Where there is a store for them. */
   readonly definitions: Definitions | undefined;
@@ -129,6 +131,7 @@ export class AdapterUnderTest implements AsyncDisposable {
         edges: { receiver: new TokenReceiver(), ask: () => Promise.reject(new Error('there is no edge')) },
       }),
       slept: (isAsleep) => this.slept.add(isAsleep),
+      repairs: config.validation === 'enforce' ? undefined : this.repairs,
       bus: this.bus,
       wheel: this.wheel,
       log,

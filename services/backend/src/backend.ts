@@ -9,6 +9,7 @@ import {
   type BackendPresence,
   type CatalogRecord,
   type Limits,
+  type RepairRow,
   type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -50,6 +51,8 @@ export interface ServerLoad {
   readonly lastWords: string | undefined;
   /** Number of times that it sent something that is no message. */
   readonly strays: number;
+  /** What was repaired of what it wrote. */
+  readonly repairs: readonly RepairRow[];
 }
 
 /** One configured server. */
@@ -167,7 +170,8 @@ export class Backend {
   get loads(): readonly ServerLoad[] {
     return [...this.#served.values()].map(({ adapter }) => {
       const { lastWords, strays } = this.#means.diaryOf(adapter.record.server);
-      return { record: adapter.record, ...adapter.load, lastWords, strays };
+      const repairs = this.#means.repairsOf(adapter.record.server).rows;
+      return { record: adapter.record, ...adapter.load, lastWords, strays, repairs };
     });
   }
 
@@ -286,6 +290,7 @@ export class Backend {
       credentials,
       signIns,
       diary: this.#means.diaryOf(name),
+      repairs: config.validation === 'enforce' ? undefined : this.#means.repairsOf(server),
       // What it said of itself before is not shown on where nobody can tell to whom it may be shown.
       ...(before === undefined || config !== configured ? {} : { before: before.adapter }),
       slept: (isAsleep) => this.#noteSleep(name, adapter, isAsleep),
@@ -338,7 +343,7 @@ export class Backend {
     this.#served.delete(name);
     this.#sleeping.delete(name);
     this.#definitions.forget(name);
-    this.#means.forget(name);
+    this.#means.forget(parseServerName(name));
     await served.inlet.drain();
     await served.adapter.forget();
     this.#letLeave(

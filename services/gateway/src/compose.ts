@@ -152,14 +152,18 @@ export async function startGateway({
     ...(backend === undefined
       ? {}
       : {
-          servers: backend.records.map(
-            ({ server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn }) => ({
+          servers: backend.loads.map(
+            ({
+              record: { server, status: is, problem, revision, lists, leftOut = 0, held = [], wantsSignIn },
+              repairs,
+            }) => ({
               server,
               status: is,
               ...unreadableAt(vaults, server),
               ...(backend?.sleeping.has(server) === true ? { isAsleep: true as const } : {}),
               problem,
               leftOut,
+              ...(repairs.length === 0 ? {} : { repairs }),
               revision,
               ...(wantsSignIn === true ? { wantsSignIn: backend?.waitingFor(server) ?? 0 } : {}),
               tools: lists.tools.length,

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type Limits,
   type Principal,
+  type RepairCounts,
   type ServerName,
   type WorkerId,
 } from '@omnibus/protocol';
@@ -37,6 +38,8 @@ export interface ConnectionFactoryOptions {
   readonly credentials: ServerCredentials | undefined;
   /** What becomes of the server, for people. */
   readonly diary?: Diary | undefined;
+  /** Counts what is repaired of what the server writes; undefined where nothing is repaired (`validation: enforce`). */
+  readonly repairs: RepairCounts | undefined;
   readonly wheel: DeadlineWheel;
   readonly log: Logger;
   readonly metrics: Metrics;

@@ -1,6 +1,6 @@
 /** What the connections of all servers of one process share: the budget of connections, the budget of bytes read at a time, and the HTTP agents. */
 import type { ServerConfig } from '@omnibus/config';
-import type { Limits, ServerName } from '@omnibus/protocol';
+import { RepairCounts, type Limits, type ServerName } from '@omnibus/protocol';
 import type { Metrics } from '@omnibus/telemetry';
 import type { Dispatcher } from 'undici';
 import { Agents } from '../transport/agents.ts';
@@ -14,8 +14,11 @@ export class SharedMeans {
   readonly reading: ReadingBudget;
   readonly agents = new Agents();
   readonly #diaries = new Map<string, Diary>();
+  readonly #repairs = new Map<ServerName, RepairCounts>();
+  readonly #metrics: Metrics;
 
   constructor(limits: Limits, metrics: Metrics) {
+    this.#metrics = metrics;
     this.budget = new ConnectionBudget(limits);
     this.reading = new ReadingBudget({
       maxBytes: limits.maxReadingBytes,
@@ -40,8 +43,17 @@ export class SharedMeans {
     return diary;
   }
 
-  forget(server: string): void {
+  /** What was repaired of what a server wrote, as long as it is configured. */
+  repairsOf(server: ServerName): RepairCounts {
+    const counts =
+      this.#repairs.get(server) ?? new RepairCounts((repair) => this.#metrics.upstream.repaired(server, repair));
+    this.#repairs.set(server, counts);
+    return counts;
+  }
+
+  forget(server: ServerName): void {
     this.#diaries.delete(server);
+    this.#repairs.delete(server);
   }
 
   async close(): Promise<void> {

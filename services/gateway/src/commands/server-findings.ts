@@ -1,7 +1,8 @@
 /** The findings of `omnibus doctor` about each server: it starts a gateway with only the servers, and checks their state. */
 import { readChallenge } from '@omnibus/credentials';
 import { accountOf, enabledServers, type Config, type ServerConfig } from '@omnibus/config';
-import { printable, type CatalogRecord } from '@omnibus/protocol';
+import type { ServerLoad } from '@omnibus/backend';
+import { printable, repairs, type CatalogRecord } from '@omnibus/protocol';
 import { createLogger } from '@omnibus/telemetry';
 import { startGateway } from '../compose.ts';
 import { counted } from '../counted.ts';
@@ -27,11 +28,16 @@ export async function serverFindings(config: Config, baseFolder: string): Promis
   await gateway.settled();
   const loads = gateway.servers?.loads ?? [];
   const findings = await Promise.all(
-    loads.map(({ record, strays }) => {
+    loads.map(({ record, strays, repairs }) => {
       const settings = config.mcpServers[record.server];
       return record.status === 'up'
         ? Promise.resolve(
-            ofRunning(record, strays, settings, settings === undefined ? undefined : accountOf(settings, config)),
+            ofRunning(
+              record,
+              { strays, repairs },
+              settings,
+              settings === undefined ? undefined : accountOf(settings, config),
+            ),
           )
         : ofLost(record, settings, wordsOf(gateway.servers?.diaryOf(record.server)?.lines ?? []));
     }),
@@ -51,7 +57,7 @@ function wordsOf(lines: readonly { readonly text: string; readonly isOwn: boolea
 
 function ofRunning(
   { server, revision, lists, problem, leftOut = 0, held = [] }: CatalogRecord,
-  strays: number,
+  { strays, repairs: repaired }: Pick<ServerLoad, 'strays' | 'repairs'>,
   settings: ServerConfig | undefined,
   account: string | undefined,
 ): Finding[] {
@@ -88,6 +94,11 @@ function ofRunning(
             advice: 'The log of a gateway that runs names each, with the reason.',
           },
         ]),
+    ...repaired.map(({ repair, count, example }) => ({
+      text: `repaired ${counted(count, 'time')}: the gateway reads ${repairs[repair].reads}, as at ${example}`,
+      advice:
+        'Clients are served. Mend it in the server, since other clients may refuse it; with `validation: enforce` the gateway repairs nothing.',
+    })),
     ...(held.length === 0
       ? []
       : [

@@ -349,6 +349,7 @@ function rowOf(
     revision,
     lastWords,
     signIns,
+    repairs,
   } = best ?? {};
   const account = settings === undefined ? undefined : accountOf(settings, config);
   const known = Object.fromEntries(
@@ -362,6 +363,7 @@ function rowOf(
       lastWords,
       rates,
       signIns,
+      repairs,
     }).filter(([, value]) => value !== undefined),
   );
   return {

@@ -6,9 +6,11 @@ import type { Config } from '@omnibus/config';
 import {
   isModernRevision,
   printable,
+  repairs as table,
   type AdminAnswer,
   type AdminQuestion,
   type JsonObject,
+  type RepairRow,
   type ServerName,
   type WorkerId,
   type WorkerOfRole,
@@ -141,6 +143,7 @@ export class ProcessDesk {
               waiting,
               connections,
               lastWords,
+              repairs,
             }) => {
               const current = metrics.upstream.stateOf(server as ServerName);
               const state = stateOf(current?.state, status);
@@ -165,6 +168,7 @@ export class ProcessDesk {
                 resources: lists.resources.length + lists.resourceTemplates.length,
                 leftOut,
                 held: held.length,
+                ...(repairs.length === 0 ? {} : { repairs: repairs.map(shownRepair) }),
                 ...(wantsSignIn === undefined || wantsSignIn === 0 ? {} : { signIns: wantsSignIn }),
                 ...(revision === undefined ? {} : { revision, era: isModernRevision(revision) ? 'modern' : 'legacy' }),
                 ...(lastWords === undefined ? {} : { lastWords: printable(lastWords, 500) }),
@@ -188,6 +192,18 @@ export class ProcessDesk {
       lines: lines.map(({ at, text }) => ({ at: new Date(at).toISOString(), text: printable(text, 2_000) })),
     };
   }
+}
+
+/** A repair as people and programs read it. */
+function shownRepair({ repair, count, firstAt, lastAt, example }: RepairRow): JsonObject {
+  return {
+    repair,
+    reads: table[repair].reads,
+    count,
+    firstAt: new Date(firstAt).toISOString(),
+    lastAt: new Date(lastAt).toISOString(),
+    example,
+  };
 }
 
 function stateOf(state: UpstreamState | undefined, status: 'up' | 'down'): 'up' | 'down' | 'connecting' | 'asleep' {

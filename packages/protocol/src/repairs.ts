@@ -1,0 +1,59 @@
+/**
+ * What servers write against the specification although it can mean only one thing. The gateway reads each of these as that one thing, counts it, and
+ * shows the counts by server. With `validation: enforce` of a server nothing is repaired, and the old strictness holds.
+ */
+import { printable } from './printable.ts';
+
+/** One row for each mistake that is repaired. A name is the value of a metric's label, so it never contains words of a server. */
+export const repairs = {
+  'null-member': { reads: 'a member of a list entry that is null as a member that is absent' },
+  'input-schema': { reads: 'an inputSchema that is missing, null or without type as one of type "object"' },
+  'text-hint': { reads: 'the text "true" or "false" of an annotation hint as that truth value' },
+  'output-schema': { reads: 'an outputSchema that no client can compile as an outputSchema that is absent' },
+} as const satisfies Record<string, { readonly reads: string }>;
+
+export type Repair = keyof typeof repairs;
+
+/** How often one mistake of one server was repaired. */
+export interface RepairRow {
+  readonly repair: Repair;
+  readonly count: number;
+  /** Times of the first and the last, in milliseconds since 1970. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+  /** Where it was last seen, without control characters: `tools[3] "search": description`. */
+  readonly example: string;
+}
+
+/** Characters of an example, which contains names of the server. */
+const maxExample = 200;
+
+/** Counts the repairs for one server. It has one row for each repair at most. */
+export class RepairCounts {
+  readonly #rows = new Map<Repair, RepairRow>();
+  readonly #counted: (repair: Repair) => void;
+
+  /** @param counted hears of each repair, for the metric. */
+  constructor(counted: (repair: Repair) => void = () => undefined) {
+    this.#counted = counted;
+  }
+
+  /** @param example where the mistake stands, which may contain words of the server but no secret. */
+  note(repair: Repair, example: string): void {
+    const now = Date.now();
+    const before = this.#rows.get(repair);
+    this.#rows.set(repair, {
+      repair,
+      count: (before?.count ?? 0) + 1,
+      firstAt: before?.firstAt ?? now,
+      lastAt: now,
+      example: printable(example, maxExample),
+    });
+    this.#counted(repair);
+  }
+
+  /** In the order in which they were first seen. */
+  get rows(): readonly RepairRow[] {
+    return [...this.#rows.values()];
+  }
+}
