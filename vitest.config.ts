@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { long } from './scripts/lanes.mjs';
 
 /** What looks at memory, at how long somebody waits, or fills the machine: one file at a time, after the others. */
 const alone = [
@@ -11,6 +12,12 @@ const alone = [
   'test/outside/edge-bounds.test.ts',
   'test/outside/sessions-memory.test.ts',
 ];
+/** Files that `npm test` leaves to `npm run test:long`. A file that is named on the command line runs in any case. */
+const leftOut =
+  process.env['OMNIBUS_LANE'] === 'gate'
+    ? long.flatMap(({ files, only }) => (only ? files.map((beginning) => `${beginning}**`) : []))
+    : [];
+
 /** Most of the time of a system test goes by while processes start and time limits pass, so several files are run at once. */
 const system = { testTimeout: 60_000, hookTimeout: 120_000 };
 
@@ -63,14 +70,21 @@ export default defineConfig({
           ...system,
           name: 'system',
           include: ['test/**/*.test.ts'],
-          exclude: alone,
+          exclude: [...alone, ...leftOut],
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { ...system, name: 'alone', include: alone, fileParallelism: false, sequence: { groupOrder: 2 } },
+        test: {
+          ...system,
+          name: 'alone',
+          include: alone,
+          exclude: leftOut,
+          fileParallelism: false,
+          sequence: { groupOrder: 2 },
+        },
       },
     ],
   },

@@ -125,6 +125,21 @@ for (const [service, allowed] of Object.entries(maxArrows)) {
     `services/${service}/src: ${arrows.length} arrows between its folders and files, ${allowed} are allowed (node scripts/check-rules.mjs --arrows)`,
   );
 }
+/** A lock file without an entry for an optional package, such as the binary of another system, makes `npm ci` fail there. */
+const { packages: locked } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+for (const [path, { optionalDependencies = {} }] of Object.entries(locked)) {
+  for (const name of Object.keys(optionalDependencies)) {
+    const folders = path
+      .split('/node_modules/')
+      .map((_, index, all) => all.slice(0, all.length - index).join('/node_modules/'));
+    if (`node_modules/${name}` in locked || folders.some((folder) => `${folder}/node_modules/${name}` in locked))
+      continue;
+    violations += 1;
+    console.error(
+      `package-lock.json has no entry for ${name}, an optional package of ${path}: npm install --package-lock-only --ignore-scripts`,
+    );
+  }
+}
 for (const place of strayVersions('.')) {
   violations += 1;
   console.error(`${place}, and package.json says another version (npm run release)`);

@@ -3,15 +3,19 @@
  * dependencies, among them Node 24, and runs everything else with that.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readSync, statSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDockerEngine } from './docker-engine.mjs';
+import { changedSince, long, longOf } from './lanes.mjs';
+import { repeatedly } from './flaky.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = join(root, 'node_modules', '.bin');
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH}`, TURBO_TELEMETRY_DISABLED: '1' };
 const [task, ...rest] = process.argv.slice(2);
+/** Where vitest writes the results of a run. */
+const reportFile = join(root, 'node_modules', '.vitest-report.json');
 
 /** Folders with TypeScript and JavaScript of the project. */
 const sources = ['packages', 'services', 'deploy', 'test', 'scripts'];
@@ -62,48 +66,64 @@ const tasks = {
     install();
     run('oxfmt', rest.length > 0 ? rest : sources);
   },
+  /** The gate: every test but those of the long lane. With names of files or areas, these alone. */
   async test() {
-    if (rest[0] === 'quick') rest.splice(0, 1, ...quickTests, '--maxWorkers=2');
-    if (Object.hasOwn(areas, rest[0] ?? '')) rest.splice(0, 1, ...areas[rest[0]]);
-    install();
-    provide('nats-server', 'nats-server');
-    provide('promtool', 'prometheus');
-    // Without Chromium, browsers in tests are replaced by fetches of the same pages.
-    if (!installed('chromium', 'chromium'))
-      console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
-    // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
-    if (!installed('bwrap', 'bubblewrap'))
-      console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
-    // Without these, keychains are stand-ins in unit tests alone.
-    if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring'))
-      console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
-    check();
-    bundleProgram();
-    // Developers start their own engine; in CI one is started where possible.
-    const engine = process.env.CI === undefined ? undefined : await startDockerEngine(installed);
-    Object.assign(env, engine?.env);
-    try {
-      await test();
-    } finally {
-      await engine?.stop();
+    if (option('--where')) env.OMNIBUS_WHERE = join(root, 'node_modules', '.where');
+    if (rest[0] === 'quick') {
+      install();
+      provide('nats-server', 'nats-server');
+      checkAndBundle();
+      return test([...quickTests, '--maxWorkers=2', ...rest.slice(1)]);
     }
+    if (Object.hasOwn(areas, rest[0] ?? '')) rest.splice(0, 1, ...areas[rest[0]]);
+    if (rest.length === 0) env.OMNIBUS_LANE = 'gate';
+    await whole(rest);
+  },
+  /** Everything that takes long, in full; or what is named, in full. */
+  async long() {
+    env.OMNIBUS_LANE = 'long';
+    await whole(rest.length > 0 ? rest : long.flatMap(({ files }) => files));
+  },
+  /** What a change may have broken: its unit tests, and the long suites of the parts that it touches. */
+  async touched() {
+    const [base = 'origin/main'] = rest;
+    const changed = changedSince(base);
+    const suites = longOf(changed);
+    console.error(`omnibus: ${changed.length} files differ from ${base}; long suites: ${suites.join(', ') || 'none'}`);
+    install();
+    build();
+    run('vitest', ['run', '--project', 'unit', '--changed', base, '--passWithNoTests']);
+    if (suites.length === 0) return;
+    env.OMNIBUS_LANE = 'long';
+    await whole(suites);
+  },
+  /** Runs the gate several times beside a load and prints what failed at least once. */
+  async flaky() {
+    const runs = Number(option('--runs', true) ?? 5);
+    const load = Number(option('--load', true) ?? 4);
+    install();
+    provideTestPrograms();
+    checkAndBundle();
+    if (rest.length === 0) env.OMNIBUS_LANE = 'gate';
+    process.exitCode = await repeatedly({ runs, load, report: reportFile, run: () => test(rest) });
   },
   build() {
     install();
     build();
   },
   chaos() {
+    env.OMNIBUS_LANE = 'long';
     install();
     build();
     provide('nats-server', 'nats-server');
     run('vitest', ['run', 'test/chaos', ...rest]);
   },
   fuzz() {
-    const chosen = (option) => (rest.includes(option) ? rest.splice(rest.indexOf(option), 2)[1] : undefined);
-    env.OMNIBUS_FUZZ_SEED = chosen('--seed') ?? env.OMNIBUS_FUZZ_SEED ?? String(Date.now() % 1e9);
-    env.OMNIBUS_FUZZ_SECONDS = chosen('--seconds') ?? env.OMNIBUS_FUZZ_SECONDS ?? '60';
+    env.OMNIBUS_LANE = 'long';
+    env.OMNIBUS_FUZZ_SEED = option('--seed', true) ?? env.OMNIBUS_FUZZ_SEED ?? String(Date.now() % 1e9);
+    env.OMNIBUS_FUZZ_SECONDS = option('--seconds', true) ?? env.OMNIBUS_FUZZ_SECONDS ?? '60';
     // A number of client messages, and of requests to hostile servers, instead of a time.
-    const count = chosen('--count');
+    const count = option('--count', true);
     if (count !== undefined) env.OMNIBUS_FUZZ_COUNT = count;
     install();
     build();
@@ -148,6 +168,14 @@ if (!Object.hasOwn(tasks, task)) {
 }
 await tasks[task]();
 
+/** Takes an option out of the arguments. @returns its value, or whether it is there when it has none */
+function option(name, hasValue = false) {
+  const at = rest.indexOf(name);
+  if (at === -1) return undefined;
+  const taken = rest.splice(at, hasValue ? 2 : 1);
+  return hasValue ? taken[1] : true;
+}
+
 /** Whether the dependencies of tests are installed too. */
 function hasTestTools() {
   return existsSync(join(root, 'node_modules', 'vitest', 'package.json'));
@@ -162,10 +190,8 @@ function install({ toRun = false } = {}) {
   const isCurrent = existsSync(marker) && statSync(marker).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
   if (isCurrent && (toRun || hasTestTools())) return;
   console.error('omnibus: installing dependencies (a minute or so the first time)');
-  // `npm ci` would refuse a lock file that lacks the binaries of other platforms, as some registries cause.
   run('npm', [
-    'install',
-    '--no-save',
+    'ci',
     '--no-audit',
     '--no-fund',
     '--loglevel=error',
@@ -194,42 +220,82 @@ function check() {
   run('node', ['scripts/check-rules.mjs']);
 }
 
-/** Bundles the gateway, since tests start it in the form in which people install it. */
-function bundleProgram() {
+/** Checks, then bundles the gateway, since tests start it in the form in which people install it. */
+function checkAndBundle() {
+  check();
   run('node', ['scripts/package/program.mjs']);
   env.OMNIBUS_PROGRAM = join(root, 'dist/program/bin/omnibus.js');
 }
 
-async function test() {
-  const report = join(root, 'node_modules', '.vitest-report.json');
+/** Runs tests with everything that they can use: programs of the system, and in CI a Docker engine. */
+async function whole(files) {
+  install();
+  provideTestPrograms();
+  checkAndBundle();
+  // Developers start their own engine. In CI the long lane starts one where possible.
+  const engine =
+    process.env.CI !== undefined && env.OMNIBUS_LANE === 'long' ? await startDockerEngine(installed) : undefined;
+  Object.assign(env, engine?.env);
+  try {
+    await test(files);
+  } finally {
+    await engine?.stop();
+  }
+}
+
+async function test(files) {
   const status = await runInteractive('vitest', [
     'run',
     '--reporter=default',
     '--reporter=./scripts/test-progress.mjs',
     '--reporter=json',
-    `--outputFile.json=${report}`,
-    ...rest,
+    `--outputFile.json=${reportFile}`,
+    ...files,
   ]);
-  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(readFileSync(report, 'utf8'));
+  const { numPassedTests, numFailedTests, numPendingTests, numTodoTests } = JSON.parse(
+    readFileSync(reportFile, 'utf8'),
+  );
   const skipped = numPendingTests + numTodoTests;
   console.log(`${numPassedTests} passed, ${numFailedTests} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
   process.exitCode = status;
 }
 
+/** Programs beside Node that tests use. Tests of the last three are left out without them. */
+function provideTestPrograms() {
+  provide('nats-server', 'nats-server');
+  provide('promtool', 'prometheus');
+  // Without Chromium, browsers in tests are replaced by fetches of the same pages.
+  if (!installed('chromium', 'chromium'))
+    console.error('omnibus: no Chromium; what a browser does with the pages of the sign-in is left out');
+  // Without bubblewrap, or where namespaces are forbidden, only the error messages of sandboxes are tested.
+  if (!installed('bwrap', 'bubblewrap'))
+    console.error('omnibus: no bubblewrap; what a program in a sandbox can do is left out');
+  // Without these, keychains are stand-ins in unit tests alone.
+  if (!installed('secret-tool', 'libsecret-tools') || !installed('gnome-keyring-daemon', 'gnome-keyring'))
+    console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
+}
+
+/** How to get the programs that tests use, by system, where the name of the package differs from Debian's. */
+const elsewhere = {
+  'nats-server': 'macOS: brew install nats-server; Windows: winget install NATSAuthors.NATSServer',
+  prometheus: 'macOS: brew install prometheus; Windows: winget install Prometheus.Prometheus',
+  chromium: 'macOS: brew install --cask chromium; Windows: winget install Hibbiki.Chromium',
+};
+
 /** Requires a program on the PATH, or installs its Debian package where that is permitted; otherwise the run ends. */
 function provide(program, debianPackage) {
   if (installed(program, debianPackage)) return;
-  console.error(
-    `omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}), then run this again.`,
-  );
+  console.error(`omnibus: the tests need ${program}. Install it (${howToGet(debianPackage)}), then run this again.`);
   process.exit(1);
 }
 
-/** @returns whether the program exists, after an attempt to install it. */
+const howToGet = (debianPackage) =>
+  `Debian and Ubuntu: apt-get install ${debianPackage}${Object.hasOwn(elsewhere, debianPackage) ? `; ${elsewhere[debianPackage]}` : ''}`;
+
+/** @returns whether the program exists, after an attempt to install it where the user is root and agrees. */
 function installed(program, debianPackage) {
   if (exists(program)) return true;
-  if (exists('apt-get') && process.getuid?.() === 0) {
-    console.error(`omnibus: installing ${debianPackage} from the Debian packages`);
+  if (exists('apt-get') && process.getuid?.() === 0 && mayInstall(program, debianPackage)) {
     const quiet = {
       cwd: root,
       env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
@@ -239,6 +305,20 @@ function installed(program, debianPackage) {
     spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', debianPackage], quiet);
   }
   return exists(program);
+}
+
+/** Asks at a terminal. Elsewhere, as in CI, it says what is installed as root, and that OMNIBUS_INSTALL=no forbids it. */
+function mayInstall(program, debianPackage) {
+  if (process.env.OMNIBUS_INSTALL === 'no') return false;
+  if (process.stdin.isTTY && process.env.CI === undefined) {
+    process.stderr.write(`omnibus: ${program} is missing. Install the Debian package ${debianPackage} as root? [y/N] `);
+    const answer = Buffer.alloc(64);
+    return /^y/i.test(answer.toString('utf8', 0, readSync(0, answer)));
+  }
+  console.error(
+    `omnibus: ${program} is missing; installing the Debian package ${debianPackage} as root (OMNIBUS_INSTALL=no forbids that)`,
+  );
+  return true;
 }
 
 /** Whether a program of that name can be started. Its exit status says nothing: `secret-tool`, for example, has no `--version` and ends with 2. */

@@ -1,11 +1,12 @@
 /**
  * The sign-in scenarios of the official suites with the gateway as the client, by name, since `--suite auth` runs only a part of them: all 22 of the older suite,
- * all 33 of the newer one. By default one of each kind is run in one process, with `OMNIBUS_AUTH=all` all of them, with `OMNIBUS_AUTH=nats` all of them with a process for each role over NATS.
+ * all 33 of the newer one. The gate runs one of each kind in one process, the long lane or `OMNIBUS_AUTH=all` all of them, `OMNIBUS_AUTH=nats` all of them with a process for each role over NATS.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { isLongLane } from '../support/lane.ts';
 import { fixturePath, startProcess } from '../support/processes.ts';
 import { suitePath, type SuiteName } from './run-suite.ts';
 
@@ -58,7 +59,7 @@ const usual = [
   'enterprise-managed-authorization',
 ];
 
-const wanted = process.env['OMNIBUS_AUTH'];
+const wanted = process.env['OMNIBUS_AUTH'] ?? (isLongLane ? 'all' : undefined);
 const shape = wanted === 'nats' ? 'nats' : 'embedded';
 const isAll = wanted === 'all' || wanted === 'nats';
 const runs: readonly [SuiteName, string][] = isAll

@@ -9,6 +9,7 @@ import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { root } from '../support/processes.ts';
+import { isLongLane } from '../support/lane.ts';
 
 /** Programs and virtual environments; ignored by git. */
 export const work = join(root, 'test/direct/.work');
@@ -39,7 +40,7 @@ function isThere(toolchain: Making['toolchain']): boolean {
 }
 
 /** Whether everything is built, however long it takes: `OMNIBUS_DIRECT=all npm test -- direct`. */
-export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all';
+export const isWhole = process.env['OMNIBUS_DIRECT'] === 'all' || isLongLane;
 
 /** The reason why something cannot be used here; undefined when it can. */
 function reasonAgainst({ toolchain, isLong, marker }: Making): string | undefined {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect } from 'vitest';
 import type { GatewayUnderTest, Shape } from '../support/gateway.ts';
+import { byLane } from '../support/lane.ts';
 import { collectedMemoryOf } from '../support/metrics.ts';
 import { fixturePath, root } from '../support/processes.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -12,7 +13,7 @@ import { Upstream } from '../support/upstream.ts';
 
 /** Printed with the run, and sufficient to repeat it; the time is the sum of all six runs. */
 export const seed = Number(process.env['OMNIBUS_FUZZ_SEED'] ?? 20_261_121);
-const seconds = Number(process.env['OMNIBUS_FUZZ_SECONDS'] ?? 40);
+const seconds = byLane('OMNIBUS_FUZZ_SECONDS', 15, 60);
 /** Number of messages of clients, and of requests to hostile servers, that a run consists of instead of a time; half of them in each shape. */
 const count = process.env['OMNIBUS_FUZZ_COUNT'];
 /** One iteration of one carrier only, for repeating a failure. */

@@ -14,6 +14,7 @@ import { Balancer } from '../support/balancer.ts';
 import { signInAt } from '../support/browse.ts';
 import { shapes } from '../support/gateway.ts';
 import { Keys } from '../support/keys.ts';
+import { byLane } from '../support/lane.ts';
 import { RawClient } from '../support/raw-client.ts';
 import { asking, plain, type ServerUnderTest } from './actions.ts';
 import { Caller, type CallerKind } from './caller.ts';
@@ -24,7 +25,7 @@ import { disturbances, Site, type Disturbance } from './site.ts';
 import type { Credentials } from './wires.ts';
 
 const seed = Number(process.env['OMNIBUS_ISOLATION_SEED'] ?? 20_261_121);
-const runs = Number(process.env['OMNIBUS_ISOLATION_RUNS'] ?? 4);
+const runs = byLane('OMNIBUS_ISOLATION_RUNS', 1, 20);
 /** Shrinking a failing schedule takes at most this long. */
 const shrinkMs = 60_000 + runs * 10_000;
 /** Bound on attempts of each client after a disturbance has ended. */

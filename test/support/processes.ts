@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,6 +37,9 @@ export const onPurpose = 'by a test, on purpose';
 
 const stopLimitMs = 20_000;
 
+/** File for the reporter of `npm test -- --where`; undefined unless that is wanted. */
+const starts = process.env['OMNIBUS_WHERE'];
+
 export function startProcess(
   command: string,
   args: readonly string[],
@@ -53,6 +57,12 @@ export function startProcess(
     });
   }
   const ended = once(child, 'exit');
+  let startedAt: number | undefined = performance.now();
+  const isUp = (): void => {
+    if (starts !== undefined && startedAt !== undefined)
+      appendFileSync(starts, `${Math.round(performance.now() - startedAt)}\n`);
+    startedAt = undefined;
+  };
   return {
     child,
     pid: child.pid as number,
@@ -63,6 +73,7 @@ export function startProcess(
           const match = pattern.exec(line);
           if (match === null) return;
           listeners.delete(listener);
+          isUp();
           resolve(match);
         };
         listeners.add(listener);

@@ -1,0 +1,103 @@
+/**
+ * Which tests run when. `npm test` is the gate: everything that decides whether a change is right, in ten minutes. `npm run test:long` proves what takes
+ * long: it runs the files below in full, and the generated suites for longer. `npm run test:touched` runs what a change may have broken.
+ */
+
+import { execFileSync } from 'node:child_process';
+
+/**
+ * The long lane. `files`: beginnings of the paths of test files. `only`: the gate leaves the files out; otherwise it runs them with fewer seeds, schedules or
+ * seconds (`test/support/lane.ts`). `sources`: changes below these paths can break what the files prove. `because`: what takes the time.
+ */
+export const long = [
+  {
+    files: ['test/chaos/chaos.'],
+    only: false,
+    because: 'every fault strikes once and costs 1 to 10 seconds',
+    sources: ['packages/bus/', 'packages/lifecycle/', 'services/session/', 'services/edge/', 'services/backend/'],
+  },
+  {
+    files: ['test/chaos/soak.'],
+    only: true,
+    because: 'memory is compared over minutes',
+    sources: ['packages/bus/', 'packages/collections/', 'services/session/', 'services/edge/', 'services/backend/'],
+  },
+  {
+    files: ['test/fuzz/'],
+    only: false,
+    because: 'a run is as good as the number of its messages',
+    sources: ['packages/protocol/', 'services/edge/', 'services/backend/', 'services/authorization/'],
+  },
+  {
+    files: ['test/isolation/isolation.'],
+    only: false,
+    because: 'each schedule starts clients of every kind',
+    sources: ['services/session/', 'services/backend/', 'packages/credentials/'],
+  },
+  {
+    files: ['test/upgrade/upgrade.'],
+    only: true,
+    because: 'each role is replaced forward and back under load',
+    sources: ['packages/bus/', 'packages/protocol/'],
+  },
+  {
+    files: ['test/conformance/auth.'],
+    only: false,
+    because: 'each sign-in scenario starts a gateway',
+    sources: ['packages/credentials/', 'services/backend/src/transport/'],
+  },
+  {
+    files: ['test/direct/'],
+    only: true,
+    because: 'servers of other languages and published servers are built and started',
+    sources: ['services/', 'packages/protocol/', 'packages/catalog/'],
+  },
+  {
+    files: ['test/discovery/api-server.', 'test/deploy/kubernetes.'],
+    only: true,
+    because: 'an API server of Kubernetes is built',
+    sources: ['services/gateway/src/discovery/', 'deploy/'],
+  },
+  {
+    files: ['test/deploy/image.'],
+    only: true,
+    because: 'an image is built and started in a Docker engine',
+    sources: ['deploy/docker/', 'scripts/package/'],
+  },
+  {
+    files: ['test/nats/'],
+    only: true,
+    because: 'two clusters of NATS, and backups of a whole installation',
+    sources: ['packages/bus/'],
+  },
+  {
+    files: ['test/package/clone.', 'test/package/release.'],
+    only: true,
+    because: 'a fresh clone is installed from the registry, and a release is made',
+    sources: ['scripts/', 'package.json', 'package-lock.json'],
+  },
+];
+
+/** The files that differ from a commit, those that git does not know yet included. @param {string} base a commit or branch */
+export function changedSince(base) {
+  const git = (...args) => execFileSync('git', args, { encoding: 'utf8' }).split('\n').filter(Boolean);
+  return [...git('diff', '--name-only', '--merge-base', base), ...git('ls-files', '--others', '--exclude-standard')];
+}
+
+/** The beginnings of paths of long test files that a change of these files can break. @param {readonly string[]} changed paths from the root */
+export const longOf = (changed) =>
+  long
+    .filter(({ files, sources }) =>
+      changed.some((file) => [...files, ...sources].some((beginning) => file.startsWith(beginning))),
+    )
+    .flatMap(({ files }) => files);
+
+/** The causes of time that `npm test -- --where` adds up; the first that fits counts. */
+export const causes = [
+  ['unit tests', /^(packages|services)\//],
+  ['foreign suites and servers', /^test\/(conformance|direct)\//],
+  ['browsers', /^test\/console\/|-(browser|pages)\.|^test\/outside\/(sign-in|approvals)\./],
+  ['builds, packages, charts', /^test\/(package|deploy|discovery)\//],
+  ['faults, generated traffic and schedules', /^test\/(chaos|fuzz|isolation|properties|upgrade|matrix)\//],
+  ['other tests of a running gateway', /^/],
+];
