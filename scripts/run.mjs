@@ -275,22 +275,14 @@ function provideTestPrograms() {
     console.error('omnibus: no Secret Service; what the gateway keeps in the keychain of a desktop is left out');
 }
 
-/** How to get the programs that tests use, by system, where the name of the package differs from Debian's. */
-const elsewhere = {
-  'nats-server': 'macOS: brew install nats-server; Windows: winget install NATSAuthors.NATSServer',
-  prometheus: 'macOS: brew install prometheus; Windows: winget install Prometheus.Prometheus',
-  chromium: 'macOS: brew install --cask chromium; Windows: winget install Hibbiki.Chromium',
-};
-
 /** Requires a program on the PATH, or installs its Debian package where that is permitted; otherwise the run ends. */
 function provide(program, debianPackage) {
   if (installed(program, debianPackage)) return;
-  console.error(`omnibus: the tests need ${program}. Install it (${howToGet(debianPackage)}), then run this again.`);
+  console.error(
+    `omnibus: the tests need ${program}. Install it (Debian: apt-get install ${debianPackage}; macOS: brew install ${debianPackage}; CONTRIBUTING.md has more), then run this again.`,
+  );
   process.exit(1);
 }
-
-const howToGet = (debianPackage) =>
-  `Debian and Ubuntu: apt-get install ${debianPackage}${Object.hasOwn(elsewhere, debianPackage) ? `; ${elsewhere[debianPackage]}` : ''}`;
 
 /** @returns whether the program exists, after an attempt to install it where the user is root and agrees. */
 function installed(program, debianPackage) {
