@@ -7,18 +7,23 @@ import { RawClient } from '../support/raw-client.ts';
 import { text, tool, Upstream, type Call } from '../support/upstream.ts';
 
 describe.each(shapes)('a server that is not well, %s', (shape) => {
-  it('is taken out of use when five requests in a row fail, and calls are refused without reaching it', async () => {
-    await using upstream = await Upstream.start({ onCall: (call) => call.drop() });
+  it('is taken out of use when five requests in a row and a ping fail, and calls are refused without reaching it, while its lists stay', async () => {
+    await using upstream = await Upstream.start({
+      onCall: (call) => call.drop(),
+      refusesRequest: ({ method }) => (method === 'ping' ? 500 : undefined),
+    });
     await using gateway = await startGateway(shape, {
       mcpServers: { broken: { url: upstream.url, restart: { minDelay: '1h', maxDelay: '1h' } } },
     });
     using client = await RawClient.open(gateway.url);
     for (let count = 0; count < 5; count += 1)
       expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.lost' } });
+    await gateway.backend.line(/"problem":"5 requests in a row failed/);
     const { error } = (await client.callTool('echo')).last;
     expect(error).toMatchObject({ data: { reason: 'upstream.unavailable', retry: 'same', server: 'broken' } });
     expect(error?.message).toContain('5 requests in a row failed');
     expect(upstream.calls.values).toHaveLength(5);
+    expect(await client.toolNames()).toEqual(['echo']);
     const metrics = await metricsOf(gateway.backend);
     expect(metrics.get('omnibus_upstream_circuit_openings_total{server="broken",cause="faults"}')).toBe(1);
     expect(metrics.get('omnibus_upstream_state{server="broken",state="backoff"}')).toBe(1);
@@ -29,6 +34,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
     await using upstream = await Upstream.start({
       tools: [tool('slow'), tool('bad'), tool('echo')],
       refuses: (name) => ({ bad: 500 })[name],
+      refusesRequest: ({ method }) => (method === 'ping' ? 500 : undefined),
       onCall: (call) => begun.resolve(call),
     });
     await using gateway = await startGateway(shape, {
@@ -39,6 +45,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
     const call = await begun.promise;
     for (let count = 0; count < 5; count += 1)
       expect((await client.callTool('bad')).last.error).toMatchObject({ data: { httpStatus: 500 } });
+    await gateway.backend.line(/"problem":"5 requests in a row failed/);
     expect((await client.callTool('echo')).last.error).toMatchObject({ data: { reason: 'upstream.unavailable' } });
     call.progress(1);
     call.answer(text('well'));
@@ -70,8 +77,7 @@ describe.each(shapes)('a server that is not well, %s', (shape) => {
       expect(last.error).toMatchObject({ data: { reason: 'upstream.timeout' } });
     await upstream.initialized.until(sessions + 1);
     isHung = false;
-    await client.untilTools((names) => names.includes('echo'));
-    expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+    await expect.poll(async () => (await client.callTool('echo')).last.result).toEqual(text('well'));
     expect(
       (await metricsOf(gateway.backend)).get('omnibus_upstream_circuit_openings_total{server="hung",cause="silence"}'),
     ).toBe(1);
@@ -91,16 +97,17 @@ it('a program that hangs is stopped and started again', async () => {
     },
   });
   using client = await RawClient.open(gateway.url);
-  const pidOf = async (): Promise<number> => {
+  /** Undefined while the program is not there. */
+  const pidOf = async (): Promise<number | undefined> => {
     const { last } = await client.callTool('pid');
-    expect(last.error).toBeUndefined();
-    return Number((last.result as { content: { text: string }[] }).content[0]?.text);
+    const content = last.result?.['content'] as { text: string }[] | undefined;
+    return content === undefined ? undefined : Number(content[0]?.text);
   };
-  const pid = await pidOf();
+  const pid = (await pidOf()) as number;
   process.kill(pid, 'SIGSTOP');
   await Promise.all(Array.from({ length: 5 }, () => client.callTool('echo')));
   await gateway.backend.line(/"problem":"5 requests in a row were not answered in time/);
-  await client.untilTools((names) => names.includes('pid'));
+  await expect.poll(pidOf).toBeGreaterThan(0);
   expect(await pidOf()).not.toBe(pid);
 });
 
@@ -119,10 +126,12 @@ it('a tool that takes too long does not make its server unavailable, since the s
   expect(upstream.initialized.values).toHaveLength(1);
 });
 
-it('rejected requests do not make a server unavailable, refused credentials do', async () => {
+it('one bad tool does not make its server unavailable, however it fails; refused credentials do, if the server refuses a ping too', async () => {
+  let isSignedOut = false;
   await using upstream = await Upstream.start({
-    tools: [tool('bad'), tool('secret'), tool('echo')],
-    refuses: (name) => ({ bad: 400, secret: 401 })[name],
+    tools: [tool('bad'), tool('broken'), tool('secret'), tool('echo')],
+    refuses: (name) => ({ bad: 400, broken: 500, secret: 401 })[name],
+    refusesRequest: () => (isSignedOut ? 401 : undefined),
     onCall: (call) => call.answer(text('well')),
   });
   await using gateway = await startGateway('embedded', {
@@ -134,9 +143,24 @@ it('rejected requests do not make a server unavailable, refused credentials do',
       data: { reason: 'upstream.refused', httpStatus: 400 },
     });
   expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+  for (let count = 0; count < 5; count += 1) {
+    for (const [name, httpStatus] of [
+      ['broken', 500],
+      ['secret', 401],
+    ] as const)
+      expect((await client.callTool(name)).last.error).toMatchObject({
+        data: { reason: 'upstream.refused', httpStatus },
+      });
+    expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+  }
+  for (let count = 0; count < 5; count += 1) await client.callTool('broken');
+  await upstream.answered.untilSome(({ method }) => method === 'ping');
+  expect((await client.callTool('echo')).last.result).toEqual(text('well'));
+  isSignedOut = true;
   for (let count = 0; count < 5; count += 1)
     expect((await client.callTool('secret')).last.error).toMatchObject({
       data: { reason: 'upstream.refused', httpStatus: 401 },
     });
+  await gateway.backend.line(/"problem":"5 requests in a row failed/);
   expect((await client.callTool('echo')).last.error?.message).toContain('401');
 });

@@ -38,6 +38,8 @@ export interface UpstreamOptions {
   readonly keepAliveMs?: number;
   /** Requests other than calls that are never answered. */
   readonly ignores?: (request: JsonRpcRequest) => boolean;
+  /** The HTTP status with which a request other than a call is refused. */
+  readonly refusesRequest?: (request: JsonRpcRequest) => number | undefined;
   /** The HTTP status for a request without a session id; default: 404. */
   readonly strangeStatus?: number;
 }
@@ -186,6 +188,11 @@ export class Upstream {
 
   #answer(message: JsonRpcRequest, response: ServerResponse): void {
     if (this.#options.ignores?.(message) === true) return;
+    const refused = this.#options.refusesRequest?.(message);
+    if (refused !== undefined) {
+      response.writeHead(refused).end();
+      return;
+    }
     const usual: Record<string, JsonObject> = {
       'tools/list': { tools: this.tools },
       'resources/list': { resources: this.#options.resources ?? [] },

@@ -131,7 +131,7 @@ export class UpstreamMetrics extends Instruments {
   );
   readonly #circuit = this.counter(
     'omnibus_upstream_circuit_openings_total',
-    'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).',
+    'How often an upstream server was taken out of use, by cause: its connection broke (connection), requests in a row and a ping failed (faults), it stopped answering (silence), or an attempt to reconnect failed (attempt).',
     ['server', 'cause'],
   );
   readonly #states = this.gauge(

@@ -158,7 +158,10 @@ export class Adapter {
     this.#connection = factory.base(
       {
         ready: (introduction) => this.#guard(this.#becomeReady(introduction)),
-        lost: (problem, trouble) => this.#guard(this.#catalog.lost(problem, trouble).then(this.#settled)),
+        lost: (problem, trouble, _isResting, isDoubted) =>
+          this.#guard(
+            (isDoubted ? this.#catalog.doubted(problem) : this.#catalog.lost(problem, trouble)).then(this.#settled),
+          ),
         notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),

@@ -198,6 +198,14 @@ export class CatalogPublisher {
     return this.#prompts.get(name);
   }
 
+  /** The server fails requests, and the next handshake shows whether it is down. Its lists stay until then. */
+  async doubted(problem: string): Promise<void> {
+    this.#times.stop();
+    this.#problem = problem;
+    this.#trouble = undefined;
+    await this.#publish({ ...this.#record, problem });
+  }
+
   async lost(problem: string, trouble?: ServerTrouble): Promise<void> {
     this.#times.stop();
     this.#problem = problem;

@@ -1,8 +1,10 @@
 /**
- * Notices that a server is not well although its connection stands: request after request fails, or the server does not answer anything. Then the circuit
+ * Notices that a server is not well although its connection stands: request after request fails, and it does not answer a ping either. Then the circuit
  * opens: requests are refused at once, and after a back-off a handshake shows whether the server is well again. What a server that fails requests works on
  * goes on; as long as it does, its next requests show that. The open circuit is the states `backoff` and `resting` of `connection/machine.ts`; this class only
  * decides when to open it.
+ *
+ * One caller of one bad tool can raise the count, so the count alone never opens the circuit: the ping decides.
  */
 import type { CircuitCause } from '@omnibus/telemetry';
 
@@ -12,7 +14,7 @@ export interface CircuitOptions {
   readonly open: (cause: CircuitCause, problem: string) => void;
 }
 
-/** Failed requests in a row after which a server is taken out of use. */
+/** Failed requests in a row after which a server is pinged. */
 const maxFaultsInARow = 5;
 
 export class Circuit {
@@ -31,30 +33,30 @@ export class Circuit {
 
   /** A request failed at the server. */
   failed(problem: string): void {
-    this.#faultsInARow += 1;
-    if (this.#faultsInARow >= maxFaultsInARow)
-      this.#options.open('faults', `${this.#faultsInARow} requests in a row failed, the last: ${problem}`);
+    this.#doubt(
+      'faults',
+      (count) => `${count} requests in a row failed, and so did a ping; the last problem: ${problem}`,
+    );
   }
 
-  /** A request was not answered in time. Slow tools are normal, so the server is taken out of use only if it does not answer a ping either. */
+  /** A request was not answered in time. Slow tools are normal. */
   timedOut(): void {
+    this.#doubt(
+      'silence',
+      (count) => `${count} requests in a row were not answered in time, and a ping was not either`,
+    );
+  }
+
+  #doubt(cause: CircuitCause, problemOf: (count: number) => string): void {
     this.#faultsInARow += 1;
     if (this.#faultsInARow < maxFaultsInARow || this.#isChecking) return;
+    const count = this.#faultsInARow;
     this.#isChecking = true;
     void this.#options.isAlive().then((isAlive) => {
       this.#isChecking = false;
       if (isAlive) this.isWell();
       // The server has answered something meanwhile, so it is alive.
-      else if (this.#faultsInARow >= maxFaultsInARow)
-        this.#options.open(
-          'silence',
-          `${this.#faultsInARow} requests in a row were not answered in time, and a ping was not either`,
-        );
+      else if (this.#faultsInARow >= maxFaultsInARow) this.#options.open(cause, problemOf(count));
     });
   }
-}
-
-/** Whether an HTTP status is about the request and not about the server: a wrong request of one client must not take the server from the others. */
-export function isAboutRequest(httpStatus: number): boolean {
-  return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
 }

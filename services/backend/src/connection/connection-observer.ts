@@ -4,8 +4,11 @@ import type { Progress } from './progress.ts';
 
 export interface ConnectionObserver {
   ready(introduction: ServerIntroduction): void;
-  /** @param isResting whether the connection stays, although the server is out of use: answers to what it works on still come. */
-  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void;
+  /**
+   * @param isResting whether the connection stays, although the server is out of use: answers to what it works on still come.
+   * @param isDoubted whether the server only failed requests: the next handshake shows whether it is down.
+   */
+  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
    * @param session the only session that it can concern, if that is certain.

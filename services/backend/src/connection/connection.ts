@@ -30,6 +30,7 @@ import { gatewayReply, type PendingReply } from './pending-reply.ts';
 import { PendingRequests, type PendingRequest } from './pending-requests.ts';
 import { Questions } from './questions.ts';
 import { Run } from './run.ts';
+import { refusesRequestOnly } from './request-failure.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
 import { SoleUser } from './sole-user.ts';
 
@@ -110,7 +111,7 @@ export class UpstreamConnection {
       opening: () => this.#opening(),
       up: () => this.#up(),
       ready: (introduction) => this.#ready(introduction),
-      lost: (problem, trouble, isResting) => this.#lost(problem, trouble, isResting),
+      lost: (problem, trouble, isResting, isDoubted) => this.#lost(problem, trouble, isResting, isDoubted),
       closed: () => this.#closed(),
       pending: this.#pending,
     });
@@ -331,12 +332,12 @@ export class UpstreamConnection {
     observer.ready(introduction);
   }
 
-  #lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void {
+  #lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void {
     this.#held.take();
     this.#complaints.lost();
     if (isResting) this.#listen?.stop();
     else this.#end(problem);
-    this.#options.observer.lost(problem, trouble, isResting);
+    this.#options.observer.lost(problem, trouble, isResting, isDoubted);
   }
 
   #closed(): void {
@@ -358,8 +359,8 @@ export class UpstreamConnection {
   /** An error is an answer too. The outcome on a connection that was replaced meanwhile says nothing about this one. */
   async #isAlive(): Promise<boolean> {
     const { transport } = this.#life;
-    const { kind } = await this.ask(this.dialect.signOfLife, {});
-    return kind !== 'fault' || this.#life.transport !== transport;
+    const outcome = await this.ask(this.dialect.signOfLife, {});
+    return outcome.kind !== 'fault' || refusesRequestOnly(outcome.fault) || this.#life.transport !== transport;
   }
 
   #notAvailable(reason: 'upstream.unavailable' | 'upstream.lost', problem: string): GatewayFault {

@@ -70,7 +70,7 @@ const refusals: readonly (readonly [string, RequestFailure])[] = [
 ];
 
 it.each(refusals)(
-  'a call that its server has taken goes on while others %s, and later ones take the server out of use',
+  'a call that its server has taken goes on while others %s, and later ones take the server out of use if a ping is refused too',
   async (_how, failure) => {
     const { connection, transport, lost, begin } = await connect();
     const [taken, refused]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
@@ -79,20 +79,57 @@ it.each(refusals)(
     expect([refused.length, taken, lost]).toEqual([20, [], []]);
     transport.say({ id, result: { content: [] } });
     expect(taken).toEqual([{ kind: 'result', result: { content: [] } }]);
+    transport.pingFails = failure;
     for (let count = 0; count < 20; count += 1) transport.fail(begin(refused), failure);
-    expect([refused.length, lost.length, connection.isReady]).toEqual([40, 1, false]);
+    await expect.poll(() => [refused.length, lost.length, connection.isReady]).toEqual([40, 1, false]);
     await connection.stop();
   },
 );
 
 const broken: RequestFailure = { kind: 'refused', httpStatus: 500, problem: 'it answers HTTP 500' };
 
+const answers: readonly (readonly [string, RequestFailure])[] = [
+  ['errors with the own id of the request', { ...broken, error: { code: -32_603, message: 'boom' }, isAnswer: true }],
+  ['pages instead of answers', broken],
+  ['connections that break', { kind: 'lost', problem: 'the connection broke' }],
+  ['answers that cannot be read', { kind: 'invalid', problem: 'it is no JSON' }],
+];
+
+it.each(answers)(
+  'a tool that brings its callers %s takes its server from nobody while a ping is answered',
+  async (_how, failure) => {
+    const { connection, transport, lost, begin } = await connect();
+    const [failed, well]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
+    for (let round = 0; round < 3; round += 1) {
+      for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), failure);
+      await expect
+        .poll(() => transport.pings)
+        .toBe(failure.kind === 'refused' && failure.isAnswer === true ? 0 : round + 1);
+      await new Promise(setImmediate);
+    }
+    transport.say({ id: begin(well), result: { content: [] } });
+    expect([failed.length, well.length, lost, connection.isReady]).toEqual([15, 1, [], true]);
+    await connection.stop();
+  },
+);
+
+it('a server that has failed every request stays in use if it refuses the ping as a method that it does not know', async () => {
+  const { connection, transport, lost, begin } = await connect();
+  transport.pingFails = { kind: 'refused', httpStatus: 405, problem: 'it answers HTTP 405' };
+  for (let count = 0; count < 5; count += 1) transport.fail(begin([]), broken);
+  await expect.poll(() => transport.pings).toBe(1);
+  await new Promise(setImmediate);
+  expect([lost, connection.isReady]).toEqual([[], true]);
+  await connection.stop();
+});
+
 it('a call that its server has taken goes on when the server is taken out of use for what it answers others, and new ones are refused', async () => {
   const { connection, transport, lost, begin } = await connect();
   const [taken, failed, refused]: [ExchangeOutcome[], ExchangeOutcome[], ExchangeOutcome[]] = [[], [], []];
   const id = begin(taken);
+  transport.pingFails = broken;
   for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
-  expect([failed.length, taken, lost.length, connection.isOpen]).toEqual([5, [], 1, false]);
+  await expect.poll(() => [failed.length, taken, lost.length, connection.isOpen]).toEqual([5, [], 1, false]);
   begin(refused);
   expect(refused).toMatchObject([{ kind: 'fault', fault: { reason: 'upstream.unavailable' } }]);
   transport.say({ id, result: { content: [] } });
@@ -101,17 +138,21 @@ it('a call that its server has taken goes on when the server is taken out of use
 });
 
 it('a server out of use is connected to again after a pause when it works on nothing any more, and is tried over the same connection when it does', async () => {
-  const { connection, transports, begin, restarts, diary } = await connect(1);
+  const { connection, transports, lost, begin, restarts, diary } = await connect(50);
   const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
   const id = begin(taken);
-  const trip = (): void => {
-    for (let count = 0; count < 5; count += 1) transports.at(-1)?.fail(begin(failed), broken);
+  const trip = async (): Promise<void> => {
+    const before = lost.length;
+    const transport = transports.at(-1) as OneStream;
+    transport.pingFails = broken;
+    for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
+    await expect.poll(() => lost.length).toBe(before + 1);
+    transport.pingFails = undefined;
   };
-  trip();
-  expect(connection.isReady).toBe(false);
+  await trip();
   await expect.poll(() => connection.isReady).toBe(true);
   expect([transports.length, taken, await restarts()]).toEqual([1, [], 0]);
-  trip();
+  await trip();
   transports[0]?.say({ id, result: { content: [] } });
   expect(taken.length).toBe(1);
   await expect.poll(() => connection.isReady).toBe(true);
@@ -128,7 +169,9 @@ it('a connection that breaks while its server is out of use ends what the server
   const { connection, transport, lost, begin } = await connect();
   const [taken, failed]: [ExchangeOutcome[], ExchangeOutcome[]] = [[], []];
   begin(taken);
+  transport.pingFails = broken;
   for (let count = 0; count < 5; count += 1) transport.fail(begin(failed), broken);
+  await expect.poll(() => lost.length).toBe(1);
   transport.end();
   expect([taken, lost.length, connection.isReady]).toMatchObject([
     [{ kind: 'fault', fault: { reason: 'upstream.lost' } }],

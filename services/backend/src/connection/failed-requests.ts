@@ -14,9 +14,9 @@ import {
   type ServerName,
 } from '@omnibus/protocol';
 import type { RequestFailure, Transport } from '../transport/transport.ts';
-import { isAboutRequest, type Circuit } from './circuit.ts';
+import type { Circuit } from './circuit.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
-import { describeFailure } from './request-failure.ts';
+import { describeFailure, isAboutRequest } from './request-failure.ts';
 import type { SessionRenewal } from './session-renewal.ts';
 
 export interface FailedRequestsOptions {
@@ -76,7 +76,9 @@ export class FailedRequests {
     // Credentials are shown with each request: what the server has taken goes on, whoever else is refused meanwhile.
     if (!isReady() || (isAboutCredentials(failure) && requests.hasSentCalls)) return;
     if (failure.kind === 'not-sent') suspend(failure.problem);
-    else if (failure.kind === 'refused' && isAboutRequest(failure.httpStatus)) circuit.isWell();
+    // An answer with the request's own id shows that the server works, whatever the status says.
+    else if (failure.kind === 'refused' && (failure.isAnswer === true || isAboutRequest(failure.httpStatus)))
+      circuit.isWell();
     else circuit.failed(failure.problem);
   }
 

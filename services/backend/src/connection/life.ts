@@ -25,8 +25,11 @@ export interface LifePort {
   up(): void;
   /** The handshake has succeeded, and the machine's state already says so. */
   ready(introduction: ServerIntroduction): void;
-  /** @param isResting whether the transport stays, and answers to what the server works on still come. */
-  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean): void;
+  /**
+   * @param isResting whether the transport stays, and answers to what the server works on still come.
+   * @param isDoubted whether the server could be connected to and only failed requests: the next handshake shows whether it is down.
+   */
+  lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   closed(): void;
   readonly pending: Pick<PendingRequests, 'hasHeld' | 'hasSentCalls'>;
 }
@@ -276,7 +279,8 @@ export class ConnectionLife {
     const { metrics, server } = this.#options;
     if (event.type === 'lost' || event.type === 'rest')
       metrics.upstream.circuitOpened(server, isUp ? event.cause : 'attempt');
-    this.#port.lost(problem, trouble, event.type === 'rest');
+    const isDoubted = (event.type === 'lost' || event.type === 'rest') && event.cause !== 'connection';
+    this.#port.lost(problem, trouble, event.type === 'rest', isDoubted);
   }
 
   #closeTransport(): void {

@@ -8,6 +8,9 @@ export class OneStream implements Transport {
   takesNamelessErrors = true;
   readonly hasState = true;
   readonly sent: JsonRpcMessage[] = [];
+  /** How it fails pings; undefined while it answers them. */
+  pingFails: RequestFailure | undefined;
+  pings = 0;
   readonly #observer: TransportObserver;
 
   constructor(observer: TransportObserver) {
@@ -33,6 +36,13 @@ export class OneStream implements Transport {
   }
 
   request(message: JsonRpcRequest): void {
+    if (message.method === 'ping') {
+      this.pings += 1;
+      const failure = this.pingFails;
+      queueMicrotask(() =>
+        failure === undefined ? this.say({ id: message.id, result: {} }) : this.fail(message.id as number, failure),
+      );
+    }
     if (message.method !== 'initialize') return;
     const result = {
       protocolVersion: latestLegacyRevision,

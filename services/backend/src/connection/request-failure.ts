@@ -1,5 +1,5 @@
 /** What a client is told of a request that failed on the way to its server. */
-import { fault, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import { fault, numberOf, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { RequestFailure } from '../transport/transport.ts';
 
 /** The beginning of a fault's message: a client of many servers must be told which one failed. */
@@ -20,4 +20,14 @@ export function describeFailure(failure: RequestFailure, server: ServerName): Ga
     case 'invalid':
       return fault('upstream.invalid', text, { server });
   }
+}
+
+/** Whether an HTTP status is about the request and not about the server: a wrong request of one client must not take the server from the others. */
+export function isAboutRequest(httpStatus: number): boolean {
+  return httpStatus < 500 && httpStatus !== 401 && httpStatus !== 403;
+}
+
+/** Whether a fault is a refusal that shows a working server, of a method or session that it does not know. */
+export function refusesRequestOnly({ reason, data }: GatewayFault): boolean {
+  return reason === 'upstream.refused' && isAboutRequest(numberOf(data?.['httpStatus']) ?? 500);
 }

@@ -253,7 +253,11 @@ export class StreamableHttpTransport implements Transport {
         kind: 'lost',
         problem: `the server took the request, but does not go on with its answer (HTTP ${status})`,
       });
-    else if (status === 404 && this.#sessionId !== undefined)
+    else if (
+      status === 404 &&
+      this.#sessionId !== undefined &&
+      !answersRequest(errorBody, open.id, this.#options.limits)
+    )
       this.#fail(open, { kind: 'session-gone', problem: 'the server has ended our session' });
     else if (status < 400)
       this.#fail(open, {
@@ -364,19 +368,24 @@ function isNamelessError(value: unknown): value is JsonObject {
   );
 }
 
+/**
+ * Whether a 404 is the answer of a server that knows our session: its error has the request's own id and does not speak of sessions. One tool that answers
+ * so must not end the session, which all callers share.
+ */
+function answersRequest(body: string, id: JsonRpcId, limits: HttpOptions['limits']): boolean {
+  return !saysSessionGone(body) && errorIn(body, id, limits).hasOwnId === true;
+}
+
 /** The JSON-RPC error in the body of a refusal, if there is one. */
 function errorIn(
   body: string,
   id: JsonRpcId,
   limits: HttpOptions['limits'],
-): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean } {
+): { readonly error?: JsonRpcErrorObject; readonly isAnswer?: boolean; readonly hasOwnId?: boolean } {
   const read = readJson(body, limits.maxUpstreamMessageBytes, limits);
   if (read.kind === 'refused') return {}; // Not JSON: a proxy's page, or text for people.
   const classified = classify(read.value);
-  return classified.kind === 'response' && classified.message.error !== undefined
-    ? {
-        error: classified.message.error,
-        isAnswer: classified.message.id === undefined || isSameId(classified.message.id, id),
-      }
-    : {};
+  if (classified.kind !== 'response' || classified.message.error === undefined) return {};
+  const hasOwnId = isSameId(classified.message.id, id);
+  return { error: classified.message.error, isAnswer: classified.message.id === undefined || hasOwnId, hasOwnId };
 }
