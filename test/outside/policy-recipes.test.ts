@@ -129,6 +129,24 @@ it('explain says of each rule why it matches or not', async () => {
   expect(output).toContain('allow refunds: matches, and its conditions are not met');
 });
 
+it.each([
+  ['100.0', 'allow'],
+  ['1e2', 'allow'],
+  ['100.00000000000000000001', 'deny'],
+])('explain reads the number %s as a running gateway does', async (amount, outcome) => {
+  const { output } = await omnibus(
+    'policy',
+    'explain',
+    'group:support',
+    'stripe/refund',
+    '--config',
+    join(folder, 'amounts.yaml'),
+    '--args',
+    `{"amount":${amount},"currency":"EUR"}`,
+  );
+  expect(output).toContain(`group:support stripe/refund: ${outcome} by refunds`);
+});
+
 it('explain names the guardrails that look at a message, also where there are no rules', async () => {
   const { output } = await omnibus(
     'policy',

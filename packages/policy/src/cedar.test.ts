@@ -3,6 +3,7 @@
  * approvals) are left out.
  */
 import { isAuthorized, type AuthorizationCall, type EntityJson } from '@cedar-policy/cedar-wasm/nodejs';
+import { isRawNumber } from '@omnibus/protocol';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { compile } from './policy.ts';
@@ -65,7 +66,10 @@ function argsOf({ args, deny }: RuleSettings): string {
                 ...(max === undefined ? [] : [`context.${name}.number <= ${max}`]),
               ].join(' && ')
             : allowed.map((each) => `context.${name}.text == ${text(text(each))}`).join(' || ');
-        const judged = allowed === undefined ? `context.${name} has number` : `context.${name} has text`;
+        const judged =
+          allowed === undefined
+            ? `context.${name} has number`
+            : `${text(allowed.map((each) => typeof each))}.contains(context.${name}.type)`;
         return `(if context has ${name} then (if ${judged} then (${tests}) else ${isDenying}) else ${missing})`;
       })
       .join(' && ') || 'true'
@@ -99,14 +103,18 @@ function callOf(
     { uid: thing, parents: [], attrs: { kind, server, key: `${server}/${name}` } },
   ];
   const context = Object.fromEntries(
-    Object.entries(args ?? {}).map(([key, value]) => [
-      key,
-      typeof value === 'number'
-        ? { number: value, text: text(value) }
-        : typeof value === 'object'
-          ? {}
-          : { text: text(value) },
-    ]),
+    Object.entries(args ?? {}).map(([key, written]) => {
+      const value = isRawNumber(written) ? Number(written.rawJSON) : written;
+      const type = typeof value;
+      return [
+        key,
+        {
+          type,
+          ...(type === 'object' ? {} : { text: text(value) }),
+          ...(typeof value === 'number' ? { number: value } : {}),
+        },
+      ];
+    }),
   );
   const staticPolicies = Object.fromEntries([
     ...rules.map((rule, index) => [`r${index}`, policyOf(rule)] as const),

@@ -1,6 +1,6 @@
 /** The conditions of a rule on a call's arguments, the time and the caller's network. */
 import { BlockList, isIP } from 'node:net';
-import { compileGlob, isObject, type JsonObject } from '@omnibus/protocol';
+import { compileGlob, isObject, isRawNumber, isRounded, numberOf, type JsonObject } from '@omnibus/protocol';
 import type { ArgumentSettings, TimeSettings } from './settings.ts';
 import { both, verdictOf, type Verdict } from './verdict.ts';
 import type { WhoFacts } from './who.ts';
@@ -78,14 +78,9 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
   const tests: ((value: unknown) => Verdict)[] = [];
   if ((min ?? max) !== undefined && (maxLength ?? pattern) !== undefined)
     throw new Error('no value is a number (`min`, `max`) and a text (`maxLength`, `pattern`)');
-  // A number that a double cannot hold exactly is not compared.
-  const isNumber = (value: unknown): value is number => typeof value === 'number';
-  if (min !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value >= min) : 'unknown'));
-  if (max !== undefined) tests.push((value) => (isNumber(value) ? verdictOf(value <= max) : 'unknown'));
-  if (allowed !== undefined)
-    tests.push((value) =>
-      isObject(value) || Array.isArray(value) ? 'unknown' : verdictOf((allowed as readonly unknown[]).includes(value)),
-    );
+  if (min !== undefined) tests.push(numberTest(min, (number) => number >= min));
+  if (max !== undefined) tests.push(numberTest(max, (number) => number <= max));
+  if (allowed !== undefined) tests.push(memberTest(allowed));
   if (maxLength !== undefined)
     tests.push((value) =>
       typeof value === 'string' || Array.isArray(value) ? verdictOf(value.length <= maxLength) : 'unknown',
@@ -101,6 +96,29 @@ function argumentTest({ min, max, in: allowed, maxLength, pattern }: ArgumentSet
     throw new Error('nothing under `in` meets the other conditions');
   return verdictOn;
 }
+
+/** Whether a double is all that is known of a number of which more was written. */
+const isInexact = (value: unknown): boolean => isRawNumber(value) && isRounded(value);
+
+/** Compares by value: `9.0` is 9. A number that a double cannot tell from the bound is neither above nor below it. */
+function numberTest(bound: number, holds: (number: number) => boolean): (value: unknown) => Verdict {
+  return (value) => {
+    const number = numberOf(value);
+    return number === undefined || (number === bound && isInexact(value)) ? 'unknown' : verdictOf(holds(number));
+  };
+}
+
+/** Whether a value is one of several. A value of a type that none of them has is not judged: a server may read `"9"` as 9, and `1` as true. */
+function memberTest(allowed: readonly unknown[]): (value: unknown) => Verdict {
+  const types = new Set(allowed.map(typeOf));
+  return (value) => {
+    const number = numberOf(value);
+    const isOne = allowed.includes(number ?? value);
+    return !types.has(typeOf(number ?? value)) || (isOne && isInexact(value)) ? 'unknown' : verdictOf(isOne);
+  };
+}
+
+const typeOf = (value: unknown): string => (value === null ? 'null' : typeof value);
 
 const dayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'] as const;
 const minutesOfDay = 24 * 60;

@@ -1,6 +1,6 @@
 /** The compiled rules compared with a second, simple evaluator that shares no code with the first. */
 import fc from 'fast-check';
-import { isObject } from '@omnibus/protocol';
+import { isRawNumber } from '@omnibus/protocol';
 import { expect, it } from 'vitest';
 import { compile } from './policy.ts';
 import type { AccessSettings, ArgumentSettings, RuleSettings } from './settings.ts';
@@ -77,8 +77,10 @@ function fits({ args }: RuleSettings, question: Question, isAgainst: boolean): T
     Object.entries(args ?? {}).map(([name, { min, max, in: allowed, optional }]: [string, ArgumentSettings]): Truth => {
       const value = question.args?.[name];
       if (value === undefined) return optional === true ? !isAgainst : 'unknown';
-      if (allowed !== undefined) return isObject(value) ? 'unknown' : allowed.includes(value as string);
-      return typeof value === 'number' ? value >= (min ?? -Infinity) && value <= (max ?? Infinity) : 'unknown';
+      const read = isRawNumber(value) ? Number(value.rawJSON) : value;
+      if (allowed !== undefined)
+        return allowed.some((each) => typeof each === typeof read) ? allowed.includes(read as string) : 'unknown';
+      return typeof read === 'number' ? read >= (min ?? -Infinity) && read <= (max ?? Infinity) : 'unknown';
     }),
   );
 }

@@ -1,67 +1,8 @@
-import type { Facts, JsonObject, Principal } from '@omnibus/protocol';
+import type { Facts, JsonObject } from '@omnibus/protocol';
 import { describe, expect, it } from 'vitest';
-import type { Circumstances } from './conditions.ts';
-import { compile, type Policy } from './policy.ts';
-import type { Target } from './rule.ts';
-import type { AccessSettings, RuleSettings } from './settings.ts';
-
-const ann: Facts = {
-  principal: 'p_ann' as Principal,
-  issuer: 'https://login.example',
-  subject: 'ann',
-  tenant: undefined,
-  actors: [],
-  groups: ['eng'],
-  scopes: [],
-  client: 'cli',
-  expiresAt: undefined,
-  key: undefined,
-};
-const agent = { ...ann, actors: [{ issuer: 'https://login.example', subject: 'agent' }] };
-
-async function policyOf(rules: readonly RuleSettings[], fallback: AccessSettings['default'] = 'deny'): Promise<Policy> {
-  const compiled = await compile({ default: fallback, rules });
-  if ('problems' in compiled) throw new Error(JSON.stringify(compiled.problems));
-  return compiled.policy;
-}
-
-interface Asked {
-  readonly args?: JsonObject;
-  readonly method?: string;
-  readonly facts?: Facts | undefined;
-  readonly now?: string;
-  readonly address?: string;
-  readonly annotations?: unknown;
-}
-
-/** @param text `server/tool`, or with the kind in front. */
-function targetOf(text: string, annotations?: unknown): Target {
-  const [, kind = 'tool', server = '', name = ''] =
-    /^(?:(tool|prompt|resource|server):)?([^/]*)\/(.*)$/su.exec(text) ?? [];
-  return { kind: kind as Target['kind'], server, name, ...(annotations === undefined ? {} : { annotations }) };
-}
-
-/** The effect (`allow`, `deny` or `hidden`), and the id of the rule. */
-function decide(
-  policy: Policy,
-  what: string,
-  { args, method = 'tools/call', facts = ann, now = '2026-11-23T10:00:00Z', address, annotations }: Asked = {},
-): string {
-  const target = targetOf(what, annotations);
-  const circumstances: Circumstances = {
-    facts,
-    kind: target.kind,
-    method,
-    server: target.server,
-    name: target.name,
-    args,
-    now: Date.parse(now),
-    address,
-  };
-  const { effect, rule, isVisible } = policy.rightsOf(facts).decide(target, circumstances);
-  expect(policy.rightsOf(facts).sees(target)).toBe(isVisible);
-  return `${effect === 'deny' && !isVisible ? 'hidden' : effect}${rule === undefined ? '' : ` ${rule}`}`;
-}
+import { compile } from './policy.ts';
+import type { RuleSettings } from './settings.ts';
+import { agent, ann, decide, policyOf, targetOf, type Asked } from './testing/deciding.ts';
 
 it('deny goes over allow, and allow over the default, whatever stands first', async () => {
   const rules: RuleSettings[] = [
@@ -322,43 +263,6 @@ it('what a tool says of itself counts where somebody vouches for it, and else ag
     ),
   ).toEqual(['allow', 'allow', 'hidden care', 'hidden care']);
   expect(decide(careful, 'prompt:a/b')).toBe('allow');
-});
-
-describe('conditions in CEL', () => {
-  it('see arguments and caller, and count against the caller where they cannot be judged', async () => {
-    const policy = await policyOf([
-      {
-        id: 'acme',
-        who: 'everyone',
-        allow: 'github/get',
-        when: 'args.repo.startsWith("acme/") && "eng" in caller.groups && server == "github"',
-      },
-    ]);
-    expect(
-      [{ repo: 'acme/x' }, { repo: 'other/x' }, { repo: 5 }, {}].map((args) => decide(policy, 'github/get', { args })),
-    ).toEqual(['allow acme', 'deny acme', 'deny acme', 'deny acme']);
-    const deny = await policyOf([{ id: 'big', who: 'everyone', deny: 'a/b', when: 'args.count > 10' }], 'allow');
-    expect([{ count: 11 }, { count: 10 }, { count: 'x' }, {}].map((args) => decide(deny, 'a/b', { args }))).toEqual([
-      'deny big',
-      'allow',
-      'deny big',
-      'deny big',
-    ]);
-  });
-
-  it.each([
-    ['args.a.matches("^(a+)+$")', /matches. is not taken/],
-    ['matches(args.a, "x")', /matches. is not taken/],
-    ['args.list.exists(x, args.list.exists(y, y == x))', /inside another one/],
-    ['nobody == 1', /nobody/],
-    ['args.a +', /./],
-    ['"text"', /true or false/],
-    [Array.from({ length: 300 }, () => 'true').join(' && '), /./],
-  ])('%s is refused', async (when, expected) => {
-    expect(await compile({ default: 'deny', rules: [{ who: 'everyone', allow: '*', when }] })).toEqual({
-      problems: [{ path: ['rules', 0, 'when'], message: expect.stringMatching(expected) as string }],
-    });
-  });
 });
 
 describe('agents', () => {

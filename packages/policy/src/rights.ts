@@ -9,6 +9,7 @@ import type { Circumstances } from './conditions.ts';
 import { unapprovedMethods } from '@omnibus/protocol';
 import { Redaction } from './redaction/redaction.ts';
 import type { AskTerms, Rule, Target } from './rule.ts';
+import { isOverworked, tooMuchWork } from './work.ts';
 
 export interface Decision {
   readonly effect: 'allow' | 'deny' | 'ask';
@@ -122,6 +123,7 @@ export class Rights {
       if (decision === undefined || isStricter(next, decision)) decision = next;
     }
     const redaction = decision?.effect === 'deny' ? undefined : redactionOf(halves, circumstances);
+    if (decision?.effect === 'deny' && isOverworked(circumstances)) return { ...decision, because: tooMuchWork };
     const decided = decision ?? { effect: this.#default, isVisible: this.#default === 'allow' };
     return redaction === undefined ? decided : { ...decided, redaction };
   }

@@ -1,11 +1,14 @@
 /**
  * Conditions in CEL, the Common Expression Language, for what the other parts of a rule cannot express. The module is imported only when a rule has one.
  *
- * A caller's arguments decide how long a condition runs, so there are no regular expressions (one of 29 characters can take JavaScript
- * half a minute), and no list is iterated inside another iteration.
+ * A caller's arguments decide how long a condition runs, so each operation is paid by the size of its values (`work.ts`, `guarded-cel.ts`), there are no regular
+ * expressions (one of 29 characters can take JavaScript half a minute), and no list is iterated inside another iteration.
  */
 import { Environment, type ASTNode } from '@marcbachmann/cel-js';
+import { isRawNumber, isRounded, type JsonObject, type RawNumber } from '@omnibus/protocol';
 import type { Circumstances } from './conditions.ts';
+import { guard } from './guarded-cel.ts';
+import { workOf, type Work } from './work.ts';
 
 const limits = { maxAstNodes: 200, maxDepth: 50, maxListElements: 200, maxMapEntries: 100, maxCallArguments: 8 };
 const macros: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
@@ -39,7 +42,10 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
   if (!valid) throw new Error(error?.message ?? 'is no expression');
   if (type !== 'bool' && type !== 'dyn')
     throw new Error(`has to be true or false, and is of type ${type ?? 'unknown'}`);
-  return ({ facts, args, method, server, name }) => {
+  let work: Work | undefined;
+  guard(parsed.ast, () => work as Work);
+  return (circumstances) => {
+    const { facts, args, method, server, name } = circumstances;
     const caller =
       facts === undefined
         ? { issuer: '', subject: '', groups: [], scopes: [], tenant: '', client: '', actors: [] }
@@ -52,10 +58,46 @@ export function compileWhen(text: string): (circumstances: Circumstances) => boo
             client: facts.client ?? '',
             actors: facts.actors,
           };
-    const holds: unknown = parsed({ args: args ?? {}, caller, method, server, name });
+    work = workOf(circumstances);
+    work.spend(1);
+    const holds: unknown = parsed({ args: withNumbers(args ?? {}), caller, method, server, name });
+    // An error inside `||`, `&&` and iterations may have been absorbed.
+    work.spend(0);
     if (typeof holds !== 'boolean') throw new Error('is neither true nor false');
     return holds;
   };
+}
+
+/** Arguments in which each number is one that CEL can compare by its value; the same object where they have no raw number. */
+function withNumbers(args: JsonObject): JsonObject {
+  const known = numbered.get(args);
+  if (known !== undefined) return known;
+  const made = numbersIn(args) as JsonObject;
+  numbered.set(args, made);
+  return made;
+}
+
+const numbered = new WeakMap<JsonObject, JsonObject>();
+
+function numbersIn(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isRawNumber(value)) return numberFor(value);
+  const was = value as Readonly<Record<string, unknown>>;
+  let made: Record<string, unknown> | undefined;
+  for (const [key, member] of Object.entries(was)) {
+    const is = numbersIn(member);
+    if (is === member) continue;
+    made ??= (Array.isArray(value) ? [...(value as readonly unknown[])] : { ...was }) as Record<string, unknown>;
+    made[key] = is;
+  }
+  return made ?? value;
+}
+
+/** A double; an integer of CEL where only that can hold it. */
+function numberFor(raw: RawNumber): number | bigint {
+  if (!isRounded(raw) || !/^-?\d{1,19}$/.test(raw.rawJSON)) return Number(raw.rawJSON);
+  const integer = BigInt(raw.rawJSON);
+  return BigInt.asIntN(64, integer) === integer ? integer : Number(integer);
 }
 
 /** @throws {Error} with a message for the operator, and how CEL writes what others write in words. */

@@ -80,5 +80,25 @@ export function numberOf(value: unknown): number | undefined {
   return isRawNumber(value) ? Number(value.rawJSON) : undefined;
 }
 
+/** Whether a double differs from the value that was written, as it does for `9007199254740993` and `1e400`, and does not for `1.0`. */
+export function isRounded({ rawJSON }: RawNumber): boolean {
+  const double = Number(rawJSON);
+  return !Number.isFinite(double) || valueOf(rawJSON) !== valueOf(String(double));
+}
+
+/** Equal texts for equal values: the digits without zeros around them, and the exponent of the last one. Reads each character once. */
+function valueOf(written: string): string {
+  const sign = written.startsWith('-') ? '-' : '';
+  const mark = written.search(/[eE]/);
+  const mantissa = written.slice(sign.length, mark === -1 ? undefined : mark);
+  const [whole = '', fraction = ''] = mantissa.split('.', 2);
+  const digits = whole + fraction;
+  let [first, end] = [0, digits.length];
+  while (digits[first] === '0') first += 1;
+  while (end > first && digits[end - 1] === '0') end -= 1;
+  const exponent = (mark === -1 ? 0 : Number(written.slice(mark + 1))) - fraction.length + digits.length - end;
+  return first === end ? '0' : `${sign}${digits.slice(first, end)}e${exponent}`;
+}
+
 /** ECMAScript 2026, JSON.parse source text access; TypeScript's library does not declare it yet. */
 const rawJson = JSON as unknown as { rawJSON(text: string): RawNumber; isRawJSON(value: unknown): boolean };

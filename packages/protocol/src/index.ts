@@ -41,7 +41,7 @@ export type {
 export { definedKinds } from './approved-definitions.ts';
 export type { ApprovedDefinitions, DefinedKind } from './approved-definitions.ts';
 export { canonical } from './canonical.ts';
-export { holdsRawNumbers, isRawNumber, numberOf, parseJson } from './exact-numbers.ts';
+export { holdsRawNumbers, isRawNumber, isRounded, numberOf, parseJson } from './exact-numbers.ts';
 export type { JsonNumber, RawNumber } from './exact-numbers.ts';
 export {
   classify,

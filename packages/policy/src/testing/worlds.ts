@@ -1,5 +1,5 @@
 /** Generates access rules and requests for property tests. There are only a few names, so that rules often match requests. */
-import type { Facts, JsonObject, Principal } from '@omnibus/protocol';
+import { parseJson, type Facts, type JsonObject, type Principal } from '@omnibus/protocol';
 import fc from 'fast-check';
 import type { AccessSettings, RuleSettings } from '../settings.ts';
 import type { Who } from '../who.ts';
@@ -113,6 +113,10 @@ export const questions: fc.Arbitrary<Question> = fc.record({
     { s: 'x' },
     { s: true, n: 1 },
     { s: {} },
+    { s: 1 },
+    { s: false },
+    parseJson('{"n":5.0,"s":1.0}') as JsonObject,
+    parseJson('{"n":6.0}') as JsonObject,
   ),
   annotations: fc.constantFrom<(JsonObject | undefined)[]>(
     undefined,

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { redactionBy, type Guardrail } from '@omnibus/policy';
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { decide, explain, hintsOf, loadPolicy, openPolicy, type LoadedPolicy } from '../policy-decisions.ts';
@@ -194,7 +194,7 @@ function personIn(text: string): Person {
 /** @throws {CommandProblem} */
 function argumentsOf(text: string): JsonObject | undefined {
   try {
-    const given: unknown = JSON.parse(text);
+    const given = parseJson(text);
     if (isObject(given)) return given;
     throw new Error('it is no object');
   } catch (error) {

@@ -150,6 +150,17 @@ it('without rules it is said that there are none', async () => {
   await expect(board.explain({ who: 'nobody', what: 'stripe/find' })).rejects.toMatchObject({ reason: 'conflict' });
 });
 
+it('a decision reads numbers as a running gateway does', async () => {
+  const { board } = open({ rules });
+  const outcomes = await Promise.all(
+    ['20.0', '1e2', '100.0', '100.00000000000000000001', '100.5'].map(
+      async (amount) =>
+        (await board.explain({ who: 'group:support', what: 'stripe/refund', args: `{"amount": ${amount}}` })).outcome,
+    ),
+  );
+  expect(outcomes).toEqual(['allow', 'allow', 'allow', 'deny', 'deny']);
+});
+
 it('what came by reference is hidden in a rule, and the rules in the configuration of a viewer', async () => {
   const { board, loaded, history } = open(
     { rules: [{ who: 'key:${BOT}', allow: ['stripe'] }] },

@@ -2,7 +2,7 @@
 import type { Catalogue, Explained, explainQuery, PolicyPage, PolicyRule, Sees, seesQuery } from '@omnibus/admin-api';
 import type { Config } from '@omnibus/config';
 import type { RuleSettings, Target } from '@omnibus/policy';
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { isObject, parseJson, type JsonObject } from '@omnibus/protocol';
 import type { z } from 'zod';
 import { decide, explain, hintsOf, loadPolicy, type LoadedPolicy } from '../../policy-decisions.ts';
 import { person, whoText, type Person } from '../../policy-words.ts';
@@ -199,7 +199,7 @@ function argumentsIn(text: string): JsonObject {
 
 function jsonIn(text: string, name: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (error) {
     throw new ApiProblem('invalid', `${name}: this is not JSON: ${(error as Error).message}`);
   }
