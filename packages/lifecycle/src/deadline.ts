@@ -48,7 +48,8 @@ export interface DeadlineWheelOptions {
 
 export class DeadlineWheel {
   readonly #tickMs: number;
-  readonly #now: () => number;
+  /** Monotonic milliseconds: the clock that deadlines are measured by. */
+  readonly now: () => number;
   readonly #onFault: (error: unknown) => void;
   readonly #buckets = new Map<number, Ring<Entry>>();
   #timer: NodeJS.Timeout | undefined;
@@ -57,15 +58,15 @@ export class DeadlineWheel {
 
   constructor(options: DeadlineWheelOptions) {
     this.#tickMs = options.tickMs ?? 50;
-    this.#now = options.now ?? (() => performance.now());
+    this.now = options.now ?? (() => performance.now());
     this.#onFault = options.onFault;
-    this.#doneTick = Math.floor(this.#now() / this.#tickMs);
+    this.#doneTick = Math.floor(this.now() / this.#tickMs);
   }
 
   schedule(delayMs: number, callback: () => void): Deadline {
-    const entry = new Entry(this.#now() + delayMs, callback, this.#now);
+    const entry = new Entry(this.now() + delayMs, callback, this.now);
     if (this.#timer === undefined) {
-      this.#doneTick = Math.floor(this.#now() / this.#tickMs);
+      this.#doneTick = Math.floor(this.now() / this.#tickMs);
       this.#timer = setInterval(() => this.tick(), this.#tickMs).unref(); // D3
     }
     this.#place(entry);
@@ -85,7 +86,7 @@ export class DeadlineWheel {
 
   /** Runs what is due. Called by the wheel's own timer, and by tests with a clock of their own. */
   tick(): void {
-    const now = this.#now();
+    const now = this.now();
     const currentTick = Math.floor(now / this.#tickMs);
     while (this.#doneTick < currentTick) {
       this.#doneTick += 1;

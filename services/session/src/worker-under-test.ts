@@ -1,4 +1,5 @@
 /** A session worker on a bus in memory, with servers that a test writes into the catalogue: what tests of lists and capabilities share. */
+import { setImmediate } from 'node:timers/promises';
 import type { Audit } from '@omnibus/audit';
 import { catalogBucket, MemoryBus, subjects, type KeyValue, type Subject } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
@@ -95,7 +96,13 @@ export function callerOf(subject: string, more: Partial<Facts> = {}, endpoint: E
 export class WorkerUnderTest {
   readonly faults: string[] = [];
   readonly bus = new MemoryBus(({ what, error }) => this.faults.push(`${what}: ${String(error)}`));
-  readonly wheel = new DeadlineWheel({ tickMs: 5, onFault: (error) => this.faults.push(String(error)) });
+  /** How far the clock of the worker's deadlines was turned, in milliseconds. */
+  #turnedMs = 0;
+  readonly wheel = new DeadlineWheel({
+    tickMs: 5,
+    now: () => performance.now() + this.#turnedMs,
+    onFault: (error) => this.faults.push(String(error)),
+  });
   readonly metrics = new Metrics({ processMetrics: false });
   readonly controls = new Heard<ControlCommand>();
   readonly asked = new Heard<CallCommand>();
@@ -175,9 +182,28 @@ export class WorkerUnderTest {
 
   /** A client of a revision, with a session where that has them. @param by whom it is; default: nobody in particular. */
   async open(revision: Revision, capabilities: JsonObject = {}, by: Caller = caller): Promise<ClientUnderTest> {
-    return revision === latestModernRevision
-      ? this.#openModern(capabilities, by)
-      : this.#openSession(revision, capabilities, by);
+    return this.turning(
+      revision === latestModernRevision
+        ? this.#openModern(capabilities, by)
+        : this.#openSession(revision, capabilities, by),
+    );
+  }
+
+  /** Turns the clock of the worker's deadlines until something has happened that waits for one of them. */
+  async turning<T>(awaited: Promise<T>): Promise<T> {
+    const state = { isPending: true };
+    const ended = (): void => {
+      state.isPending = false;
+    };
+    awaited.then(ended, ended);
+    while (state.isPending) {
+      // What needs no time happens first.
+      for (let round = 0; round < 20 && state.isPending; round += 1) await setImmediate();
+      if (!state.isPending) break;
+      this.#turnedMs += 100;
+      this.wheel.tick();
+    }
+    return awaited;
   }
 
   async stop(): Promise<void> {

@@ -63,8 +63,8 @@ describe.each(revisions)('a client of %s', (revision) => {
     const client = await test.open(revision);
     expect(client.greeting['capabilities']).toEqual({ tools: { listChanged: true } });
     for (const [method, params] of Object.entries(all))
-      expect((await client.ask(method, params)).error?.code, method).toBe(-32_601);
-    expect((await client.ask('tools/list')).result).toMatchObject({ tools: [] });
+      expect((await test.turning(client.ask(method, params))).error?.code, method).toBe(-32_601);
+    expect((await test.turning(client.ask('tools/list'))).result).toMatchObject({ tools: [] });
     expect(test.asked.values).toEqual([]);
     expect(test.faults).toEqual([]);
   });
@@ -72,9 +72,9 @@ describe.each(revisions)('a client of %s', (revision) => {
   it('is served what a server turns out to have later', async () => {
     test = await WorkerUnderTest.start(['a']);
     const client = await test.open(revision);
-    expect((await client.ask('prompts/list')).error?.code).toBe(-32_601);
+    expect((await test.turning(client.ask('prompts/list'))).error?.code).toBe(-32_601);
     await test.put('a', { capabilities: { prompts: {} } });
-    expect((await client.ask('prompts/list')).result).toMatchObject({ prompts: [] });
+    expect((await test.turning(client.ask('prompts/list'))).result).toMatchObject({ prompts: [] });
   });
 
   it('is told by the name it uses what is wrong with a server that was never reached', async () => {
@@ -92,16 +92,16 @@ describe.each(revisions)('a client of %s', (revision) => {
       ['tools/call', 'b__x'],
       ['prompts/get', 'b__x'],
     ] as const) {
-      expect((await client.ask(method, { name })).error, method).toMatchObject({
+      expect((await test.turning(client.ask(method, { name }))).error, method).toMatchObject({
         message: expect.stringContaining('its server answered 401') as string,
         data: { reason: 'upstream.unavailable', server: 'b' },
       });
     }
-    expect((await client.ask('tools/call', { name: 'a__x' })).error).toMatchObject({
+    expect((await test.turning(client.ask('tools/call', { name: 'a__x' }))).error).toMatchObject({
       code: -32_602,
       data: { reason: 'tool.unknown' },
     });
-    expect((await client.ask('tools/list')).result).toMatchObject({
+    expect((await test.turning(client.ask('tools/list'))).result).toMatchObject({
       _meta: { 'omnibus.dev/missing': [{ server: 'b', problem: 'its server answered 401' }] },
     });
   });
@@ -121,12 +121,12 @@ describe.each(revisions)('a client of %s', (revision) => {
       ['resources/read', { uri: 'x://1' }],
       ['completion/complete', methods['completion/complete'] as JsonObject],
     ] as const) {
-      expect((await client.ask(method, params)).error, method).toMatchObject({
+      expect((await test.turning(client.ask(method, params))).error, method).toMatchObject({
         message: expect.stringContaining('its server answered 401') as string,
         data: { reason: 'upstream.unavailable' },
       });
     }
-    expect((await client.ask('prompts/list')).error).toMatchObject({
+    expect((await test.turning(client.ask('prompts/list'))).error).toMatchObject({
       code: -32_601,
       message: expect.stringContaining('its server answered 401') as string,
     });
@@ -151,7 +151,7 @@ it('a session is told of changes of what it was offered, and of tools, but not o
   });
   await client.pushed.untilSome(({ method }) => method === 'notifications/tools/list_changed');
   await client.pushed.untilSome(({ method }) => method === 'notifications/prompts/list_changed');
-  expect((await client.ask('resources/list')).result).toEqual({ resources: [resources] });
+  expect((await test.turning(client.ask('resources/list'))).result).toEqual({ resources: [resources] });
   expect(client.pushed.values.map(({ method }) => method)).not.toContain('notifications/resources/list_changed');
 });
 
@@ -160,7 +160,7 @@ it('what a session was offered stays: an endpoint that has lost it answers with 
   await test.put('a', { capabilities: { prompts: {} } });
   const client = await test.open('2025-11-25');
   await test.put('a', { capabilities: { tools: {} } });
-  expect((await client.ask('prompts/list')).result).toEqual({ prompts: [] });
+  expect((await test.turning(client.ask('prompts/list'))).result).toEqual({ prompts: [] });
 });
 
 it('a resource that no server knows is unknown, and the servers are named that could not be asked', async () => {
@@ -168,13 +168,13 @@ it('a resource that no server knows is unknown, and the servers are named that c
   await test.put('a', { capabilities: { resources: {} } });
   test.outcome = { kind: 'error', error: { code: -32_602, message: 'not here' } };
   const client = await test.open('2025-11-25');
-  expect((await client.ask('resources/read', { uri: 'x://1' })).error).toMatchObject({
+  expect((await test.turning(client.ask('resources/read', { uri: 'x://1' }))).error).toMatchObject({
     code: -32_002,
     message: expect.stringContaining('"b": it has not been reached yet') as string,
     data: { reason: 'resource.unknown', uri: 'x://1', missing: [{ server: 'b' }] },
   });
   await test.put('b', { capabilities: { tools: {} } });
-  expect((await client.ask('resources/read', { uri: 'x://1' })).error?.message).toBe('not here');
+  expect((await test.turning(client.ask('resources/read', { uri: 'x://1' }))).error?.message).toBe('not here');
 });
 
 it('lists of 2026-07-28 say how long they can be used as their servers say', async () => {
@@ -184,7 +184,7 @@ it('lists of 2026-07-28 say how long they can be used as their servers say', asy
   });
   await test.put('b', { notes: { tools: { ttlMs: 90_000, isPublic: true } } });
   const client = await test.open('2026-07-28');
-  expect((await client.ask('tools/list')).result).toEqual({
+  expect((await test.turning(client.ask('tools/list'))).result).toEqual({
     tools: [],
     resultType: 'complete',
     ttlMs: 60_000,
@@ -213,7 +213,10 @@ it.each([
       result: { contents: [], resultType: 'complete', ttlMs: 60_000, cacheScope: 'public' },
     };
     const client = await test.open('2026-07-28', {}, ann);
-    expect((await client.ask('resources/read', { uri: 'x://1' })).result).toMatchObject({ ttlMs: 60_000, cacheScope });
+    expect((await test.turning(client.ask('resources/read', { uri: 'x://1' }))).result).toMatchObject({
+      ttlMs: 60_000,
+      cacheScope,
+    });
   },
 );
 

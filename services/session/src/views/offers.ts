@@ -63,7 +63,7 @@ export class Offers {
     const unknown = this.#isStopped ? [] : this.#unknown(asking);
     if (unknown.length === 0) return undefined;
     const { bus, wheel } = this.#options;
-    const now = performance.now();
+    const now = wheel.now();
     const left = new Map<ServerName, number>();
     for (const record of unknown) {
       const { server } = record;

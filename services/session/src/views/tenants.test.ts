@@ -43,7 +43,7 @@ afterEach(async () => {
 });
 
 async function listed(client: ClientUnderTest, method: string): Promise<string> {
-  return JSON.stringify((await client.ask(method)).result);
+  return JSON.stringify((await test.turning(client.ask(method))).result);
 }
 
 describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (revision) => {
@@ -97,9 +97,9 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     for (const [index, [method, params]] of asked('theirs').entries()) {
       const [, never] = asked('nobody')[index] as [string, JsonObject];
       const before = test.asked.values.length;
-      const real = await client.ask(method, params);
+      const real = await test.turning(client.ask(method, params));
       const between = test.asked.values.length;
-      const none = await client.ask(method, never);
+      const none = await test.turning(client.ask(method, never));
       expect(real.error, method).toBeDefined();
       expect(JSON.stringify(real.error).replaceAll('theirs', 'nobody'), method).toBe(JSON.stringify(none.error));
       // Of a URI that nothing lists, servers are asked that it sees: no more of them.
@@ -119,7 +119,7 @@ describe.each([latestLegacyRevision, latestModernRevision])('a client of %s', (r
     const problem = async (endpoint: string, tenant?: string): Promise<string> => {
       try {
         const client = await at(endpoint, tenant);
-        return JSON.stringify((await client.ask('tools/list')).error);
+        return JSON.stringify((await test.turning(client.ask('tools/list'))).error);
       } catch (error) {
         return (error as Error).message;
       }
