@@ -78,7 +78,7 @@ export class AuditTrail implements Audit {
   readonly wantsResults: boolean;
   readonly #options: TrailOptions;
   readonly #form: RecordForm;
-  readonly #chain: Chain;
+  #chain: Chain;
   readonly #lines: Lines;
   readonly #pumps: readonly Pump[];
   readonly #now: () => number;
@@ -95,12 +95,18 @@ export class AuditTrail implements Audit {
   #waiting: Waiting[] = [];
   /** Records that the observer was not told of. */
   #sealed = 0;
-  #lastCheckpoint = 0;
-  #isCheckpointing = false;
+  /** Chains that begin as soon as there is room for their first record. */
+  readonly #broken: {
+    readonly writer: string;
+    readonly foreign: { readonly writer: string; readonly entry: number };
+  }[] = [];
+  /** The hash of the record that the last checkpoint names. */
+  #lastCheckpoint = '';
+  #checkpointRun: Promise<void> | undefined;
   #isClosed = false;
 
   constructor(options: TrailOptions) {
-    const { writer, isStrict, rules, ring, sinks, checkpoints, software, observer, now = Date.now } = options;
+    const { writer, isStrict, rules, ring, sinks, checkpoints, observer, now = Date.now } = options;
     this.#options = options;
     this.isStrict = isStrict;
     this.wantsResults = rules.length > 0;
@@ -112,10 +118,7 @@ export class AuditTrail implements Audit {
     this.#pumps = sinks.map(
       ({ sink, isOptional }) => new Pump(sink, isOptional, this.#lines, observer, () => this.#moved()),
     );
-    this.#seal(
-      { name: 'audit.opened', weight: 'always', more: { ...software, calls: options.calls, strict: isStrict } },
-      now(),
-    );
+    this.#open({});
     this.#wake();
     if (checkpoints !== undefined)
       this.#checkpointing = setInterval(() => void this.#checkpoint(checkpoints.everyMs), checkpoints.everyMs).unref();
@@ -153,6 +156,43 @@ export class AuditTrail implements Audit {
     return this.#safe(this.#lines.next, this.#options.confirmMs);
   }
 
+  /**
+   * Begins a new chain because another process has written under the name of the present one. Its first record names the break; records that wait for sinks
+   * stay in the old chain, and reach the sinks before it.
+   * @param writer the name of the new chain, which no process has had.
+   * @param foreign where the stranger has written: the name, and the last entry that is of this process.
+   */
+  begin(writer: string, foreign: { readonly writer: string; readonly entry: number }): void {
+    const { checkpoints } = this.#options;
+    this.#broken.push({ writer, foreign });
+    if (this.#hasRoom()) this.#wake();
+    // Until a checkpoint names the new chain, nothing confirms the break.
+    if (checkpoints !== undefined) void this.#checkpoint(checkpoints.everyMs);
+  }
+
+  #beginNext(): void {
+    const next = this.#broken.shift();
+    if (next === undefined) return;
+    const { writer, seq, hash } = this.head;
+    this.#chain = new Chain(next.writer);
+    this.#open({
+      'break.writer': next.foreign.writer,
+      'break.entry': next.foreign.entry,
+      'after.writer': writer,
+      'after.seq': seq,
+      'after.hash': hash,
+    });
+  }
+
+  /** Writes the first record of a chain. */
+  #open(more: NonNullable<AuditEvent['more']>): void {
+    const { software, calls, isStrict } = this.#options;
+    this.#seal(
+      { name: 'audit.opened', weight: 'always', more: { ...software, calls, strict: isStrict, ...more } },
+      this.#now(),
+    );
+  }
+
   /** Writes all events, ends the chain with a last record, and waits for the sinks for a while. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
@@ -169,7 +209,11 @@ export class AuditTrail implements Audit {
     for (const pump of this.#pumps) pump.hurry();
     await this.#safe(this.#lines.next, closeMs);
     for (const { sink, behind } of this.#pumps) if (behind > 0) this.#options.observer.left(sink.name, behind);
-    await within(endMs, this.#checkpoint(0));
+    // A checkpoint that is being written does not know the last record.
+    await within(
+      endMs,
+      Promise.resolve(this.#checkpointRun).then(() => this.#checkpoint(0)),
+    );
     await within(endMs, Promise.all(this.#pumps.map((pump) => pump.close())));
   }
 
@@ -198,10 +242,14 @@ export class AuditTrail implements Audit {
     this.#options.observer.dropped(1);
   }
 
-  /** Records that only optional sinks lack are dropped to make room. */
+  /** Records that only optional sinks lack are dropped to make room, which the beginnings of new chains take first. */
   #hasRoom(): boolean {
-    if (this.#lines.isFull) this.#lines.drop(this.#safeUpTo);
-    return !this.#lines.isFull;
+    for (;;) {
+      if (this.#lines.isFull) this.#lines.drop(this.#safeUpTo);
+      if (this.#lines.isFull) return false;
+      if (this.#broken.length === 0) return true;
+      this.#beginNext();
+    }
   }
 
   #sayMissed(at: number): void {
@@ -273,11 +321,17 @@ export class AuditTrail implements Audit {
   }
 
   /** Writes a checkpoint for the part of the chain that is stored safely, one at a time. @param limitMs milliseconds to wait until all of it is. */
-  async #checkpoint(limitMs: number): Promise<void> {
+  #checkpoint(limitMs: number): Promise<void> {
+    this.#checkpointRun ??= this.#writeCheckpoint(limitMs).finally(() => {
+      this.#checkpointRun = undefined;
+    });
+    return this.#checkpointRun;
+  }
+
+  async #writeCheckpoint(limitMs: number): Promise<void> {
     const { checkpoints, observer } = this.#options;
     const { head } = this;
-    if (checkpoints === undefined || head.seq === this.#lastCheckpoint || this.#isCheckpointing) return;
-    this.#isCheckpointing = true;
+    if (checkpoints === undefined || head.hash === this.#lastCheckpoint) return;
     try {
       if (!(await this.#safe(this.#lines.next, limitMs))) return;
       await watched(
@@ -285,11 +339,9 @@ export class AuditTrail implements Audit {
         'the write of a checkpoint',
         (error) => observer.checkpointFailed(error),
       );
-      this.#lastCheckpoint = head.seq;
+      this.#lastCheckpoint = head.hash;
     } catch (error) {
       observer.checkpointFailed(error);
-    } finally {
-      this.#isCheckpointing = false;
     }
   }
 }

@@ -176,21 +176,23 @@ export interface LedgerDefinition {
 export interface LedgerEntry {
   readonly writer: string;
   readonly text: string;
+  /** Grows from entry to entry, whoever writes. */
+  readonly number: number;
 }
 
 export interface Ledger {
   /**
-   * Resolves when the text is kept, after what this writer has added before.
+   * Keeps a text after what this writer has added before.
    * @param writer a name that no other process has.
-   * @param id of the text: one that comes a second time is kept once.
-   * @throws {BusError} `revision-conflict` when somebody else has written under this name, `overloaded` when there is no room, `timeout`
-   *   when it is not known whether it is kept: then the same is to be added again.
+   * @returns the number of the entry, once it is stored.
+   * @throws {BusError} `revision-conflict` when another process has written under this name: nothing can be added under it any more.
+   *   `overloaded` when there is no room. `timeout` when it is not known whether the text is kept: the caller adds the same again, and it is kept once.
    */
-  append(writer: string, id: string, text: string): Promise<void>;
-  /** All stored texts, oldest first. @param writer only its texts. */
-  read(writer?: string): AsyncIterable<LedgerEntry>;
-  /** All stored texts, latest first, each with its number. @param before only texts with a smaller number. */
-  readBack(before?: number): AsyncIterable<LedgerEntry & { readonly number: number }>;
+  append(writer: string, text: string): Promise<number>;
+  /** All stored texts, oldest first. @param writer only its texts. @param after only texts with a larger number. */
+  read(writer?: string, after?: number): AsyncIterable<LedgerEntry>;
+  /** All stored texts, latest first. @param before only texts with a smaller number. */
+  readBack(before?: number): AsyncIterable<LedgerEntry>;
 }
 
 /** A failure that no caller can be told of, or not in detail. */

@@ -15,7 +15,7 @@ export class AuditMetrics extends Instruments {
   );
   readonly #failures = this.counter(
     'omnibus_audit_failures_total',
-    'Times that a sink began to fail, or that a checkpoint could not be written.',
+    'Times that a sink began to fail, that a checkpoint could not be written (sink "checkpoint"), or that another program wrote under the name of this process (sink "chain").',
     ['sink'],
   );
   readonly #behind = this.gauge('omnibus_audit_behind', 'Records that wait for a sink (audit.ring).', ['sink']);

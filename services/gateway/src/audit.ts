@@ -3,8 +3,8 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type * as Audit from '@omnibus/audit';
-import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, Sink } from '@omnibus/audit';
-import { auditLedger, type Bus } from '@omnibus/bus';
+import type { AuditTrail, Checkpoint, CheckpointKey, FileSinkOptions, LedgerSinkOptions, Sink } from '@omnibus/audit';
+import { auditLedger, BusError, type Bus } from '@omnibus/bus';
 import type { Config } from '@omnibus/config';
 import { newWorkerId, version } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
@@ -54,8 +54,18 @@ export async function openAudit(options: OpenAuditOptions): Promise<AuditTrail |
       weight: 'always',
       more: { writer: head.writer, seq: head.seq, hash: head.hash, file },
     });
+  const broken: LedgerSinkOptions['broken'] = (place, entry) => {
+    const next = newWorkerId(role);
+    log.error(
+      { name: place, entry, next },
+      'another program has written into the stream of the audit under the name of this process, which goes on with a new chain; `omnibus audit verify` shows what is foreign',
+    );
+    metrics.audit.failed('chain');
+    trail?.begin(next, { writer: place, entry });
+    return next;
+  };
   const open = async (sink: SinkConfig, name: string): Promise<Sink> => {
-    const made = await openSink(library, sink, { ...options, name, writer, retired });
+    const made = await openSink(library, sink, { ...options, name, writer, retired, broken });
     return sink.format === 'ocsf' ? library.asOcsf(made) : made;
   };
   const sinks = await Promise.all(
@@ -115,12 +125,13 @@ interface SinkContext extends OpenAuditOptions {
   readonly name: string;
   readonly writer: string;
   readonly retired: FileSinkOptions['retired'];
+  readonly broken: LedgerSinkOptions['broken'];
 }
 
 async function openSink(
   library: Library,
   sink: SinkConfig,
-  { name, writer, retired, baseFolder, bus, role }: SinkContext,
+  { name, writer, retired, broken, baseFolder, bus, role }: SinkContext,
 ): Promise<Sink> {
   const { kind, folder = '', url = '', address = '', headers, maxBytes, maxAge, keep, keepBytes, caFile } = sink;
   switch (kind) {
@@ -142,7 +153,13 @@ async function openSink(
         maxAgeMs: keep,
         maxBytes: keepBytes ?? keepDefaults.jetstream,
       });
-      return new library.LedgerSink({ name, append: (id, text) => ledger.append(writer, id, text) });
+      return new library.LedgerSink({
+        name,
+        writer,
+        append: (place, text) => ledger.append(place, text),
+        isForeign: (error) => error instanceof BusError && error.kind === 'revision-conflict',
+        broken,
+      });
     }
     case 'webhook':
       return new library.WebhookSink({ name, url, headers });

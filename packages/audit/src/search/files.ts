@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { filesOf } from '../sinks/file.ts';
+import type { Entry } from '../verify/verify.ts';
 import type { Lane, LaneLine } from './search.ts';
 
 /** Characters of a line; a record has about a thousand, and a few ten thousand at most. */
@@ -17,6 +18,14 @@ export interface PlacedLine {
   readonly place: string;
   /** Whether it ends with a line break; a record that was cut off does not. */
   readonly isWhole: boolean;
+  /** Of a line of a stream. */
+  readonly entry?: Entry | undefined;
+}
+
+/** The lines of an entry of a stream. */
+export function linesOfEntry({ writer, number, text }: Entry & { readonly text: string }): readonly PlacedLine[] {
+  const entry = { writer, number };
+  return text.split('\n').map((line) => ({ text: line, place: `${writer}, entry ${number}`, isWhole: true, entry }));
 }
 
 export async function* linesOfFile(file: string): AsyncGenerator<PlacedLine> {

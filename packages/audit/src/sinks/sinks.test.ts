@@ -1,11 +1,17 @@
 /** Sinks that speak to somebody: each against a server that takes what it is told, fails for a while, and is back. */
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
+import { readCheckpointKey, type Checkpoint, type CheckpointKey } from '../checkpoint.ts';
 import { asOcsf } from '../ocsf.ts';
+import { linesOfEntry } from '../search/files.ts';
+import { sha256 } from '../sha256.ts';
 import type { Sink } from '../sink.ts';
+import type { TrailOptions } from '../trail.ts';
 import { callOf, trailUnderTest, SinkUnderTest, verify } from '../trail-under-test.ts';
+import { Verifier, type VerifyResult } from '../verify/verify.ts';
 import { LedgerSink } from './ledger.ts';
 import { OtlpSink } from './otlp.ts';
 import { SyslogSink } from './syslog.ts';
@@ -135,24 +141,138 @@ it('a syslog server has every record in frames of RFC 5424, also when it comes o
   expect(verify(lines().map((line) => line.slice(line.indexOf('{')))).findings).toEqual([]);
 });
 
+/** A ledger as NATS keeps it: an entry has to follow the last one of its writer. */
+class LedgerUnderTest {
+  readonly entries: { readonly writer: string; readonly text: string; readonly number: number }[] = [];
+  readonly foreign = new Error('another process has written');
+  /** Whether entries are kept and their answers are lost. */
+  isMute = false;
+  readonly #own = new Map<string, number>();
+
+  add(writer: string, text: string): number {
+    this.entries.push({ writer, text, number: this.entries.length + 1 });
+    return this.entries.length;
+  }
+
+  append(writer: string, text: string): Promise<number> {
+    const last = this.entries.findLast((entry) => entry.writer === writer);
+    if (last?.text !== text && (last?.number ?? 0) !== (this.#own.get(writer) ?? 0))
+      return Promise.reject(this.foreign);
+    const number = last?.text === text ? last.number : this.add(writer, text);
+    if (this.isMute) return Promise.reject(new Error('no answer'));
+    this.#own.set(writer, number);
+    return Promise.resolve(number);
+  }
+
+  /** A trail that writes to it, and goes on as `next-1`, `next-2` and so on where it has to. */
+  trail(more: Partial<TrailOptions> = {}): ReturnType<typeof trailUnderTest> {
+    let chains = 0;
+    const sink = new LedgerSink({
+      name: 'jetstream',
+      writer: 'session-under-test',
+      append: (writer, text) => this.append(writer, text),
+      isForeign: (error) => error === this.foreign,
+      broken: (writer, entry) => {
+        chains += 1;
+        made.trail.begin(`next-${chains}`, { writer, entry });
+        return `next-${chains}`;
+      },
+    });
+    const made = trailUnderTest([{ sink, isOptional: false }], more);
+    return made;
+  }
+
+  verified(checkpoints: readonly Checkpoint[] = [], key?: CheckpointKey): VerifyResult {
+    const verifier = new Verifier();
+    for (const entry of this.entries)
+      for (const { text, place, isWhole, entry: at } of linesOfEntry(entry)) verifier.add(text, place, isWhole, at);
+    return verifier.finish(checkpoints, key);
+  }
+}
+
 it('a ledger is given a batch that failed once more as it was, so that one which came through is known', async () => {
-  const kept = new Map<string, string>();
-  let isDown = true;
-  const sink = new LedgerSink({
-    name: 'jetstream',
-    append: (id, text) => {
-      // It is kept, and only the answer is lost.
-      const before = kept.get(id);
-      expect(before ?? text).toBe(text);
-      kept.set(id, text);
-      return isDown ? Promise.reject(new Error('no answer')) : Promise.resolve();
-    },
-  });
-  await writeThrough(sink, (down) => {
-    isDown = down;
-  });
-  expect(verify([...kept.values()].flatMap((text) => text.split('\n')))).toMatchObject({ findings: [], records: 122 });
+  const ledger = new LedgerUnderTest();
+  ledger.isMute = true;
+  const { trail, counted } = ledger.trail();
+  for (let number = 0; number < 120; number += 1) trail.record(callOf(number));
+  await expect.poll(() => counted.failed).toBe(1);
+  ledger.isMute = false;
+  await expect.poll(() => counted.recovered).toBe(1);
+  await trail.close();
+  expect(ledger.verified()).toMatchObject({ findings: [], records: 122 });
 });
+
+it.each([
+  ['words', () => 'no record'],
+  ['a record that another program has forged', (prev: string, seq: number) => forged('session-under-test', prev, seq)],
+  [
+    'the end of the chain, forged',
+    (prev: string, seq: number) => forged('session-under-test', prev, seq, 'audit.closed'),
+  ],
+])(
+  'after an entry of another program (%s) the audit goes on with a new chain, loses nothing, and the entry is shown as foreign',
+  async (_what, textOf) => {
+    const ledger = new LedgerUnderTest();
+    const key = readCheckpointKey(randomBytes(32).toString('base64'));
+    const checkpoints: Checkpoint[] = [];
+    const { trail, counted } = ledger.trail({
+      isStrict: true,
+      checkpoints: {
+        key,
+        everyMs: 60_000,
+        write: (checkpoint) => Promise.resolve(void checkpoints.push(checkpoint)),
+      },
+    });
+    expect(await trail.confirm(callOf(1))).toBe(true);
+    const { hash, seq } = trail.head;
+    const strange = ledger.add('session-under-test', textOf(hash, seq + 1));
+    expect(await trail.confirm(callOf(2))).toBe(true);
+    const again = ledger.add('next-1', textOf(hash, seq + 1));
+    expect(await trail.confirm(callOf(3))).toBe(true);
+    await trail.close();
+    const late = ledger.add('session-under-test', textOf(hash, seq + 2));
+    expect([counted.failed, counted.dropped]).toEqual([0, 0]);
+    for (const result of [ledger.verified(), ledger.verified(checkpoints, key)]) {
+      expect(result).toMatchObject({ writers: 3, records: 7 });
+      expect(result.findings.every(({ weight }) => weight === 'foreign')).toBe(true);
+      expect(result.findings.map(({ text }) => Number(/entry (\d+)/.exec(text)?.[1])).sort((a, b) => a - b)).toEqual([
+        strange,
+        again,
+        late,
+      ]);
+    }
+    const opened = ledger.entries
+      .flatMap(({ text }) => text.split('\n'))
+      .find((line) => line.includes('"writer":"next-1","seq":1,'));
+    expect(JSON.parse(opened as string)).toMatchObject({
+      'event.name': 'audit.opened',
+      'omnibus.break.writer': 'session-under-test',
+      'omnibus.break.entry': strange - 1,
+      'omnibus.after.writer': 'session-under-test',
+      'omnibus.after.seq': 3,
+    });
+  },
+);
+
+it('a ring that is full when another program writes overwrites no record by the beginning of the new chain', async () => {
+  const ledger = new LedgerUnderTest();
+  ledger.isMute = true;
+  const { trail, counted } = ledger.trail({ ring: 20 });
+  for (let number = 0; number < 40; number += 1) trail.record(callOf(number));
+  await expect.poll(() => counted.failed).toBe(1);
+  ledger.add('session-under-test', 'no record');
+  ledger.isMute = false;
+  await expect.poll(() => counted.recovered).toBe(1);
+  await trail.close();
+  const { findings } = ledger.verified();
+  expect(findings.map(({ kind }) => kind).toSorted()).toEqual(['foreign', 'gap']);
+});
+
+/** A record that fits where it stands, as every program can make one that has read the record before. */
+function forged(writer: string, prev: string, seq: number, name = 'mcp.call'): string {
+  const body = `{"event.name":"${name}","omnibus.chain":{"writer":"${writer}","seq":${seq},"prev":"${prev}"}}`;
+  return `${body.slice(0, -1)},"hash":"${sha256(body)}"}`;
+}
 
 it('gives systems that collect OCSF what they know: requests, sign-ins and what users allow', async () => {
   const sink = new SinkUnderTest();

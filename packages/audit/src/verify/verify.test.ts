@@ -89,12 +89,21 @@ it('finds a cut tail, a chain that was written anew and a writer that is gone by
   ] as const;
   for (const [signing, verifying] of keys) {
     const lines = linesOf('writer', 10);
-    const checkpoint = signing.sign({ writer: 'writer', seq: 8, hash: headOf(lines, 8) }, '2026-11-22T00:01:00.000Z');
-    expect(compare(lines, [checkpoint], verifying).findings).toEqual([]);
+    const at = (seq: number): Checkpoint =>
+      signing.sign({ writer: 'writer', seq, hash: headOf(lines, seq) }, '2026-11-22T00:01:00.000Z');
+    const checkpoint = at(8);
+    expect(compare(lines, [checkpoint, at(10)], verifying).findings).toEqual([]);
+    expect(kindsOf(compare(lines, [checkpoint], verifying))).toEqual(['unconfirmed']);
     expect(kindsOf(compare(lines.slice(0, 6), [checkpoint], verifying))).toEqual(['cut', 'unclosed']);
-    expect(kindsOf(compare(linesOf('writer', 10, 'forged'), [checkpoint], verifying))).toEqual(['rewritten']);
+    expect(kindsOf(compare(linesOf('writer', 10, 'forged'), [checkpoint], verifying))).toEqual([
+      'rewritten',
+      'unconfirmed',
+    ]);
     expect(kindsOf(compare([], [checkpoint], verifying))).toEqual(['lost']);
-    expect(kindsOf(compare(lines, [{ ...checkpoint, seq: 7, hash: headOf(lines, 7) }], verifying))).toEqual(['forged']);
+    expect(kindsOf(compare(lines, [{ ...checkpoint, seq: 7, hash: headOf(lines, 7) }], verifying))).toEqual([
+      'forged',
+      'unconfirmed',
+    ]);
   }
 });
 
@@ -110,6 +119,35 @@ it('takes it for what it is when old records were removed and that is on record'
     expect.objectContaining({ weight: 'gap', kind: 'retired' }),
   ]);
   expect(kindsOf(verify([...old.slice(6), retired, closed]))).toEqual(['missing']);
+});
+
+it('a record that excuses the absence of others counts only where a signed checkpoint confirms it', () => {
+  const key = readCheckpointKey(randomBytes(32).toString('base64'));
+  const signed = (writer: string, seq: number, lines: readonly string[]): Checkpoint =>
+    key.sign({ writer, seq, hash: headOf(lines, seq) }, '2026-11-22T00:01:00.000Z');
+  const old = linesOf('old', 10);
+  const oldCheckpoint = signed('old', 10, old);
+  const excuse = (event: string): string[] => {
+    const chain = new Chain('other');
+    return [event, '"event.name":"audit.closed"'].map((members) => sealed(chain, members));
+  };
+  const retired = excuse(
+    `"event.name":"audit.retired","omnibus.writer":"old","omnibus.seq":10,"omnibus.hash":"${headOf(old, 10)}"`,
+  );
+  // A whole chain, and its beginning.
+  expect(kindsOf(compare(retired, [oldCheckpoint], key))).toEqual(['lost', 'unconfirmed']);
+  expect(kindsOf(compare([...old.slice(4), ...retired], [oldCheckpoint], key))).toEqual(['missing', 'unconfirmed']);
+  expect(compare(retired, [oldCheckpoint, signed('other', 2, retired)], key).findings).toEqual([]);
+  // The end of a chain that is said to go on elsewhere, and one that is said to have ended.
+  const broken = excuse(
+    `"event.name":"audit.opened","omnibus.break.writer":"old","omnibus.break.entry":1,"omnibus.after.writer":"old","omnibus.after.seq":6,"omnibus.after.hash":"${headOf(old, 6)}"`,
+  );
+  const cut = old.slice(0, 6);
+  expect(kindsOf(compare([...cut, ...broken], [signed('old', 3, old)], key))).toEqual(['unclosed', 'unconfirmed']);
+  expect(kindsOf(compare([...cut, ...broken], [oldCheckpoint, signed('other', 2, broken)], key))).toEqual(['cut']);
+  expect(compare([...cut, ...broken], [signed('old', 3, old), signed('other', 1, broken)], key).findings).toEqual([
+    expect.objectContaining({ kind: 'unconfirmed', writer: 'other' }),
+  ]);
 });
 
 it('a record with a number that somebody made up is named, and takes no longer to be than others', () => {

@@ -4,30 +4,28 @@ import { BusError } from '../errors.ts';
 /** A ledger in memory, which ends with the process. */
 export class MemoryLedger implements Ledger {
   readonly #maxBytes: number;
-  readonly #entries: (LedgerEntry & { readonly id: string })[] = [];
+  readonly #entries: LedgerEntry[] = [];
   #bytes = 0;
 
   constructor({ maxBytes }: LedgerDefinition) {
     this.#maxBytes = maxBytes;
   }
 
-  append(writer: string, id: string, text: string): Promise<void> {
-    if (this.#entries.some((entry) => entry.id === id)) return Promise.resolve();
+  append(writer: string, text: string): Promise<number> {
     if (this.#bytes + text.length > this.#maxBytes)
       return Promise.reject(new BusError('overloaded', 'the ledger is full'));
     this.#bytes += text.length;
-    this.#entries.push({ writer, text, id });
-    return Promise.resolve();
+    this.#entries.push({ writer, text, number: this.#entries.length + 1 });
+    return Promise.resolve(this.#entries.length);
   }
 
-  async *read(wanted?: string): AsyncGenerator<LedgerEntry> {
-    for (const { writer, text } of await Promise.resolve([...this.#entries]))
-      if (wanted === undefined || wanted === writer) yield { writer, text };
+  async *read(wanted?: string, after = 0): AsyncGenerator<LedgerEntry> {
+    for (const entry of await Promise.resolve(this.#entries.slice(after)))
+      if (wanted === undefined || wanted === entry.writer) yield entry;
   }
 
-  async *readBack(before = Infinity): AsyncGenerator<LedgerEntry & { readonly number: number }> {
-    const entries = await Promise.resolve([...this.#entries]);
-    for (const [index, { writer, text }] of [...entries.entries()].toReversed())
-      if (index + 1 < before) yield { writer, text, number: index + 1 };
+  async *readBack(before = Infinity): AsyncGenerator<LedgerEntry> {
+    for (const entry of (await Promise.resolve([...this.#entries])).toReversed())
+      if (entry.number < before) yield entry;
   }
 }

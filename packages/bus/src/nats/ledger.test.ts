@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Bus, LedgerEntry } from '../bus.ts';
 import { MemoryBus } from '../memory/bus.ts';
+import { allOf } from '../subject.ts';
 import { auditLedger } from '../subjects.ts';
 import { startNatsProgram, type NatsServer } from '../testing/nats-server.ts';
 import { openNatsBus } from './bus.ts';
@@ -13,6 +14,8 @@ beforeAll(async () => {
   server = await startNatsProgram(`authorization { users: [\n${natsUsers((role) => role)}\n] }`);
 });
 afterAll(() => server[Symbol.asyncDispose]());
+
+const audit = (writer: string): string => allOf(auditLedger.family, 1).replace('*', writer);
 
 async function all(bus: Bus): Promise<LedgerEntry[]> {
   return collect((await bus.ledger(definition)).read());
@@ -39,9 +42,9 @@ const over = (role: 'session' | 'edge'): Promise<Bus> =>
 it('nobody else adds under the name of a writer, and no role can take anything away', async () => {
   const [session, edge] = [await over('session'), await over('edge')];
   const [one, other] = [await session.ledger(definition), await edge.ledger(definition)];
-  await one.append('mine', 'mine:1', 'a');
-  await expect(other.append('mine', 'forged', 'b')).rejects.toMatchObject({ kind: 'revision-conflict' });
-  await one.append('mine', 'mine:2', 'b');
+  await one.append('mine', 'a');
+  await expect(other.append('mine', 'b')).rejects.toMatchObject({ kind: 'revision-conflict' });
+  await one.append('mine', 'b');
   const { connect } = await import('@nats-io/transport-node');
   const { jetstreamManager } = await import('@nats-io/jetstream');
   const connection = await connect({
@@ -58,14 +61,37 @@ it('nobody else adds under the name of a writer, and no role can take anything a
   await edge.drain();
 });
 
+it('an entry is stored though another process has guessed its id, and after one of another process nothing more is under that name', async () => {
+  const session = await over('session');
+  const ledger = await session.ledger(definition);
+  const { connect } = await import('@nats-io/transport-node');
+  const { jetstream } = await import('@nats-io/jetstream');
+  const connection = await connect({
+    servers: server.url,
+    user: 'session',
+    pass: 'session',
+    inboxPrefix: inboxOf('session'),
+  });
+  const { seq } = await jetstream(connection).publish(audit('stranger'), 'x', { msgID: 'victim:1:1' });
+  expect(await ledger.append('victim', 'a')).toBe(seq + 1);
+  // One that has not heard that the entry is stored.
+  expect(await (await session.ledger(definition)).append('victim', 'a')).toBe(seq + 1);
+  await jetstream(connection).publish(audit('victim'), 'b');
+  await expect(ledger.append('victim', 'c')).rejects.toMatchObject({ kind: 'revision-conflict' });
+  expect((await collect(ledger.read('victim', seq + 1))).map(({ text, number }) => [text, number])).toEqual([
+    ['b', seq + 2],
+  ]);
+  await connection.close();
+  await session.drain();
+});
+
 describe.each(['memory', 'nats'])('%s', (kind) => {
   it('keeps what each writer adds, in order and once, and takes no more than there is room for', async () => {
     const bus = kind === 'memory' ? new MemoryBus(() => undefined) : await over('session');
     const ledger = await bus.ledger(definition);
-    await ledger.append('one', 'one:1', 'a');
-    await ledger.append('other', 'other:1', 'b');
-    await ledger.append('one', 'one:2', 'c');
-    await ledger.append('one', 'one:2', 'c');
+    await ledger.append('one', 'a');
+    await ledger.append('other', 'b');
+    await ledger.append('one', 'c');
     const back = await collect(ledger.readBack());
     expect(back.slice(0, 3).map(({ writer, text }) => writer + text)).toEqual(['onec', 'otherb', 'onea']);
     expect((await collect(ledger.readBack(back[1]?.number))).map(({ number }) => number)).toEqual(
@@ -73,8 +99,12 @@ describe.each(['memory', 'nats'])('%s', (kind) => {
     );
     expect((await collect(ledger.read('one'))).map(({ text }) => text)).toEqual(['a', 'c']);
     expect(await collect(ledger.readBack(1))).toEqual([]);
-    await ledger.append('one', 'one:3', 'd');
-    expect((await all(bus)).filter(({ writer }) => writer !== 'mine')).toEqual(
+    await ledger.append('one', 'd');
+    expect(
+      (await all(bus))
+        .filter(({ writer }) => writer === 'one' || writer === 'other')
+        .map(({ writer, text }) => ({ writer, text })),
+    ).toEqual(
       [
         ['one', 'a'],
         ['other', 'b'],
@@ -84,7 +114,7 @@ describe.each(['memory', 'nats'])('%s', (kind) => {
     );
     await expect(
       (async () => {
-        for (let number = 4; number < 10; number += 1) await ledger.append('one', `one:${number}`, 'x'.repeat(20_000));
+        for (let number = 4; number < 10; number += 1) await ledger.append('one', `${number}${'x'.repeat(20_000)}`);
       })(),
     ).rejects.toMatchObject({ kind: 'overloaded' });
     await bus.drain();

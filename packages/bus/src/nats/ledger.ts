@@ -1,6 +1,7 @@
 /**
  * Ledgers on JetStream: a stream with a subject for each writer, from which nothing is removed before its time. NATS checks that an entry follows the last
- * one of its writer, so that nobody else can write under that name, and stores an entry that comes twice only once.
+ * one of its writer, so a writer notices what another process writes under its name, and an entry that comes twice is stored once. Entries carry no
+ * `Nats-Msg-Id`: another process that guesses the next id would make NATS drop the entry as a duplicate.
  */
 import {
   DiscardPolicy,
@@ -21,10 +22,7 @@ import { managerOptions, nameAt, type NatsPlace } from './place.ts';
 
 /** JetStream's "stream name already in use with a different configuration", "no message found", "wrong last sequence" and "maximum bytes exceeded". */
 const codes = { nameInUse: 10_058, notFound: 10_037, wrongLast: [10_071, 10_164], full: [10_047, 10_077] } as const;
-/** Time within which a repeated entry is recognized. */
-const duplicateMs = 120_000;
 const answerMs = 5_000;
-const idHeader = 'Nats-Msg-Id';
 
 export async function openLedger(
   connection: NatsConnection,
@@ -46,7 +44,6 @@ export async function openLedger(
         num_replicas: replicas,
         max_age: nanos(maxAgeMs),
         max_bytes: maxBytes,
-        duplicate_window: nanos(Math.min(maxAgeMs, duplicateMs)),
         deny_delete: true,
         deny_purge: true,
       });
@@ -73,50 +70,51 @@ class NatsLedger implements Ledger {
     this.#client = client;
   }
 
-  async append(writer: string, id: string, text: string): Promise<void> {
+  async append(writer: string, text: string): Promise<number> {
     const subject = this.#subjectOf(writer);
     try {
       const { seq } = await this.#client.publish(subject, text, {
-        msgID: id,
         timeout: answerMs,
         expect: { lastSubjectSequence: this.#last.get(writer) ?? 0 },
       });
       this.#last.set(writer, seq);
+      return seq;
     } catch (error) {
       const code = error instanceof JetStreamApiError ? error.code : 0;
       if ((codes.full as readonly number[]).includes(code))
         throw new BusError('overloaded', `the stream ${this.#stream} is full`, error);
       if (!(codes.wrongLast as readonly number[]).includes(code))
         throw new BusError('timeout', `the stream ${this.#stream} has not taken an entry: ${String(error)}`, error);
-      await this.#findOwn(writer, subject, id);
+      return this.#findOwn(writer, subject, text);
     }
   }
 
   /** The entry may be stored already, if only the answer was lost. */
-  async #findOwn(writer: string, subject: string, id: string): Promise<void> {
-    const last = await this.#manager.streams.getMessage(this.#stream, { last_by_subj: subject });
-    if (last === null) {
+  async #findOwn(writer: string, subject: string, text: string): Promise<number> {
+    const last = await this.#stored({ last_by_subj: subject });
+    if (last === undefined) {
       // All that this writer has written has expired.
       this.#last.delete(writer);
       throw new BusError('timeout', `the stream ${this.#stream} has nothing of ${writer} any more`);
     }
-    if (last.header.get(idHeader) !== id)
-      throw new BusError('revision-conflict', `somebody else has written to the stream ${this.#stream} as ${writer}`);
+    if (last.string() !== text)
+      throw new BusError('revision-conflict', `another process has written to the stream ${this.#stream} as ${writer}`);
     this.#last.set(writer, last.seq);
+    return last.seq;
   }
 
-  async *read(writer?: string): AsyncGenerator<LedgerEntry> {
+  async *read(writer?: string, after = 0): AsyncGenerator<LedgerEntry> {
     const prefix = this.#subject.slice(0, -1);
     const subject = writer === undefined ? this.#subject : this.#subjectOf(writer);
-    for (let next = 1; ;) {
+    for (let next = after + 1; ;) {
       const message = await this.#stored({ seq: next, next_by_subj: subject });
       if (message === undefined) return;
-      yield { writer: message.subject.slice(prefix.length), text: message.string() };
+      yield { writer: message.subject.slice(prefix.length), text: message.string(), number: message.seq };
       next = message.seq + 1;
     }
   }
 
-  async *readBack(before?: number): AsyncGenerator<LedgerEntry & { readonly number: number }> {
+  async *readBack(before?: number): AsyncGenerator<LedgerEntry> {
     const prefix = this.#subject.slice(0, -1);
     // Texts expire from the oldest on, so that the first one that is missing is the end.
     for (let next = before === undefined ? undefined : before - 1; next === undefined || next > 0;) {

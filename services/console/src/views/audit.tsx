@@ -271,6 +271,7 @@ function pretty(record: string): string {
 
 const weights: Readonly<Record<AuditVerified['findings'][number]['weight'], readonly [Tone, string, string]>> = {
   harm: ['bad', '✗', 'changed'],
+  foreign: ['warn', '!', 'foreign'],
   gap: ['warn', '!', 'not whole'],
   open: ['off', '○', 'open'],
 };

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import {
   filesOf,
   LatestRecords,
+  linesOfEntry,
   linesOfFile,
   readCheckpoint,
   readCheckpointKey,
@@ -71,7 +72,7 @@ export function verify(places: readonly string[], options: VerifyOptions): Promi
       answerJson({ records, writers, checkpoints: compared, findings });
       return exit;
     }
-    const words = { harm: 'CHANGED', gap: 'NOT WHOLE', open: 'OPEN' } as const satisfies Record<
+    const words = { harm: 'CHANGED', foreign: 'FOREIGN', gap: 'NOT WHOLE', open: 'OPEN' } as const satisfies Record<
       Finding['weight'],
       string
     >;
@@ -87,7 +88,8 @@ async function verified(places: readonly string[], options: VerifyOptions): Prom
   for (let reading = 1; ; reading += 1) {
     const verifier = new Verifier();
     try {
-      for await (const { text, place, isWhole } of linesOf(places, options)) verifier.add(text, place, isWhole);
+      for await (const { text, place, isWhole, entry } of linesOf(places, options))
+        verifier.add(text, place, isWhole, entry);
       return verifier;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || reading === maxReadings) throw error;
@@ -244,11 +246,7 @@ async function* linesOnBus(config: string | undefined, role: Role): AsyncGenerat
   });
   try {
     const ledger = await bus.ledger({ ...auditLedger, maxAgeMs: keep, maxBytes: keepBytes });
-    let number = 0;
-    for await (const { writer, text: batch } of ledger.read()) {
-      number += 1;
-      for (const text of batch.split('\n')) yield { text, place: `${writer}, message ${number}`, isWhole: true };
-    }
+    for await (const entry of ledger.read()) yield* linesOfEntry(entry);
   } finally {
     await bus.drain();
   }

@@ -51,6 +51,8 @@ interface Place {
 
 interface Run {
   readonly writer: string;
+  /** The chain that is verified, and those that go on after it. */
+  readonly writers: ReadonlySet<string>;
   readonly verifier: Verifier;
   readonly lines: AsyncIterator<PlacedLine>;
   records: number;
@@ -184,10 +186,13 @@ export class AuditDesk {
       return { problem: 'this verification was given up: nobody has asked for it for a while' };
     if (known === undefined && this.#runs.size >= maxRuns)
       return { problem: 'other chains are being verified', isBusy: true };
+    const verifier = new library.Verifier();
+    const writers = new Set([writer]);
     const run: Run = known ?? {
       writer,
-      verifier: new library.Verifier(),
-      lines: this.#linesOf(library, source, writer),
+      writers,
+      verifier,
+      lines: this.#linesOf(library, source, writers, verifier),
       records: 0,
       bytes: 0,
       usedAt: 0,
@@ -198,7 +203,7 @@ export class AuditDesk {
       for (const until = performance.now() + stepMs; performance.now() < until;) {
         const { done, value } = run.records >= maxRecords ? { done: true, value: undefined } : await run.lines.next();
         if (done !== true && value !== undefined) {
-          run.verifier.add(value.text, value.place, value.isWhole);
+          run.verifier.add(value.text, value.place, value.isWhole, value.entry);
           run.records += 1;
           run.bytes += value.text.length;
           continue;
@@ -215,12 +220,16 @@ export class AuditDesk {
 
   async #finished(
     library: typeof Library,
-    { writer, verifier, records, bytes }: Run,
+    { writer, writers, verifier, records, bytes }: Run,
     isWhole: boolean,
   ): Promise<AuditVerified> {
-    const { checkpoints, key } = await this.#checkpoints(library, writer);
+    const { checkpoints, key } = await this.#checkpoints(library);
     // What was not read cannot be compared: a chain that is verified in part would seem to be cut off.
-    const { findings, checkpoints: compared } = verifier.finish(isWhole ? checkpoints : [], key);
+    const { findings, checkpoints: compared } = verifier.finish(
+      isWhole ? checkpoints.filter((each) => writers.has(each.writer)) : [],
+      key,
+      isWhole && checkpoints.length > 0,
+    );
     return {
       writer,
       records,
@@ -231,10 +240,13 @@ export class AuditDesk {
     };
   }
 
-  async #checkpoints(
-    { readCheckpoint, readCheckpointKey }: typeof Library,
-    writer: string,
-  ): Promise<{ readonly checkpoints: readonly Checkpoint[]; readonly key: CheckpointKey | undefined }> {
+  async #checkpoints({
+    readCheckpoint,
+    readCheckpointKey,
+  }: typeof Library): Promise<{
+    readonly checkpoints: readonly Checkpoint[];
+    readonly key: CheckpointKey | undefined;
+  }> {
     const { config, baseFolder } = this.#options;
     const { file, keyFile } = config().audit?.checkpoints ?? {};
     const path = file === undefined ? undefined : resolve(baseFolder, file);
@@ -248,7 +260,7 @@ export class AuditDesk {
     const checkpoints = (await readFile(path, 'utf8'))
       .split('\n')
       .map((line) => readCheckpoint(line))
-      .filter((each) => each?.writer === writer) as readonly Checkpoint[];
+      .filter((each) => each !== undefined);
     return { checkpoints, key: readCheckpointKey(await readFile(resolve(baseFolder, keyFile), 'utf8')) };
   }
 
@@ -260,7 +272,13 @@ export class AuditDesk {
     return [{ name: 'nats', read: (from) => linesBack(ledger, from) }];
   }
 
-  #linesOf({ writersOf, linesOfFile }: typeof Library, source: string, writer: string): AsyncIterator<PlacedLine> {
+  #linesOf(
+    { writersOf, linesOfFile, linesOfEntry, readLink }: typeof Library,
+    source: string,
+    writers: Set<string>,
+    verifier: Verifier,
+  ): AsyncIterator<PlacedLine> {
+    const [writer = ''] = writers;
     const { kind, folder } = this.#placeOf(source);
     const open = (): Promise<Ledger> => this.#open();
     return (async function* lines() {
@@ -268,11 +286,21 @@ export class AuditDesk {
         for (const file of (await writersOf(folder)).get(writer) ?? []) yield* linesOfFile(file);
         return;
       }
-      let number = 0;
-      for await (const { text: batch } of (await open()).read(writer)) {
-        number += 1;
-        for (const text of batch.split('\n')) yield { text, place: `${writer}, message ${number}`, isWhole: true };
+      const ledger = await open();
+      let last = 0;
+      for await (const entry of ledger.read(writer)) {
+        last = entry.number;
+        yield* linesOfEntry(entry);
       }
+      if (!verifier.isDoubtful) return;
+      // After another program's entry, the process goes on under a new name: the last records of this chain and the next chain are there.
+      for await (const entry of ledger.read(undefined, last))
+        for (const line of linesOfEntry(entry)) {
+          const link = readLink(line.text);
+          if (link === undefined) continue;
+          if (link.seq === 1 && writers.has(String(link.record['omnibus.after.writer']))) writers.add(link.writer);
+          if (writers.has(link.writer)) yield line;
+        }
     })();
   }
 
