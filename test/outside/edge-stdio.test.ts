@@ -1,4 +1,4 @@
-/** `omnibus stdio` ends with its client, and its servers end with it. */
+/** `omnibus stdio` answers what it has read, ends with its client, and its servers end with it. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -27,12 +27,13 @@ let config: string;
 
 beforeAll(async () => {
   upstream = await Upstream.start({
-    tools: [tool('slow')],
+    tools: [tool('slow'), tool('quick')],
     onCall: (each: Call) => (each.name === 'slow' ? undefined : each.answer(text('answered'))),
   });
   gateway = await startGateway('embedded', { mcpServers: { up: { url: upstream.url } } });
   config = await writeConfig({
     prefix: 'never',
+    timeouts: { drain: '2s' },
     mcpServers: {
       up: { url: upstream.url },
       child: { command: process.execPath, args: [fixturePath('stdio-server')] },
@@ -91,12 +92,45 @@ describe.each(['--config', '--connect'] as const)('a client of omnibus stdio %s'
     await expect.poll(() => children.filter(isAlive)).toEqual([]);
   });
 
-  it('that closes stdin during a call ends the process', async () => {
+  it('that is a pipe gets the answer to everything it wrote before its end, and the process ends with 0', async () => {
     const omnibus = start();
-    await working(omnibus);
-    omnibus.stdin?.end();
-    await ended(omnibus);
+    const lines: string[] = [];
+    createInterface({ input: omnibus.stdout as NodeJS.ReadableStream }).on('line', (line) => lines.push(line));
+    const later = (id: string, method: string, params: object): string =>
+      JSON.stringify({ jsonrpc: '2.0', id, method, params });
+    const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    omnibus.stdin?.end(
+      `${[initialize, initialized, later('list', 'tools/list', {}), later('quick', 'tools/call', { name: 'quick', arguments: {} })].join('\n')}\n`,
+    );
+    await Promise.all([once(omnibus, 'close'), ended(omnibus)]);
+    const answers = lines.map((line) => JSON.parse(line) as { id?: string; result?: { tools?: { name: string }[] } });
+    expect(new Set(answers.flatMap(({ id, result }) => (result === undefined ? [] : [id])))).toEqual(
+      new Set(['init', 'list', 'quick']),
+    );
+    expect(answers.find(({ id }) => id === 'list')?.result?.tools?.map(({ name }) => name)).toContain('quick');
+    expect(omnibus.exitCode).toBe(0);
   });
+
+  it('that closes stdin during a call gets its answer, and the process ends', async () => {
+    const omnibus = start();
+    const slow = await working(omnibus);
+    const written: string[] = [];
+    omnibus.stdout?.on('data', (chunk: Buffer) => written.push(chunk.toString()));
+    omnibus.stdin?.end(() => slow.answer(text('late')));
+    await Promise.all([once(omnibus, 'close'), ended(omnibus)]);
+    expect([written.join('').includes('late'), omnibus.exitCode]).toEqual([true, 0]);
+  });
+});
+
+it('a client of omnibus stdio that closes stdin during a call that is not answered in `timeouts.drain` ends the process', async () => {
+  const omnibus = spawn(process.execPath, [omnibusProgram, 'stdio', '--config', config], {
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const calls = upstream.calls.values.length + 1;
+  const initialized = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  omnibus.stdin.end(`${initialize}\n${initialized}\n${call}\n`);
+  await Promise.all([upstream.calls.until(calls), once(omnibus, 'exit')]);
+  expect(omnibus.exitCode).toBe(0);
 });
 
 function childrenOf(pid: number): number[] {

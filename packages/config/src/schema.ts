@@ -414,7 +414,9 @@ const shape = z.strictObject({
       leave: duration('0s').describe(
         "How long a stopping edge goes on serving while it closes each client's connection after the next answer. Set it longer than your load balancer takes to notice that the edge is leaving, and only where other edges serve meanwhile.",
       ),
-      drain: duration('10s').describe('How long a stopping process waits for running calls to end.'),
+      drain: duration('10s').describe(
+        'How long a stopping process waits for running calls to end, and how long `omnibus stdio` answers what it read before the end of its input.',
+      ),
     })
     .prefault({}),
   publicUrl: z

@@ -3,7 +3,7 @@
  * Streamable HTTP.
  */
 import type { Readable, Writable } from 'node:stream';
-import { idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
+import { endOfOutput, idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
 import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
 import {
   claimedRevision,
@@ -41,13 +41,15 @@ export interface JoinOptions {
   readonly lacking?: (() => void) | undefined;
   readonly input: Readable;
   readonly output: Writable;
+  /** Milliseconds within which requests are still answered that came before the end of the input. */
+  readonly drainMs: number;
   /** @param isFatal whether the connection to the gateway has ended for good. */
   readonly onProblem: (problem: string, isFatal: boolean) => void;
 }
 
 const openTimeoutMs = 10_000;
 
-/** Serves until the input ends, or the gateway cannot be reached any more. */
+/** Serves until the input ends, or the gateway cannot be reached any more. What was read before the end of the input is still answered. */
 export async function serveJoinedClient({
   url,
   headers,
@@ -56,6 +58,7 @@ export async function serveJoinedClient({
   lacking,
   input,
   output,
+  drainMs,
   onProblem,
 }: JoinOptions): Promise<void> {
   const ways = { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: openTimeoutMs } };
@@ -79,6 +82,15 @@ export async function serveJoinedClient({
           void said.then(send);
           return true;
         });
+  /** Ids of requests that the gateway has not answered; subscriptions are not among them, since they end with the connection. */
+  const unanswered = new Set<string | number>();
+  const settled = Promise.withResolvers<void>();
+  let isEnding = false;
+  const isAnswered = (id: unknown): void => {
+    if (isJsonRpcId(id)) unanswered.delete(idKey(id));
+    if (initializeId !== undefined && isSameId(id, initializeId)) release();
+    if (isEnding && unanswered.size === 0) settled.resolve();
+  };
   const writeText = (text: string): void => {
     if (output.destroyed) return;
     // A client that has stopped reading is treated as gone.
@@ -146,6 +158,8 @@ export async function serveJoinedClient({
         }
         if (isObject(value)) learn(value);
         write(value);
+        for (const each of Array.isArray(value) ? (value as unknown[]) : [value])
+          if (isObject(each) && !('method' in each)) isAnswered(each['id']);
       },
       requestFailed(id, failure) {
         isTold = failure.kind === 'refused' && failure.error !== undefined;
@@ -161,6 +175,7 @@ export async function serveJoinedClient({
             }),
           );
         } else refuse(id, describe(failure, url), failure);
+        isAnswered(id);
       },
       sessionGone: () => lost(`the gateway at ${url} has ended the session`),
       // The gateway itself tells its session what was missed.
@@ -178,8 +193,10 @@ export async function serveJoinedClient({
         'method' in message && message.method === 'notifications/cancelled' ? message.params?.['requestId'] : undefined;
       if (initializeId !== undefined) transport.send(message);
       // Without a session, closing the response is what cancels; with one, no response to a cancelled request is awaited any more.
-      if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId)))
+      if (isJsonRpcId(cancelled) && (initializeId === undefined || !isSameId(cancelled, initializeId))) {
         transport.abandon(cancelled);
+        isAnswered(cancelled);
+      }
       return;
     }
     if (message.method === 'initialize') initializeId = message.id;
@@ -190,9 +207,11 @@ export async function serveJoinedClient({
         else refuseMessage(fault('session.missing', 'send initialize first'), message.id);
         return;
       }
+      unanswered.add(idKey(message.id));
       transport.request(message);
       return;
     }
+    if (message.method !== 'subscriptions/listen') unanswered.add(idKey(message.id));
     if (message.method === 'tools/list') listIds.add(idKey(message.id));
     transport.request(
       message,
@@ -211,7 +230,23 @@ export async function serveJoinedClient({
       return;
     }
     for (const refusal of batch.refusals ?? []) writeText(refusal);
-    for (const message of messages) forward(message);
+    for (const message of messages) pass(message);
+  };
+  /** Messages that came before the answer to `initialize`, without which there is no session to send them in. */
+  let held: JsonRpcMessage[] | undefined;
+  const pass = (message: JsonRpcMessage): void => {
+    const isHeld = held !== undefined && !('method' in message && claimedRevision(message.params) !== undefined);
+    if (!isHeld) forward(message);
+    else if ('id' in message && 'method' in message && message.method === 'ping')
+      writeText(resultText(message.id, '{}'));
+    else if (held !== undefined && held.length < defaultLimits.maxInFlightPerSession) held.push(message);
+    else if ('id' in message && 'method' in message) refuseMessage(fault('session.busy'), message.id);
+    if ('method' in message && message.method === 'initialize' && !isHeld) held ??= [];
+  };
+  const release = (): void => {
+    const waiting = held ?? [];
+    held = undefined;
+    for (const message of waiting) pass(message);
   };
   const { maxBodyBytes } = defaultLimits;
   await readLines(input, {
@@ -227,13 +262,15 @@ export async function serveJoinedClient({
           refuseMessage(parsed.fault, parsed.id);
           return;
         case 'single':
-          forward(parsed.message.message);
+          pass(parsed.message.message);
           return;
         case 'batch':
           forwardBatch(parsed);
       }
     },
   });
+  isEnding = true;
+  if (input.readableEnded && unanswered.size > 0) await Promise.race([settled.promise, endOfOutput(output, drainMs)]);
   await transport.close();
   await agent.destroy();
 }

@@ -71,10 +71,14 @@ export class DuplexClient {
   #caller: Caller;
   #state: State = { kind: 'closed' };
   readonly #openRequests: OpenRequests;
+  /** Commands to the session that it has not finished with, and the `initialize` that is not answered. */
+  #unfinished = 0;
+  /** Callers that wait until everything is answered. */
+  #awaited: (() => void)[] = [];
 
   constructor(options: DuplexOptions) {
     this.#options = options;
-    this.#openRequests = new OpenRequests(options.bus);
+    this.#openRequests = new OpenRequests(options.bus, () => this.#tellSettled());
     this.#opener = openerOf(options.caller, options.address);
     this.#caller = { ...options.caller, client: this.#client };
   }
@@ -160,6 +164,24 @@ export class DuplexClient {
   #answer(gatewayFault: GatewayFault, id: JsonRpcId | undefined): void {
     const answered = id === undefined && this.#state.kind === 'open' ? idOfUnreadable(this.#state.revision) : id;
     this.#options.write(errorText(answered, toErrorObject(gatewayFault)));
+  }
+
+  /** Resolves when everything that came so far is answered. Subscriptions are not waited for, since they end with the connection. */
+  settled(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaited.push(resolve);
+    this.#tellSettled();
+    return promise;
+  }
+
+  #tellSettled(): void {
+    if (this.#awaited.length === 0 || this.#unfinished > 0 || this.#openRequests.areUnanswered) return;
+    for (const resolve of this.#awaited.splice(0)) resolve();
+  }
+
+  #finished(): void {
+    this.#unfinished -= 1;
+    this.#tellSettled();
   }
 
   /** Ends the session, because the connection has ended. */
@@ -281,15 +303,17 @@ export class DuplexClient {
       return;
     }
     this.#state = { kind: 'opening', waiting: new WaitingMessages(limits), measured: this.#measure(request) };
-    delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) =>
+    this.#unfinished += 1;
+    delivery.open({ kind: 'open', caller: this.#caller, request }, (reply) => {
       boundary.run(
         (gatewayFault) => this.refuse(gatewayFault, request.id),
         () => {
           if (reply.kind !== 'opened') rate.giveBack(this.#opener);
           this.#opened(reply, request);
         },
-      ),
-    );
+      );
+      this.#finished();
+    });
   }
 
   #opened(reply: OpenReply, { id, params }: JsonRpcRequest): void {
@@ -333,13 +357,23 @@ export class DuplexClient {
 
   /** Sends a command to the session; its answers go out on the connection. */
   #send(session: SessionAddress, command: SessionCommand, id: JsonRpcId | undefined, measured?: Measured): void {
-    const failed = (error: BusError): void =>
+    // The stream of an attached client ends with the session.
+    let isCounted = command.kind !== 'attach';
+    const finished = (): void => {
+      if (!isCounted) return;
+      isCounted = false;
+      this.#finished();
+    };
+    const failed = (error: BusError): void => {
       this.#refuseRequest(
         gatewayFaultOf(error) ?? fault(error.kind === 'no-responders' ? 'session.unknown' : 'gateway.draining'),
         id,
         measured,
       );
+      finished();
+    };
     let pending: PendingRequest | undefined;
+    if (isCounted) this.#unfinished += 1;
     try {
       pending = this.#options.delivery.sessions.request(session, command, {
         reply: (frame) => {
@@ -349,6 +383,7 @@ export class DuplexClient {
           if (isLast) pending?.close();
           if (isLast && frame.kind !== 'refused') measured?.end();
           if (isLast && command.kind === 'attach') this.#options.ended();
+          if (isLast) finished();
         },
         failed,
       });

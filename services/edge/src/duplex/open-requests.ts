@@ -14,11 +14,19 @@ export interface OpenRequest {
 
 export class OpenRequests {
   readonly #bus: Bus;
+  readonly #removed: () => void;
   /** Removing makes a new list, so that whoever goes through this one may end its requests. */
   #open: OpenRequest[] = [];
 
-  constructor(bus: Bus) {
+  /** @param removed called after each request that is open no more. */
+  constructor(bus: Bus, removed: () => void) {
     this.#bus = bus;
+    this.#removed = removed;
+  }
+
+  /** Whether an answer is still to come; a subscription has none. */
+  get areUnanswered(): boolean {
+    return this.#open.some(({ takeBack }) => takeBack === undefined);
   }
 
   get size(): number {
@@ -32,6 +40,7 @@ export class OpenRequests {
   /** Forgets one that was answered. */
   remove(key: SessionKey): void {
     this.#open = this.#open.filter((request) => request.key !== key);
+    this.#removed();
   }
 
   /** Gives one up that its client cancelled. @returns false when there is none of that id. */

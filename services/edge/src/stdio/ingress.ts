@@ -11,9 +11,11 @@ export interface StdioIngressOptions extends Pick<DuplexOptions, 'bus' | 'delive
   readonly output: Writable;
   /** Messages that come before this resolves wait; the end of the input is noticed meanwhile. */
   readonly ready: Promise<unknown>;
+  /** Milliseconds within which requests are still answered that came before the end of the input. */
+  readonly drainMs: number;
 }
 
-/** Serves until the input ends or the output breaks, and then ends the session. */
+/** Serves until the input ends or the output breaks, and then ends the session. What was read before the end of the input is still answered. */
 export async function serveStdioClient({
   bus,
   delivery,
@@ -24,6 +26,7 @@ export async function serveStdioClient({
   input,
   output,
   ready,
+  drainMs,
 }: StdioIngressOptions): Promise<void> {
   const client = new DuplexClient({
     bus,
@@ -61,12 +64,27 @@ export async function serveStdioClient({
         undefined,
       ),
   });
-  await Promise.race([ready, ended]);
+  /** After the end of the input answers may still be written; after the end of the output nothing matters. */
+  const over = ended.then(() =>
+    input.readableEnded && (waiting.length > 0 || isReady) ? endOfOutput(output, drainMs) : undefined,
+  );
+  await Promise.race([ready, over]);
   isReady = true;
   for (const bytes of waiting.splice(0)) client.receiveBytes(bytes);
   input.resume();
   await ended;
+  await Promise.race([client.settled(), over]);
   await client.end();
+}
+
+/** Resolves when nothing can be written any more, at the latest after `limitMs`. */
+export function endOfOutput(output: Writable, limitMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    if (output.destroyed) resolve();
+    output.once('close', resolve);
+    output.once('error', () => resolve());
+    setTimeout(resolve, limitMs).unref();
+  });
 }
 
 /** Lines that are read ahead while the servers start; a client usually sends one or two before it waits for answers. */

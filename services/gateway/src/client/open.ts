@@ -197,6 +197,7 @@ async function join(options: TargetOptions, url: string): Promise<Transport> {
         headers,
         input,
         output,
+        drainMs: 0,
         onProblem: (problem, isFatal) => {
           if (isFatal) failed(new CommandProblem('unreachable', problem));
           else if (options.quiet !== true) notice(`omnibus: ${problem}`);
@@ -276,6 +277,7 @@ async function inProcess(
         input,
         output,
         ready,
+        drainMs: 0,
       });
       failed(new CommandProblem('unreachable', 'the gateway in this process has ended'));
       await gateway.stop();

@@ -40,6 +40,8 @@ export interface StdioOptions extends Overrides {
 /** Milliseconds that servers have to connect before the client is answered: desktop clients list the tools only once, right after the handshake. */
 const settleMs = 10_000;
 const stopSlackMs = 10_000;
+/** Milliseconds in which a running gateway may answer what was read before the end of the input: the default of `timeouts.drain`. */
+const drainMs = 10_000;
 const say = (text: string): void => void process.stderr.write(`omnibus: ${text}\n`);
 
 /** Serves one client on stdin and stdout, with the servers in this process or in a gateway that runs already. Logs go to stderr. */
@@ -68,7 +70,7 @@ async function join(
     ? undefined
     : await findSignIn(url, tokens, { usesDevice: device, opensBrowser: opensPages(browser) });
   let exitCode = 0;
-  process.stdin.once('close', () => endWithin(stopSlackMs));
+  process.stdin.once('close', () => endWithin(drainMs + stopSlackMs));
   await serveJoinedClient({
     url,
     headers,
@@ -77,6 +79,7 @@ async function join(
     lacking: signedIn?.lacking,
     input: process.stdin,
     output: process.stdout,
+    drainMs,
     onProblem: (text, isFatal) => {
       if (isFatal) exitCode = 1;
       say(text);
@@ -169,7 +172,8 @@ async function serveAlone(options: StdioOptions): Promise<void> {
   });
   const endpoint = options.endpoint === undefined ? undefined : parseEndpointName(options.endpoint);
   const { bus, wheel, metrics, tracing, faults } = gateway;
-  process.stdin.once('close', () => endWithin(config.timeouts.drain + stopSlackMs));
+  // Answers to what was read may take as long as calls of a stopping process, which come after them.
+  process.stdin.once('close', () => endWithin(2 * config.timeouts.drain + stopSlackMs));
   void gateway.settled().then(() => gateway.invite());
   await serveStdioClient({
     bus,
@@ -181,6 +185,7 @@ async function serveAlone(options: StdioOptions): Promise<void> {
     input: process.stdin,
     output: process.stdout,
     ready: Promise.race([gateway.settled(), delay(settleMs, undefined, { ref: false })]),
+    drainMs: config.timeouts.drain,
   });
   await stop();
   process.exit(0);
