@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '@omnibus/protocol';
 import { startGateway, type GatewayUnderTest } from '../support/gateway.ts';
+import { Keys } from '../support/keys.ts';
 import { metricsOf } from '../support/metrics.ts';
 import { ModernClient, required } from '../support/modern-client.ts';
 import { fixturePath } from '../support/processes.ts';
@@ -34,6 +35,8 @@ async function open(url: string, capabilities: JsonObject): Promise<RawClient> {
 }
 
 const contentOf = ({ last }: Answer): string => (last.result?.['content'] as { text: string }[])[0]?.text ?? '';
+const isLog = ({ method }: Message): boolean => method === 'notifications/message';
+const wordsOf = ({ params }: Message): string => params?.['data'] as string;
 const reasonOf = ({ last }: Answer): unknown => last.error?.data?.['reason'];
 
 describe('callers at one server', () => {
@@ -164,6 +167,24 @@ describe('callers at one server', () => {
     ).toEqual([]);
   });
 
+  it('the log messages of a call that runs alone at a shared program reach its client, though sessions take turns', async () => {
+    using one = await RawClient.open(gateway.url);
+    using two = await RawClient.open(gateway.url);
+    const standing = await Promise.all([one.standing(), two.standing()]);
+    const heard: string[][] = [];
+    for (const [client, words] of [
+      [one, 'a1'],
+      [two, 'b1'],
+      [one, 'a2'],
+      [two, 'b2'],
+    ] as const) {
+      const { messages } = await client.callTool('pipe__shout', { words, times: 8 });
+      heard.push(messages.filter(isLog).map(wordsOf));
+    }
+    expect(heard).toEqual(['a1', 'b1', 'a2', 'b2'].map((words) => Array.from({ length: 8 }, () => words)));
+    expect(standing.flatMap(({ values }) => values.filter(isLog))).toEqual([]);
+  });
+
   it("a connection of a session's own passes its log messages to that session", async () => {
     using one = await open(gateway.url, { sampling: {} });
     await one.request('logging/setLevel', { level: 'debug' });
@@ -287,3 +308,29 @@ function isAlive(pid: number): boolean {
     return false;
   }
 }
+
+it('the log messages of one user at a shared program reach all sessions of that user, and no other user', async () => {
+  await using keys = await Keys.make('ann', 'bob');
+  await using gateway = await startGateway('embedded', { auth: keys.auth, mcpServers: { pipe: blunt } });
+  const openAs = (subject: string): Promise<RawClient> =>
+    RawClient.open(gateway.url, '2025-11-25', keys.headersOf(subject));
+  using ann1 = await openAs('ann');
+  using ann2 = await openAs('ann');
+  using bob = await openAs('bob');
+  const clients = [ann1, ann2, bob];
+  await ann1.untilTools((names) => names.includes('shout'));
+  const standing = await Promise.all(clients.map((client) => client.standing()));
+  const held = clients.map((client) => client.callTool('hold'));
+  await expect
+    .poll(async () => (await metricsOf(gateway.backend)).get('omnibus_upstream_in_flight_calls{server="pipe"}'))
+    .toBe(3);
+  const shouted = await Promise.all([
+    ann2.callTool('shout', { words: 'of ann', times: 3 }),
+    bob.callTool('shout', { words: 'of bob', times: 3 }),
+  ]);
+  await expect
+    .poll(() => standing.map(({ values }) => values.filter(isLog).map(wordsOf)))
+    .toEqual(['of ann', 'of ann', 'of bob'].map((words) => [words, words, words]));
+  await Promise.all([ann1.callTool('release'), bob.callTool('release')]);
+  expect([...(await Promise.all(held)), ...shouted].flatMap(({ messages }) => messages.filter(isLog))).toEqual([]);
+});

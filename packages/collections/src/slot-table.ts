@@ -43,6 +43,11 @@ export class SlotTable<Value> {
     return value;
   }
 
+  /** The values, which must not be added or taken meanwhile. */
+  *[Symbol.iterator](): IterableIterator<Value> {
+    for (const value of this.#values) if (value !== undefined) yield value;
+  }
+
   /** The handles and values as they are now: they may be taken while the result is walked. */
   toArray(): (readonly [handle: number, value: Value])[] {
     return this.#values.flatMap((value, slot) =>

@@ -187,7 +187,7 @@ export type ServerNotice =
       readonly params: JsonObject;
       readonly sessions: readonly SessionKey[];
     }
-  /** A notification that no revision defines and that belongs to no call, over a connection that only one session has used. */
+  /** A notification that no revision defines and that belongs to no call; `sessions`: those that it may concern. */
   | {
       readonly kind: 'notification';
       readonly server: ServerName;

@@ -121,7 +121,7 @@ export class Adapter {
       base: () => this.#connection,
     });
     this.#levels = new LogLevels({
-      connections: () => [this.#connection, ...this.#pool.all()],
+      connections: () => this.#connections,
       hasLogging: () => 'logging' in this.record.capabilities,
       tell: (method, params, connection) => this.#tell(method, params, connection),
     });
@@ -162,7 +162,7 @@ export class Adapter {
           this.#guard(
             (isDoubted ? this.#catalog.doubted(problem) : this.#catalog.lost(problem, trouble)).then(this.#settled),
           ),
-        notification: (method, params, session) => this.#words.hear(this.#connection, method, params, session),
+        notification: (method, params, sessions) => this.#words.hear(this.#connection, method, params, sessions),
         askedUnnamed: () => undefined,
         strayProgress: (progress) => this.#words.hearTaskProgress(this.#connection, progress),
         missed: () => {
@@ -218,7 +218,7 @@ export class Adapter {
         );
         if (!isResting) changed(false);
       },
-      notification: (method, params, only) => this.#words.hear(connection, method, params, only),
+      notification: (method, params, sessions) => this.#words.hear(connection, method, params, sessions),
       askedUnnamed: () => this.#pool.asksUnnamed(),
       strayProgress: (progress) => this.#words.hearTaskProgress(connection, progress),
       missed: () => {
@@ -355,14 +355,24 @@ export class Adapter {
     }
   }
 
+  get #connections(): UpstreamConnection[] {
+    return [this.#connection, ...this.#pool.all()];
+  }
+
   /** Sessions for which something is kept here. */
   get sessions(): readonly SessionKey[] {
-    return [...this.#levels.sessions, ...this.#subscriptions.sessions, ...this.#pool.sessions];
+    return [
+      ...this.#levels.sessions,
+      ...this.#subscriptions.sessions,
+      ...this.#pool.sessions,
+      ...this.#connections.flatMap(({ listeners }) => [...listeners]),
+    ];
   }
 
   forgetSession(session: SessionKey): void {
     this.#levels.remove(session);
     this.#subscriptions.forgetSession(session);
+    for (const connection of this.#connections) connection.forgetSession(session);
     this.#pool.endSession(session);
   }
 

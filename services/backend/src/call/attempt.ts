@@ -11,6 +11,7 @@ import type {
   InputMethod,
   JsonObject,
   JsonRpcId,
+  Principal,
   SessionKey,
 } from '@omnibus/protocol';
 import type { CatalogPublisher } from '../catalog/publisher.ts';
@@ -47,6 +48,8 @@ export class Attempt implements PendingReply {
   /** How often the server has demanded something of the client before. */
   round = 0;
   readonly session: SessionKey;
+  readonly principal: Principal;
+  readonly listens: boolean;
   readonly task: string | undefined;
   /** Releases the connection. */
   readonly end: () => void;
@@ -56,7 +59,7 @@ export class Attempt implements PendingReply {
 
   /** @param end releases the connection. */
   constructor(port: AttemptPort, call: Call, connection: UpstreamConnection, params: JsonObject, end: () => void) {
-    const { client, session } = call.command.context;
+    const { client, principal, session, standsAlone } = call.command.context;
     const { taskId } = params;
     this.#port = port;
     this.call = call;
@@ -64,6 +67,8 @@ export class Attempt implements PendingReply {
     this.params = params;
     this.end = end;
     this.session = client?.isOne === true ? (client.id as SessionKey) : session;
+    this.principal = principal;
+    this.listens = !standsAlone;
     this.task = typeof taskId === 'string' ? taskId : undefined;
   }
 

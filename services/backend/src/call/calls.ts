@@ -344,10 +344,9 @@ export class Calls {
     connections().learn(connection, outcome);
     questions.rememberElicitations(outcome, command.context.session);
     if (command.method === 'resources/subscribe') subscriptions.told(command, connection, outcome);
-    this.#finish(
-      call,
-      tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task)),
-    );
+    const learned = tasks.learn({ command, connection, requestId }, outcome, (task) => announceTask(connection, task));
+    if (learned.kind === 'result' && learned.place !== undefined) connection.goesOn(attempt);
+    this.#finish(call, learned);
   }
 
   #refuse(call: Call, refusal: GatewayFault): void {

@@ -4,6 +4,7 @@ import { MemoryBus, subjects } from '@omnibus/bus';
 import { Heard } from '@omnibus/bus/testing';
 import { DeadlineWheel } from '@omnibus/lifecycle';
 import {
+  anonymous,
   newRequestKey,
   newWorkerId,
   parseServerName,
@@ -90,6 +91,8 @@ async function open(session: SessionKey) {
       { name: 'x' },
       {
         session,
+        principal: anonymous,
+        listens: true,
         task: undefined,
         ask: (asked) => relay.ask(call, connection, asked),
         adopt: (asked) => relay.adopt(call, connection, asked),

@@ -1,6 +1,6 @@
 /**
- * Passes on what one server says outside requests. A log message outside requests goes to the session that has the connection alone, or that alone has used
- * it; otherwise to no client but to the operator's log, because two sessions may have caused it, and it may contain data of one of them.
+ * Passes on what one server says outside requests. A log message outside requests goes to the sessions of the one caller that can have caused it
+ * (`connection/users.ts`). Otherwise it goes to the operator's log alone, because it may contain data of one of several callers.
  */
 import { subjects, type Bus } from '@omnibus/bus';
 import { TokenBucket } from '@omnibus/lifecycle';
@@ -49,12 +49,12 @@ export class ServerWords {
     this.#options = options;
   }
 
-  /** @param session the only session that it can concern, if that is certain. */
+  /** @param sessions those that may hear it. */
   hear(
     connection: UpstreamConnection,
     method: string,
     params: JsonObject | undefined,
-    session: SessionKey | undefined,
+    sessions: readonly SessionKey[],
   ): void {
     const { catalog, subscriptions, questions, metrics, base } = this.#options;
     const kind = changeKinds.find((each) => changeNotifications[each] === method);
@@ -65,19 +65,19 @@ export class ServerWords {
       const { uri: _uri, ...more } = withoutHopMeta(params);
       subscriptions.updated(connection, params['uri'], ...(Object.keys(more).length === 0 ? [] : [more]));
     } else if (method === 'notifications/message' && params !== undefined) {
-      this.#passLog(connection, params, session);
+      this.#passLog(connection, params, sessions);
     } else if (method === 'notifications/tasks/status' && params !== undefined) {
       this.announceTask(connection, params);
     } else if (method === 'notifications/elicitation/complete') {
       questions.announceCompletion(params);
-    } else if (isCustomNotification(method) && session !== undefined) {
+    } else if (isCustomNotification(method) && sessions.length > 0) {
       if (this.#mayTell(connection))
         this.#options.bus.publish(subjects.notices, {
           kind: 'notification',
           server: this.#options.server,
           method,
           ...(params === undefined ? {} : { params }),
-          sessions: [session],
+          sessions,
         });
     } else {
       metrics.dropped('notification_unknown');
@@ -124,11 +124,10 @@ export class ServerWords {
     return mayTell;
   }
 
-  #passLog(connection: UpstreamConnection, params: JsonObject, session: SessionKey | undefined): void {
+  #passLog(connection: UpstreamConnection, params: JsonObject, sessions: readonly SessionKey[]): void {
     const { bus, server, log } = this.#options;
-    if (session !== undefined) {
-      if (this.#mayTell(connection))
-        bus.publish(subjects.notices, { kind: 'log', server, params, sessions: [session] });
+    if (sessions.length > 0) {
+      if (this.#mayTell(connection)) bus.publish(subjects.notices, { kind: 'log', server, params, sessions });
     } else if (this.#lines.take()) {
       const left = this.#lines.takeRefused();
       log.info(

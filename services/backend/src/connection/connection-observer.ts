@@ -11,9 +11,9 @@ export interface ConnectionObserver {
   lost(problem: string, trouble: ServerTrouble | undefined, isResting: boolean, isDoubted: boolean): void;
   /**
    * A notification that is neither progress nor a log message of a request in flight.
-   * @param session the only session that it can concern, if that is certain.
+   * @param sessions those that may hear it; none where it may concern a caller that none of them is.
    */
-  notification(method: string, params: JsonObject | undefined, session: SessionKey | undefined): void;
+  notification(method: string, params: JsonObject | undefined, sessions: readonly SessionKey[]): void;
   /** The server asked something, and it is unknown for which client. */
   askedUnnamed(): void;
   /** Progress for a request that is not in flight. @returns false when nobody can use it. */

@@ -32,7 +32,7 @@ import { Questions } from './questions.ts';
 import { Run } from './run.ts';
 import { refusesRequestOnly } from './request-failure.ts';
 import { doubtMs, SessionRenewal } from './session-renewal.ts';
-import { SoleUser } from './sole-user.ts';
+import { Users, type User } from './users.ts';
 
 const plainRequest: RequestContext = { capabilities: {}, logLevel: undefined };
 
@@ -48,8 +48,7 @@ export class UpstreamConnection {
   readonly #circuit: Circuit;
   #listen: StandingListen | undefined;
   readonly #held = new HeldNotifications();
-  /** Which session has used the connection since the transport was opened. */
-  readonly #user = new SoleUser();
+  readonly #users = new Users();
   readonly #renewal = new SessionRenewal();
 
   constructor(options: ConnectionOptions) {
@@ -102,7 +101,8 @@ export class UpstreamConnection {
       answered: () => this.#circuit.isWell(),
       failed: (id, outcome, isDoubtful) => this.#failures.settle(id, outcome, isDoubtful),
       acknowledged: (params) => this.#listen?.acknowledged(params),
-      onlyUser: () => this.#onlyUser,
+      owner: options.owner?.session,
+      users: this.#users,
     });
     this.#life = new ConnectionLife(options, {
       questions: this.#questions,
@@ -148,7 +148,22 @@ export class UpstreamConnection {
 
   /** The only session that can have caused messages of the server outside of requests. */
   get #onlyUser(): SessionKey | undefined {
-    return this.owner ?? this.#user.session;
+    return this.owner ?? this.#users.session;
+  }
+
+  /** Sessions that may hear what the server says outside calls. */
+  get listeners(): Iterable<SessionKey> {
+    return this.#users.sessions;
+  }
+
+  /** The server may go on with a call of this client that is no longer in flight. */
+  goesOn(user: User): void {
+    this.#users.goesOn(user);
+  }
+
+  /** A session has ended. */
+  forgetSession(session: SessionKey): void {
+    this.#users.forgetSession(session);
   }
 
   get isAsleep(): boolean {
@@ -204,7 +219,7 @@ export class UpstreamConnection {
       dialect: greeting ?? this.#life.dialect,
       state: isHeld ? 'held' : 'sent',
     };
-    this.#user.use(reply.session);
+    this.#users.use(reply);
     const id = this.#pending.add(pending);
     if (this.#life.transport === undefined || !(this.isOpen || greeting !== undefined))
       this.#pending.settle(id, {
@@ -236,6 +251,7 @@ export class UpstreamConnection {
   cancel(id: number, reason: string, isTimeout = false): void {
     const pending = this.#pending.cancel(id);
     if (pending === undefined || pending.state === 'held') return;
+    this.goesOn(pending.reply);
     if (isTimeout) this.#circuit.timedOut();
     const { transport } = this.#life;
     if (transport !== undefined) pending.dialect.cancel(transport, id, reason);
@@ -300,8 +316,8 @@ export class UpstreamConnection {
 
   #opening(): void {
     this.run.begin();
-    this.#user.forget();
-    for (const [, { reply }] of this.#pending.all()) this.#user.use(reply.session);
+    this.#users.forget();
+    for (const [, { reply }] of this.#pending.all()) this.#users.use(reply);
     this.#listen?.stop();
     this.#listen = undefined;
   }

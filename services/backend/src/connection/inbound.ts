@@ -23,6 +23,7 @@ import type { ConnectionObserver } from './connection-observer.ts';
 import type { PendingRequest, PendingRequests } from './pending-requests.ts';
 import { readProgress } from './progress.ts';
 import type { Questions } from './questions.ts';
+import type { Users } from './users.ts';
 
 export interface InboundOptions {
   readonly server: ServerName;
@@ -37,8 +38,9 @@ export interface InboundOptions {
   readonly failed: (id: JsonRpcId, outcome: ExchangeOutcome, isDoubtful: boolean) => void;
   /** The server has confirmed what it will announce. */
   readonly acknowledged: (params: JsonObject | undefined) => void;
-  /** The only session that can have caused messages of the server outside of requests. */
-  readonly onlyUser: () => SessionKey | undefined;
+  /** The session that has the connection alone. */
+  readonly owner: SessionKey | undefined;
+  readonly users: Pick<Users, 'isAlone' | 'audience'>;
 }
 
 export class Inbound {
@@ -105,12 +107,15 @@ export class Inbound {
   }
 
   #hearNotification(method: string, params: JsonObject | undefined, origin: JsonRpcId | undefined): void {
-    const { pending, questions, observer, metrics, acknowledged, onlyUser } = this.#options;
+    const { pending, questions, observer, metrics, acknowledged } = this.#options;
     switch (method) {
       case 'notifications/progress': {
         const progress = readProgress(params);
-        const reporting = typeof progress?.token === 'number' ? pending.find(progress.token) : undefined;
-        if (reporting === undefined && progress !== undefined && observer.strayProgress(progress)) return;
+        const named = typeof progress?.token === 'number' ? pending.find(progress.token) : undefined;
+        if (named === undefined && progress !== undefined && observer.strayProgress(progress)) return;
+        // A token that is none of these was of a call that has ended, unless the stream tells which call is meant.
+        const reporting =
+          named ?? (origin !== undefined || progress?.token === undefined ? this.#callerOf(origin) : undefined);
         if (progress === undefined || reporting === undefined) metrics.dropped('upstream_late');
         else reporting.reply.progress(progress);
         return;
@@ -118,7 +123,7 @@ export class Inbound {
       case 'notifications/message': {
         const caller = this.#callerOf(origin);
         if (caller !== undefined && isObject(params)) caller.reply.log(params);
-        else observer.notification(method, params, onlyUser());
+        else observer.notification(method, params, this.#audience());
         return;
       }
       case 'notifications/cancelled': {
@@ -136,16 +141,23 @@ export class Inbound {
         const caller = isCustomNotification(method) ? this.#callerOf(origin) : undefined;
         // Requests of the gateway's own have nobody to notify.
         if (caller?.reply.session !== undefined) caller.reply.notification(method, params);
-        else observer.notification(method, params, onlyUser());
+        else observer.notification(method, params, this.#audience());
       }
     }
   }
 
-  /** The request a message belongs to: the one whose stream carried it, else the only one in flight if a single session uses the connection, else none. */
+  /** The request a message belongs to: the one whose stream carried it, else the only call in flight if no other can have caused it, else none. */
   #callerOf(origin: JsonRpcId | undefined): PendingRequest | undefined {
-    const { pending, onlyUser } = this.#options;
+    const { pending, owner, users } = this.#options;
     if (origin !== undefined) return pending.find(origin);
-    const user = onlyUser();
-    return user === undefined ? undefined : pending.onlyOf(user);
+    const { only } = pending.calls;
+    const session = only?.reply.session;
+    return session !== undefined && (session === owner || users.isAlone(session)) ? only : undefined;
+  }
+
+  /** The sessions that may hear a message that belongs to no request. */
+  #audience(): readonly SessionKey[] {
+    const { pending, owner, users } = this.#options;
+    return owner === undefined ? users.audience(pending.calls.session) : [owner];
   }
 }

@@ -2,8 +2,9 @@
 import type { ExchangeOutcome, JsonObject } from '@omnibus/protocol';
 import type { Progress } from './progress.ts';
 import type { QuestionTarget } from './questions.ts';
+import type { User } from './users.ts';
 
-export interface PendingReply extends QuestionTarget {
+export interface PendingReply extends QuestionTarget, User {
   progress(progress: Progress): void;
   log(params: JsonObject): void;
   /** A notification that is in no revision. */
@@ -15,6 +16,8 @@ export interface PendingReply extends QuestionTarget {
 /** The receiver for requests of the gateway itself: other messages of the server are ignored, since no client is concerned. */
 export const gatewayReply = {
   session: undefined,
+  principal: undefined,
+  listens: false,
   task: undefined,
   progress: () => undefined,
   log: () => undefined,

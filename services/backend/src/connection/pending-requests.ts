@@ -104,9 +104,19 @@ export class PendingRequests {
     return this.all().some(([, { state }]) => state === 'held');
   }
 
-  /** The only request in flight of a session; undefined when there are several, or none. */
-  onlyOf(session: SessionKey): PendingRequest | undefined {
-    const candidates = this.all().filter(([, { reply }]) => reply.session === session);
-    return candidates.length === 1 ? candidates[0]?.[1] : undefined;
+  /** The calls of clients in flight. @returns the only one, if there is one; and its session: null where several sessions have calls, undefined where none has. */
+  get calls(): { readonly only: PendingRequest | undefined; readonly session: SessionKey | null | undefined } {
+    let only: PendingRequest | undefined;
+    let count = 0;
+    let session: SessionKey | null | undefined;
+    for (const pending of this.#table) {
+      const { session: made } = pending.reply;
+      if (made === undefined) continue;
+      count += 1;
+      only = count === 1 ? pending : undefined;
+      if (made !== session) session = session === undefined ? made : null;
+      if (session === null) break;
+    }
+    return { only, session };
   }
 }

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { DeadlineWheel } from '@omnibus/lifecycle';
-import { newRequestKey, newWorkerId, parseServerName, type ExchangeOutcome, type SessionKey } from '@omnibus/protocol';
+import {
+  anonymous,
+  newRequestKey,
+  newWorkerId,
+  parseServerName,
+  type ExchangeOutcome,
+  type Principal,
+  type SessionKey,
+} from '@omnibus/protocol';
 import { createLogger, Metrics } from '@omnibus/telemetry';
 import { UpstreamConnection } from './connection.ts';
 import { Era } from '../dialect/modern/discovery.ts';
@@ -12,8 +20,9 @@ import { Questions } from './questions.ts';
 async function connect(owner?: SessionKey) {
   const transports: OneStream[] = [];
   const ready = Promise.withResolvers<void>();
-  const logged: (SessionKey | undefined)[] = [];
+  const logged: (SessionKey | readonly SessionKey[])[] = [];
   const asked: string[] = [];
+  const progressed: SessionKey[] = [];
   const connection = new UpstreamConnection({
     server: parseServerName('one'),
     worker: newWorkerId('backend'),
@@ -50,28 +59,30 @@ async function connect(owner?: SessionKey) {
       strayProgress: () => false,
       missed: () => undefined,
       askedUnnamed: () => undefined,
-      notification: (_method, _params, session) => logged.push(session),
+      notification: (_method, _params, sessions) => logged.push(sessions),
     },
   });
   connection.start();
   await ready.promise;
   const transport = transports[0] as OneStream;
   const settled: ExchangeOutcome[] = [];
-  const begin = (session: SessionKey, name: string): number => {
+  const begin = (session: SessionKey, name: string, principal: Principal = anonymous): number => {
     const waiter: PendingReply = {
       session,
+      principal,
+      listens: true,
       task: undefined,
       ask: () => asked.push(name),
       adopt: () => asked.push(`${name} adopts`),
       withdraw: () => asked.push(`${name} hears no more`),
-      progress: () => undefined,
+      progress: () => progressed.push(session),
       log: () => logged.push(session),
       notification: (method) => asked.push(method),
       settle: (outcome: ExchangeOutcome) => settled.push(outcome),
     };
     return connection.request('tools/call', { name }, waiter, { capabilities: {}, logLevel: undefined });
   };
-  return { connection, transport, asked, logged, settled, begin };
+  return { connection, transport, asked, logged, progressed, settled, begin };
 }
 
 const question = {
@@ -250,7 +261,7 @@ describe('what a server of one stream says of no request', () => {
       { method: 'notifications/cancelled' },
       { id: 'q', error: { data: { reason: 'input.unattributed' } } },
     ]);
-    expect(logged).toEqual([undefined]);
+    expect(logged).toEqual([[]]);
   });
 
   it('is told to the one session that has used it, also when it has nothing in flight', async () => {
@@ -258,7 +269,111 @@ describe('what a server of one stream says of no request', () => {
     const session = newRequestKey();
     connection.cancel(begin(session, 'over'), 'over');
     transport.say(log);
-    expect(logged).toEqual([session]);
+    expect(logged).toEqual([[session]]);
+  });
+});
+
+describe('what a server of one stream says without naming a request', () => {
+  const news = { method: 'notifications/example/news', params: {} };
+  const [ann, bob] = ['ann', 'bob'] as Principal[];
+
+  it('reaches the only call in flight of anonymous sessions that come in turn', async () => {
+    const { transport, asked, logged, progressed, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    for (const session of [one, two, one, two]) {
+      const id = begin(session, 'call');
+      transport.say(log);
+      transport.say(news);
+      transport.say({ method: 'notifications/progress', params: { progress: 1 } });
+      transport.say({ id, result: {} });
+    }
+    expect(logged).toEqual([one, two, one, two]);
+    expect(progressed).toEqual([one, two, one, two]);
+    expect(asked).toEqual([news.method, news.method, news.method, news.method]);
+  });
+
+  it('reaches no anonymous session while several have calls in flight, and their sessions again once one has ended', async () => {
+    const { connection, transport, logged, progressed, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    const ids = [begin(one, 'one'), begin(two, 'two')];
+    transport.say(log);
+    transport.say({ method: 'notifications/progress', params: { progress: 1 } });
+    for (const id of ids) transport.say({ id, result: {} });
+    transport.say(log);
+    expect(logged).toEqual([[], []]);
+    expect(progressed).toEqual([]);
+    connection.forgetSession(one);
+    transport.say(log);
+    expect(logged.at(-1)).toEqual([two]);
+  });
+
+  it('reaches an anonymous session with several calls, where no other has any', async () => {
+    const { transport, logged, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    transport.say({ id: begin(one, 'one'), result: {} });
+    begin(two, 'two');
+    begin(two, 'two again');
+    transport.say(log);
+    expect(logged).toEqual([[two]]);
+  });
+
+  it('reaches no anonymous session while the server may go on with a call that another gave up', async () => {
+    const { connection, transport, logged, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    connection.cancel(begin(one, 'one'), 'enough');
+    transport.say({ id: begin(two, 'two'), result: {} });
+    const id = begin(two, 'two');
+    transport.say(log);
+    transport.say({ id, result: {} });
+    const own = begin(one, 'one');
+    transport.say(log);
+    transport.say({ id: own, result: {} });
+    connection.forgetSession(one);
+    begin(two, 'two');
+    transport.say(log);
+    expect(logged).toEqual([[], one, two]);
+  });
+
+  it('reaches all sessions of the one user of the connection, unless a single call is in flight', async () => {
+    const { connection, transport, logged, begin } = await connect();
+    const [one, two] = [newRequestKey(), newRequestKey()];
+    const first = begin(one, 'one', ann);
+    transport.say(log);
+    begin(two, 'two', ann);
+    transport.say(log);
+    transport.say({ id: first, result: {} });
+    transport.say(log);
+    connection.forgetSession(one);
+    begin(two, 'two again', ann);
+    transport.say(log);
+    expect(logged).toEqual([one, [one, two], two, [two]]);
+  });
+
+  it('reaches no caller once two users have used the connection', async () => {
+    const { transport, asked, logged, progressed, begin } = await connect();
+    const say = (): void => {
+      for (const each of [log, news, { method: 'notifications/progress', params: { progress: 1 } }])
+        transport.say(each);
+    };
+    const first = begin(newRequestKey(), 'one', ann);
+    const second = begin(newRequestKey(), 'two', bob);
+    say();
+    transport.say({ id: first, result: {} });
+    say();
+    transport.say({ id: second, result: {} });
+    say();
+    expect([asked, progressed]).toEqual([[], []]);
+    expect(logged.flat()).toEqual([]);
+  });
+
+  it('is dropped where it is progress of a call that has ended', async () => {
+    const { transport, progressed, begin } = await connect();
+    const session = newRequestKey();
+    const ended = begin(session, 'one');
+    transport.say({ id: ended, result: {} });
+    begin(session, 'two');
+    transport.say({ method: 'notifications/progress', params: { progressToken: ended, progress: 1 } });
+    expect(progressed).toEqual([]);
   });
 });
 
