@@ -44,6 +44,7 @@ import { ExchangeWatch } from './call/exchange-watch.ts';
 import { OutsideChecks } from './call/guardrails/outside.ts';
 import { callRecords, type Recorded } from './call/records.ts';
 import { callReportsOf } from './call/call-reports.ts';
+import { callTraces } from './call/call-span.ts';
 import { ServerSettings } from './call/server-settings.ts';
 import { Metering } from './call/limits/metering.ts';
 import { Adoption } from './ownership/adoption.ts';
@@ -228,13 +229,17 @@ export class SessionWorker {
       maxBytesPerSession: limits.maxKeptBytesPerSession,
       onDrop: (bound) => metrics.keptDropped.inc({ bound }),
     });
+    const records = callRecords({
+      ...options,
+      isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin',
+    });
+    const reports = callReportsOf(options);
     const host: SessionHost & StatelessHost = {
       bus,
       wheel,
       log,
       metrics,
       limits,
-      tracing,
       sealer,
       streams,
       frames,
@@ -245,11 +250,13 @@ export class SessionWorker {
       callGate: metering.gate,
       approvals: metering.approvals,
       approverDesk: metering.approverDesk,
-      records: callRecords({
-        ...options,
-        isPinned: (server) => this.#config.mcpServers[server]?.definitions === 'pin',
-      }),
-      reports: callReportsOf(options),
+      records,
+      reports,
+      watchers: [
+        ...(tracing === undefined ? [] : [callTraces(tracing)]),
+        ...(records === undefined ? [] : [records]),
+        reports,
+      ],
       adapters: this.#watch,
       offers: this.#offers,
       isEdgeThere: this.#edges.isThere,

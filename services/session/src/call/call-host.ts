@@ -1,6 +1,6 @@
 /** The parts of a worker that are needed to carry requests of clients to servers; a worker has one. */
 import type { Caller, ExchangeId, Facts, Limits, ServerName, Who } from '@omnibus/protocol';
-import type { Metrics, Tracing } from '@omnibus/telemetry';
+import type { Metrics } from '@omnibus/telemetry';
 import type { Sealer } from '../public-ids/sealer.ts';
 import type { Approvals } from './approvals/approvals.ts';
 import type { CallGate } from './limits/call-gate.ts';
@@ -8,12 +8,13 @@ import type { Access } from './access.ts';
 import type { ExchangeHost, TimeLimits } from './exchange-request.ts';
 import type { CallRecords } from './records.ts';
 import type { CallReports } from './call-reports.ts';
+import type { CallWatcher } from './watchers.ts';
 
 export interface CallHost extends ExchangeHost {
   readonly metrics: Metrics;
   readonly limits: Limits;
-  /** Undefined where tracing is off. */
-  readonly tracing: Tracing | undefined;
+  /** What watches calls, in this order; empty if nothing does. */
+  readonly watchers: readonly CallWatcher[];
   /** Undefined where no audit is configured. */
   readonly records?: CallRecords | undefined;
   /** Reports calls to watchers, the log and the list of failures. */

@@ -11,6 +11,7 @@ import {
 import { Failures, shownTag, Tap, type Logger } from '@omnibus/telemetry';
 import type { CallStream, ClientPort, ForwardedCall } from './client-port.ts';
 import type { Destination } from './route.ts';
+import type { CallWatcher, SentCall, WatchedCall } from './watchers.ts';
 
 export interface CallReportOptions {
   readonly tap: Tap;
@@ -52,7 +53,7 @@ type ReportedCall = Pick<ForwardedCall<CallStream>, 'method' | 'given' | 'stream
 
 const maxProblem = 300;
 
-export class CallReports {
+export class CallReports implements CallWatcher {
   readonly tap: Tap;
   readonly #options: CallReportOptions;
   readonly #isLogged: boolean;
@@ -63,8 +64,19 @@ export class CallReports {
     this.#isLogged = options.level !== 'off' && options.log.isLevelEnabled(options.level);
   }
 
+  sent({ client, call, to, since }: SentCall): WatchedCall {
+    const tag = this.#routed(client, call, to);
+    const ended = (outcome: ExchangeOutcome | 'cancelled', characters: number | undefined): void =>
+      this.ended(client, call, to, outcome, {
+        tag,
+        since,
+        characters: outcome !== 'cancelled' && outcome.kind === 'fault' ? 0 : characters,
+      });
+    return tag === undefined ? { ended } : new TappedCall(this.tap, tag, ended);
+  }
+
   /** Reports that a call is about to be sent to a server. @returns its tag where it is watched. */
-  routed(
+  #routed(
     port: ReportedClient,
     call: ReportedCall,
     to: Pick<Destination, 'server' | 'tool' | 'params'>,
@@ -180,6 +192,35 @@ export class CallReports {
       ...(standsAlone ? {} : { session: key.slice(0, 12) }),
       ...(info === undefined ? {} : { client: info.name }),
     };
+  }
+}
+
+/** A call that a tap watches. */
+class TappedCall implements WatchedCall {
+  readonly tap: string;
+  readonly ended: WatchedCall['ended'];
+  readonly #tap: Tap;
+
+  constructor(tap: Tap, tag: string, ended: WatchedCall['ended']) {
+    this.#tap = tap;
+    this.tap = tag;
+    this.ended = ended;
+  }
+
+  lost(outcome: 'repeated' | 'unknown'): void {
+    this.#tap.tell(this.tap, 'session', outcome);
+  }
+
+  asked({ method }: { readonly method: string }): void {
+    this.#tap.tell(this.tap, 'session', 'asked', { asks: method });
+  }
+
+  answered(): void {
+    this.#tap.tell(this.tap, 'session', 'client-answered');
+  }
+
+  withdrawn(): void {
+    this.#tap.tell(this.tap, 'session', 'withdrawn');
   }
 }
 

@@ -1,12 +1,31 @@
-/** Attributes of the span of a call. */
+/** The span of a call, and its attributes. */
 import type { ExchangeOutcome } from '@omnibus/protocol';
+import type { Tracing } from '@omnibus/telemetry';
+import type { CallWatcher } from './watchers.ts';
 
-export function traceOf(trace: string | undefined): { readonly trace?: string } {
-  return trace === undefined ? {} : { trace };
+/** Traces each call within the trace of its client. */
+export function callTraces(tracing: Tracing): CallWatcher {
+  return {
+    sent({ client, call: { method }, to: { server, params, subject }, trace }) {
+      const span = tracing.start(
+        'internal',
+        {
+          method,
+          params: method === 'tools/call' ? { name: subject[1] } : params,
+          attributes: { 'mcp.session.id': client.key, 'omnibus.server': server },
+        },
+        trace,
+      );
+      return {
+        trace: span.traceparent,
+        ended: (outcome) => span.end(outcome === 'cancelled' ? outcome : errorOf(outcome)),
+      };
+    },
+  };
 }
 
 /** The attribute `error.type` of the semantic conventions for MCP: `tool_error`, a JSON-RPC code, or a reason of the error table; undefined for success. */
-export function errorOf(outcome: ExchangeOutcome): string | undefined {
+function errorOf(outcome: ExchangeOutcome): string | undefined {
   switch (outcome.kind) {
     case 'result':
       return outcome.result['isError'] === true ? 'tool_error' : undefined;

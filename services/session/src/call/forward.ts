@@ -30,7 +30,7 @@ import { AskFirst } from './approvals/ask-first.ts';
 import { limitedRequestOf } from './limited-request.ts';
 import type { CallAccounting } from './limits/call-gate.ts';
 import type { LimitedRequest } from './limits/rules.ts';
-import { OpenRequest } from './open-requests.ts';
+import { WaitingRequest } from './open-requests.ts';
 import { route, type Plan, type RoutedClient } from './route.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
@@ -234,7 +234,7 @@ export class Forwarding<Stream extends CallStream> {
     request: LimitedRequest | undefined,
   ): void {
     let isOver = false;
-    const waiting = new OpenRequest(
+    const waiting = new WaitingRequest(
       call.id,
       () => {
         isOver = true;

@@ -5,14 +5,31 @@
 import { Link, Ring } from '@omnibus/collections';
 import { idKey, type GatewayFault, type JsonRpcId, type ServerName } from '@omnibus/protocol';
 
-export class OpenRequest extends Link {
+export abstract class OpenRequest extends Link {
   readonly clientId: JsonRpcId;
-  readonly cancel: (reason: string) => void;
-  readonly fail: (gatewayFault: GatewayFault) => void;
   /** The server that it was sent to. */
   readonly server: ServerName | undefined;
   /** The server's own name of the tool. */
   readonly tool: string | undefined;
+
+  constructor(clientId: JsonRpcId, server: ServerName | undefined, tool: string | undefined) {
+    super();
+    this.clientId = clientId;
+    this.server = server;
+    this.tool = tool;
+  }
+
+  /** Ends it without an answer. */
+  abstract cancel(reason: string): void;
+
+  /** Answers it with a fault of the gateway. */
+  abstract fail(gatewayFault: GatewayFault): void;
+}
+
+/** A request that waits for something before it is sent. */
+export class WaitingRequest extends OpenRequest {
+  readonly cancel: (reason: string) => void;
+  readonly fail: (gatewayFault: GatewayFault) => void;
 
   /** @param cancel ends it without an answer. @param fail answers it with a fault of the gateway. */
   constructor(
@@ -22,12 +39,9 @@ export class OpenRequest extends Link {
     server?: ServerName,
     tool?: string,
   ) {
-    super();
-    this.clientId = clientId;
+    super(clientId, server, tool);
     this.cancel = cancel;
     this.fail = fail;
-    this.server = server;
-    this.tool = tool;
   }
 }
 

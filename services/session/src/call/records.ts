@@ -6,14 +6,11 @@ import type { Audit, AuditEvent, Outcome, Weight, Who } from '@omnibus/audit';
 import { definitionDigest, type View } from '@omnibus/catalog';
 import { Proofs } from '@omnibus/identity';
 import {
-  errorTable,
   isObject,
   listKindOf,
   repeatableMethods,
   type ApprovalRecord,
   type Caller,
-  type ErrorReason,
-  type ExchangeOutcome,
   type GatewayFault,
   type JsonObject,
   type JsonRpcId,
@@ -28,7 +25,10 @@ import type { Permission } from './access.ts';
 import type { ApprovalNote } from './approvals/approvals.ts';
 import type { Screen } from './guardrails/screen.ts';
 import { QuestionRecords } from './question-records.ts';
+import { RecordedCall, type OpenEvent } from './recorded-call.ts';
 import type { Destination } from './route.ts';
+import { ruleOf } from './rule-of.ts';
+import type { CallWatcher, SentCall, WatchedCall } from './watchers.ts';
 
 /** The client that makes a request. */
 export interface Requester {
@@ -50,17 +50,6 @@ export interface Requested {
   readonly trace: string | undefined;
   /** The decision of the access rules; undefined where there are none. */
   readonly permission?: Pick<Permission, 'rule' | 'policy' | 'screen'> | undefined;
-}
-
-/** An event whose request is open. */
-type OpenEvent = { -readonly [Member in keyof AuditEvent]: AuditEvent[Member] };
-
-/** The record of a request that is open, which is written when it ends. */
-export interface Begun {
-  readonly event: OpenEvent;
-  /** The screen of its messages, which knows what guardrails have decided. */
-  readonly screen: Screen | undefined;
-  readonly since: number;
 }
 
 /** The audit that requests are recorded in. */
@@ -91,7 +80,7 @@ export function callRecords({
       });
 }
 
-interface CallRecordsOptions {
+export interface CallRecordsOptions {
   readonly audit: Audit;
   readonly isPinned: IsPinned;
   readonly whoOf: (caller: Caller) => Who;
@@ -99,7 +88,7 @@ interface CallRecordsOptions {
   readonly unsafe: () => void;
 }
 
-export class CallRecords {
+export class CallRecords implements CallWatcher {
   readonly #options: CallRecordsOptions;
 
   constructor(options: CallRecordsOptions) {
@@ -169,18 +158,25 @@ export class CallRecords {
       audit.record({ ...this.#event('mcp.call', 'read', requester, requested), server, outcome: 'ok' });
   }
 
-  /**
-   * Begins the record of a request that is about to be sent to a server.
-   * @param since now, by `performance.now()`.
-   * @returns undefined where the audit does not want it.
-   */
-  begin(
+  sent({ client, call, to, since, trace }: SentCall): WatchedCall {
+    const requested = { id: call.id, method: call.method, params: call.given, trace, permission: call.permission };
+    const event = this.#begun(client, requested, call.view, to);
+    return new RecordedCall({
+      options: this.#options,
+      event,
+      screen: call.permission?.screen,
+      since,
+      questions: () => this.questions(client, to.server, trace),
+    });
+  }
+
+  /** @returns the record of a request that is about to be sent; undefined where the audit does not want it. */
+  #begun(
     requester: Requester,
     requested: Requested,
     view: View,
     { server, tool, task, params }: Destination,
-    since: number,
-  ): Begun | undefined {
+  ): OpenEvent | undefined {
     const { method, params: given } = requested;
     const weight = weightOf(method, given, view);
     // A refusal by the server is recorded as its answer, not as a refusal of the gateway.
@@ -194,29 +190,7 @@ export class CallRecords {
     event.server = server;
     event.target = tool ?? (task?.tool || nameOf(params));
     event.args = method === 'tools/call' ? (params['arguments'] ?? {}) : params['arguments'];
-    return { event, screen: requested.permission?.screen, since };
-  }
-
-  /** Whether a request has to wait until its record is safe. */
-  mustConfirm({ event: { weight } }: Begun): boolean {
-    return this.#options.audit.isStrict && weight === 'write';
-  }
-
-  /** Writes a record that the request has started, and waits until it is safe. @returns false when that failed: the request must not be sent. */
-  async confirm({ event }: Begun): Promise<boolean> {
-    const isSafe = await this.#options.audit.confirm({ ...event, outcome: 'started' });
-    if (!isSafe) this.#options.unsafe();
-    return isSafe;
-  }
-
-  /** Records the end of a request. @param characters length of the answer to the client as JSON. */
-  ended({ event, screen, since }: Begun, of: ExchangeOutcome | 'cancelled', characters?: number): void {
-    event.durationMs = performance.now() - since;
-    event.responseBytes = characters;
-    conclude(event, of);
-    if (of !== 'cancelled' && of.kind === 'result' && this.#options.audit.wantsResults) event.result = of.result;
-    if (screen !== undefined && screen.notes.length > 0) event.more = { ...event.more, guardrails: screen.notes };
-    this.#options.audit.record(event);
+    return event;
   }
 
   /** Records that a call waits for an approval, or the outcome of that. */
@@ -381,50 +355,4 @@ const approvalOutcomes: Readonly<Record<ApprovalNote['outcome'], Outcome | undef
 /** The number of answers that a request brings (2026-07-28 basic/patterns, Multi Round-Trip Requests). */
 function answersOf({ inputResponses }: JsonObject): AuditEvent['more'] {
   return isObject(inputResponses) ? { answers: Object.keys(inputResponses).length } : undefined;
-}
-
-/** Notes the outcome of a request in its event. */
-function conclude(event: OpenEvent, of: ExchangeOutcome | 'cancelled'): void {
-  if (of === 'cancelled') {
-    event.outcome = of;
-    return;
-  }
-  switch (of.kind) {
-    case 'result': {
-      const { isError, resultType, inputRequests } = of.result;
-      event.outcome = isError === true ? 'tool_error' : 'ok';
-      if (resultType === 'input_required')
-        event.more = { ...event.more, result_type: resultType, questions: questionsOf(inputRequests) };
-      return;
-    }
-    case 'error':
-      event.outcome = 'fault';
-      event.code = of.error.code;
-      return;
-    case 'fault': {
-      const { reason, data } = of.fault;
-      event.outcome = isUnknown(reason) ? 'unknown' : 'fault';
-      event.reason = reason;
-      const { rule } = ruleOf(data);
-      if (rule !== undefined) event.rule = rule;
-    }
-  }
-}
-
-function questionsOf(requests: unknown): readonly string[] {
-  return isObject(requests)
-    ? Object.values(requests)
-        .flatMap((each) => (isObject(each) && typeof each['method'] === 'string' ? [each['method'].slice(0, 100)] : []))
-        .slice(0, 100)
-    : [];
-}
-
-function isUnknown(reason: ErrorReason): boolean {
-  return Object.hasOwn(errorTable, reason) && errorTable[reason].retry === 'unknown-outcome';
-}
-
-/** The rule or limit that a fault names. */
-function ruleOf(data: GatewayFault['data']): { readonly rule?: string } {
-  const rule = data?.['rule'] ?? data?.['limit'] ?? data?.['guardrail'];
-  return typeof rule === 'string' ? { rule } : {};
 }

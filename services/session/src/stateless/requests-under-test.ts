@@ -116,11 +116,11 @@ export class RequestsUnderTest {
       pageSize: 100,
     };
     const view = new View(definition, new Map(records.map((record) => [record.server, record])));
+    const reports = callReportsOf({ log, config: { log: { calls: 'off' } } });
     const host: StatelessHost = {
       bus,
       wheel,
       metrics,
-      tracing: undefined,
       callerProblem: () => undefined,
       factsOf: ({ facts }) => facts,
       placeOf: ({ endpoint }) => endpoint,
@@ -134,7 +134,8 @@ export class RequestsUnderTest {
       viewAlone: () => view,
       offers: new Offers({ bus, wheel, recordsOf: () => [] }),
       used: () => undefined,
-      reports: callReportsOf({ log, config: { log: { calls: 'off' } } }),
+      reports,
+      watchers: [reports],
       timeLimits: () => ({ callMs: 10_000, maxMs: 20_000, humanMs: 10_000, taskMs: 20_000 }),
     };
     this.requests = new StatelessRequests(host, this.worker, () => 10_000);

@@ -2,7 +2,7 @@
 import { canonical, fault, roundMethods, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { CallHost } from '../call-host.ts';
 import type { CallStream, ClientPort, ForwardedCall } from '../client-port.ts';
-import { OpenRequest, type OpenRequests } from '../open-requests.ts';
+import { WaitingRequest, type OpenRequests } from '../open-requests.ts';
 import type { PublicMessages } from '../public-messages.ts';
 import type { Destination, Plan, Search } from '../route.ts';
 import { takesForms, type ApprovedKind } from './form.ts';
@@ -94,7 +94,7 @@ export class AskFirst<Stream extends CallStream> {
       messages.deny(call, waiting);
       return;
     }
-    const request = new OpenRequest(
+    const request = new WaitingRequest(
       call.id,
       (reason) => {
         waiting.withdraw(reason);

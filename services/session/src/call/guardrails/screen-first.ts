@@ -1,7 +1,7 @@
 /** Holds a request until its guardrails have looked at it. Where nobody outside is asked, it goes on at once; else it is open meanwhile, and may be cancelled. */
 import type { JsonObject } from '@omnibus/protocol';
 import type { CallStream, ForwardedCall } from '../client-port.ts';
-import { OpenRequest, type OpenRequests } from '../open-requests.ts';
+import { WaitingRequest, type OpenRequests } from '../open-requests.ts';
 import type { Screen } from './screen.ts';
 import type { Screened } from './words.ts';
 
@@ -13,7 +13,7 @@ export function screenFirst(
   params: JsonObject,
   then: (made: Screened<JsonObject>) => void,
 ): void {
-  let waiting: OpenRequest | undefined;
+  let waiting: WaitingRequest | undefined;
   let isOver = false;
   let isAnswered = false;
   screen.request(params, (made) => {
@@ -23,7 +23,7 @@ export function screenFirst(
     then(made);
   });
   if (isAnswered) return;
-  waiting = new OpenRequest(
+  waiting = new WaitingRequest(
     id,
     () => {
       isOver = true;

@@ -14,12 +14,14 @@ import {
   type ExchangeOutcome,
   type GatewayFault,
   type InputAnswer,
+  type InputKey,
   type JsonObject,
   type JsonRpcErrorObject,
   type ProgressEvent,
 } from '@omnibus/protocol';
 import type { Wanted } from '../access.ts';
 import type { Questioner } from '../client-port.ts';
+import type { CallTransform } from '../transform.ts';
 import { builtInVerdict } from './built-in.ts';
 import { InOrder } from './in-order.ts';
 import type { ScreenedMessage, Verdict } from './message.ts';
@@ -53,10 +55,12 @@ type Input = Extract<ExchangeEvent, { kind: 'input' }>;
 /** Bound on what is noted of one request: a call may say any number of things. */
 const maxNotes = 50;
 
-export class Screen {
+export class Screen implements CallTransform {
   readonly #options: ScreenOptions;
   readonly #order: InOrder | undefined;
   readonly #notes = new Set<string>();
+  /** Methods of open questions, by which their answers are looked at. */
+  readonly #asked = new Map<InputKey, string>();
 
   constructor(options: ScreenOptions) {
     this.#options = options;
@@ -98,15 +102,14 @@ export class Screen {
       );
   }
 
-  /** The one who waits for a client's answers, with each answer looked at before it is passed on. */
-  asker(waits: Questioner): Questioner & { asked(event: Pick<Input, 'input' | 'method'>): void } {
-    const methods = new Map<number, string>();
+  /** What waits for a client's answers, with each answer looked at before it is passed on. */
+  asker(waits: Questioner): Questioner {
+    if (!this.looksAt('requests')) return waits;
     return {
       id: waits.id,
-      asked: ({ input, method }) => void methods.set(input, method),
       answerInput: (input, answer) => {
-        const method = methods.get(input) ?? 'elicitation/create';
-        methods.delete(input);
+        const method = this.#asked.get(input) ?? 'elicitation/create';
+        this.#asked.delete(input);
         this.answer(method, answer, (made) => waits.answerInput(input, made));
       },
       passInputProgress: (input, params) => waits.passInputProgress(input, params),
@@ -173,6 +176,7 @@ export class Screen {
 
   /** @param refuse answers the server in the client's place. */
   question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void {
+    if (this.looksAt('requests')) this.#asked.set(event.input, event.method);
     const { redaction } = this.#options;
     const params = redaction === undefined ? event.params : redaction.said(event.params);
     if (!this.looksAt('questions')) {

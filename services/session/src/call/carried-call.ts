@@ -1,0 +1,218 @@
+/**
+ * One request of a client on its way to one server: it passes the exchange's messages to the client, and tells watchers.
+ *
+ * Invariants
+ *  S1  A message of one request goes to the POST that carried the request, and nothing follows its answer.
+ *  S2  Every request is answered exactly once, unless it was cancelled; then never.
+ */
+import type {
+  ExchangeEvent,
+  ExchangeOutcome,
+  GatewayFault,
+  InputAnswer,
+  InputKey,
+  JsonObject,
+  ProgressEvent,
+  WorkerId,
+} from '@omnibus/protocol';
+import type { TaskAddress } from '../public-ids/task-ids.ts';
+import type { CallHost } from './call-host.ts';
+import type { CallStream, ClientPort, ForwardedCall, Questioner } from './client-port.ts';
+import { Exchange } from './exchange.ts';
+import type { ExchangeObserver, ExchangeRequest } from './exchange-request.ts';
+import type { KeptAtServers } from './kept-at-servers.ts';
+import { OpenRequest, type OpenRequests } from './open-requests.ts';
+import type { PublicMessages } from './public-messages.ts';
+import type { Destination } from './route.ts';
+import { unchanged, type CallTransform } from './transform.ts';
+import type { WatchedCall } from './watchers.ts';
+
+/** What all calls of one client share. */
+export interface CarrierParts<Stream extends CallStream> {
+  readonly host: CallHost;
+  readonly port: ClientPort<Stream>;
+  readonly kept: KeptAtServers;
+  readonly messages: PublicMessages<Stream>;
+  readonly open: OpenRequests;
+  /** Called when no request is open any more. */
+  readonly idle: () => void;
+}
+
+export interface Ending {
+  /** Called once with the outcome; it answers the request. */
+  readonly settled: (outcome: ExchangeOutcome) => void;
+  /** Called instead if the request ends without an outcome: its client cancelled it, or the gateway gave it up. */
+  readonly cancelled: (() => void) | undefined;
+}
+
+/** A request whose context this call completes. */
+export type CarriedRequest = Omit<ExchangeRequest, 'context'> & {
+  readonly context: { -readonly [Member in keyof ExchangeRequest['context']]: ExchangeRequest['context'][Member] };
+};
+
+export class CarriedCall<Stream extends CallStream> extends OpenRequest implements ExchangeObserver {
+  readonly #parts: CarrierParts<Stream>;
+  readonly #call: ForwardedCall<Stream>;
+  readonly #to: Destination;
+  readonly #ending: Ending;
+  /** What the messages are about, for public ids. */
+  readonly #about: Partial<TaskAddress> | undefined;
+  readonly #transform: CallTransform;
+  readonly #watched: WatchedCall[] = [];
+  readonly #exchange: Exchange;
+  readonly #asker: Questioner;
+  /** Left out if no watcher wants answers. */
+  readonly answered: ((input: InputKey, answer: InputAnswer) => void) | undefined;
+  /** Whether it was cancelled or failed: nothing is said to the client any more, whatever a transform still looks at. */
+  #isOver = false;
+
+  /** @param request the exchange; watchers add to its context. Nothing is sent before `begin`. */
+  constructor(
+    parts: CarrierParts<Stream>,
+    call: ForwardedCall<Stream>,
+    to: Destination,
+    ending: Ending,
+    request: CarriedRequest,
+  ) {
+    const { server, tool, task } = to;
+    super(call.id, server, tool ?? task?.tool);
+    this.#parts = parts;
+    this.#call = call;
+    this.#to = to;
+    this.#ending = ending;
+    this.#about = task ?? (tool === undefined ? undefined : to);
+    this.#transform = call.permission?.screen ?? unchanged;
+    const { host, port } = parts;
+    const since = performance.now();
+    let { trace } = call.stream;
+    let tap: string | undefined;
+    for (const watcher of host.watchers) {
+      const watched = watcher.sent({ client: port, call, to, since, trace });
+      if (watched === undefined) continue;
+      this.#watched.push(watched);
+      trace = watched.trace ?? trace;
+      tap = watched.tap ?? tap;
+    }
+    if (this.#watched.some((watched) => 'answered' in watched))
+      this.answered = (input, answer) => {
+        for (const watched of this.#watched) watched.answered?.(input, answer);
+      };
+    if (trace !== undefined) request.context.trace = trace;
+    if (tap !== undefined) request.context.tap = tap;
+    this.#exchange = new Exchange(host, request, this);
+    this.#asker = this.#transform.asker(this.#exchange);
+  }
+
+  /** Sends it, at once unless a watcher holds it. */
+  begin(): void {
+    this.#parts.open.add(this);
+    let held: Promise<GatewayFault | undefined> | undefined;
+    for (const watched of this.#watched) {
+      const holds = watched.hold?.();
+      // A later watcher waits beside an earlier one; the first fault ends the call.
+      if (holds !== undefined)
+        held = held === undefined ? holds : Promise.all([held, holds]).then(([one, other]) => one ?? other);
+    }
+    if (held === undefined) this.#exchange.begin();
+    else void held.then((fault) => (fault === undefined ? this.#exchange.begin() : this.#exchange.end(fault)));
+  }
+
+  /** The client cancels it, or nobody waits for it any more. */
+  cancel(reason: string): void {
+    this.#stop(reason, 'cancelled');
+    this.#call.stream.leaveUnanswered(); // S2
+  }
+
+  /** The gateway gives it up. */
+  fail(fault: GatewayFault): void {
+    this.#stop(fault.message, { kind: 'fault', fault });
+    this.#parts.messages.answerFault(this.#call.stream, this.#call.id, fault); // S2
+  }
+
+  #stop(reason: string, outcome: ExchangeOutcome | 'cancelled'): void {
+    this.#isOver = true;
+    for (const watched of this.#watched) watched.ended(outcome, undefined);
+    this.#exchange.cancel(reason);
+    this.#parts.port.askerEnded(this.#asker, reason);
+    this.#call.accounting?.cancelled();
+    this.#ending.cancelled?.();
+  }
+
+  // --- what the exchange says ------------------------------------------------------------------------------------------------
+
+  progress(event: ProgressEvent): void {
+    const { progressToken, stream } = this.#call;
+    if (progressToken === undefined) return;
+    const { messages } = this.#parts;
+    this.#transform.progress(event, (shown) => {
+      if (this.#isOver) return;
+      messages.tellProgress(progressToken, messages.progress(this.#to.server, shown, this.#about), stream); // S1
+    });
+  }
+
+  log(entry: JsonObject): void {
+    const { messages } = this.#parts;
+    const { server } = this.#to;
+    this.#transform.said('notifications/message', entry, (shown) => {
+      if (this.#isOver) return;
+      const text = messages.log(this.#call.view, server, messages.mention(server, shown, this.#about));
+      if (text !== undefined) this.#call.stream.send(text);
+    });
+  }
+
+  notification(method: string, params: JsonObject | undefined): void {
+    this.#transform.said(method, params, (shown) => {
+      if (!this.#isOver)
+        this.#call.stream.send(this.#parts.messages.notification(this.#to.server, method, shown, this.#about));
+    });
+  }
+
+  input(event: Extract<ExchangeEvent, { kind: 'input' }>): void {
+    for (const watched of this.#watched) watched.asked?.(event);
+    const { port, messages } = this.#parts;
+    const { server } = this.#to;
+    this.#transform.question(
+      event,
+      (shown) => {
+        if (!this.#isOver)
+          port.ask(this.#asker, this.#call, server, {
+            ...shown,
+            params: messages.question(server, shown.params, this.#about),
+          });
+      },
+      (answer) => this.#exchange.answerInput(event.input, answer),
+    );
+  }
+
+  inputWithdrawn(input: InputKey, reason: string): void {
+    for (const watched of this.#watched) watched.withdrawn?.(input);
+    this.#transform.after(() => this.#parts.port.inputWithdrawn(this.#asker, input, reason));
+  }
+
+  affinity(worker: WorkerId | undefined): void {
+    this.#parts.kept.noteAffinity(this.#to.server, worker);
+  }
+
+  lost(outcome: 'repeated' | 'unknown'): void {
+    for (const watched of this.#watched) watched.lost?.(outcome);
+    this.#parts.host.metrics.upstream.lost(this.#to.server, outcome);
+  }
+
+  settled(given: ExchangeOutcome): void {
+    this.#transform.outcome(given, (outcome) => {
+      if (!this.#isOver) this.#end(outcome);
+    });
+  }
+
+  #end(outcome: ExchangeOutcome): void {
+    const { host, port, kept, messages, open, idle } = this.#parts;
+    const { server, params } = this.#to;
+    port.askerEnded(this.#asker, 'the call has ended');
+    open.remove(this);
+    kept.noteSubscription(this.#call.method, server, params, outcome, this.#exchange.sentTo);
+    if (outcome.kind === 'fault' && outcome.fault.reason === 'upstream.timeout') host.metrics.upstream.timedOut(server);
+    this.#ending.settled(outcome);
+    for (const watched of this.#watched) watched.ended(outcome, messages.lastLength);
+    if (open.size === 0) idle();
+  }
+}

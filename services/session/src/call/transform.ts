@@ -1,0 +1,30 @@
+/** What changes the messages of a call between its server and its client: redaction and guardrails. It keeps their order. */
+import type { ExchangeEvent, ExchangeOutcome, InputAnswer, JsonObject, ProgressEvent } from '@omnibus/protocol';
+import type { Questioner } from './client-port.ts';
+
+type Then<Made> = (made: Made) => void;
+type Input = Extract<ExchangeEvent, { kind: 'input' }>;
+
+/** Each member calls `then` at once or later, at most once; not at all if the message must not be passed on. */
+export interface CallTransform {
+  progress(event: ProgressEvent, then: Then<ProgressEvent>): void;
+  /** @param event method of the notification. */
+  said<Said extends JsonObject | undefined>(event: string, given: Said, then: Then<Said>): void;
+  /** @param refuse answers the server in the client's place. */
+  question(event: Input, then: Then<Input>, refuse: Then<InputAnswer>): void;
+  /** Acts after everything that was said before: a question may not be withdrawn before it was asked. */
+  after(act: () => void): void;
+  outcome(given: ExchangeOutcome, then: Then<ExchangeOutcome>): void;
+  /** @param waits gets the client's answers. @returns what the client answers instead, which passes the answers on. */
+  asker(waits: Questioner): Questioner;
+}
+
+/** Passes every message on as it is. */
+export const unchanged: CallTransform = {
+  progress: (event, then) => then(event),
+  said: (_event, given, then) => then(given),
+  question: (event, then) => then(event),
+  after: (act) => act(),
+  outcome: (given, then) => then(given),
+  asker: (waits) => waits,
+};
