@@ -10,6 +10,7 @@ export const repairs = {
   'input-schema': { reads: 'an inputSchema that is missing, null or without type as one of type "object"' },
   'text-hint': { reads: 'the text "true" or "false" of an annotation hint as that truth value' },
   'output-schema': { reads: 'an outputSchema that no client can compile as an outputSchema that is absent' },
+  redirect: { reads: 'a redirect within the origin of the server as its address' },
 } as const satisfies Record<string, { readonly reads: string }>;
 
 export type Repair = keyof typeof repairs;

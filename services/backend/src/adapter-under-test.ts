@@ -49,6 +49,8 @@ export interface HeardByServer {
 type Said = { readonly result: JsonObject } | { readonly error: JsonObject } | 'silence' | undefined;
 
 export interface ServerScript {
+  /** Looks at each request before anything else. @returns whether it has answered it. */
+  readonly first?: (request: IncomingMessage, response: ServerResponse) => boolean;
   /** What a message is answered; undefined: as a decent server with sessions would. */
   readonly says?: (message: HeardByServer, response: ServerResponse, request: IncomingMessage) => Said | Promise<Said>;
   /** The standing stream; default: 405. */
@@ -216,11 +218,12 @@ export class AdapterUnderTest implements AsyncDisposable {
   }
 
   private async serve(
-    { says, get, capabilities = { tools: {} }, hasSessions = true }: ServerScript,
+    { first, says, get, capabilities = { tools: {} }, hasSessions = true }: ServerScript,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     response.on('error', () => undefined);
+    if (first?.(request, response) === true) return;
     if (request.method === 'GET') {
       this.gets.add(request.headers['last-event-id'] as string | undefined);
       if (get === undefined) response.writeHead(405).end();

@@ -4,7 +4,12 @@
  */
 import type { Readable, Writable } from 'node:stream';
 import { endOfOutput, idsIn, parseMessage, readLines, type ParsedBody } from '@omnibus/edge';
-import { ReadingBudget, StreamableHttpTransport, type RequestFailure } from '@omnibus/backend/transport';
+import {
+  ReadingBudget,
+  RedirectFollower,
+  StreamableHttpTransport,
+  type RequestFailure,
+} from '@omnibus/backend/transport';
 import {
   claimedRevision,
   defaultLimits,
@@ -140,7 +145,15 @@ export async function serveJoinedClient({
   let isTold = false;
   const reading = new ReadingBudget({ maxBytes: defaultLimits.maxReadingBytes, onWait: () => undefined }).share();
   const transport = new StreamableHttpTransport(
-    { url, headers, dispatcher, limits: defaultLimits, reading, openTimeoutMs, child: undefined },
+    {
+      url,
+      headers,
+      dispatcher: new RedirectFollower(dispatcher, () => undefined),
+      limits: defaultLimits,
+      reading,
+      openTimeoutMs,
+      child: undefined,
+    },
     {
       message: (value) => {
         if (

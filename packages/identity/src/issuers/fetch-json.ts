@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '@omnibus/protocol';
+import { getFollowing, isObject, type JsonObject } from '@omnibus/protocol';
 
 /** Bound on an answer: metadata, keys and introspection answers are small. */
 const maxBytes = 256 * 1024;
@@ -16,7 +16,7 @@ export function isTrustworthy(address: string): boolean {
 }
 
 /**
- * Fetches a JSON object within bounds of time and size, without following redirects.
+ * Fetches a JSON object within bounds of time and size, following redirects within the origin for documents only.
  * @throws {Error} in words that name the address, and nothing of what was sent.
  */
 export async function fetchJson(
@@ -30,12 +30,16 @@ export async function fetchJson(
   if (!isTrustworthy(address)) throw new Error(`${address} is neither https:// nor on this machine`);
   let text = '';
   try {
-    const response = await fetch(address, {
-      ...request,
-      headers: { accept: 'application/json', ...request.headers },
-      redirect: 'error',
-      signal: AbortSignal.timeout(answerMs),
-    });
+    const signal = AbortSignal.timeout(answerMs);
+    const send = (at: string): Promise<Response> =>
+      fetch(at, {
+        ...request,
+        headers: { accept: 'application/json', ...request.headers },
+        redirect: 'manual',
+        signal,
+      });
+    const isDocument = request.method === undefined || request.method === 'GET';
+    const response = await (isDocument ? getFollowing(address, send) : send(address));
     if (response.status !== 200) {
       await response.body?.cancel();
       throw new Error(`it answers ${response.status}`);

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Dispatcher } from 'undici';
 import type { ServerConfig } from '@omnibus/config';
 import type { HeaderSource } from '@omnibus/credentials';
-import { withoutTemplates, type Limits, type ServerName } from '@omnibus/protocol';
+import { withoutTemplates, type Limits, type RepairCounts, type ServerName } from '@omnibus/protocol';
 import type { Logger, Metrics } from '@omnibus/telemetry';
 import type { ChildOptions } from './child-process.ts';
 import { AuthorizedDispatcher } from './credentials/authorized.ts';
@@ -14,6 +14,7 @@ import { HttpSseTransport } from './http-sse.ts';
 import { noTransport } from './no-transport.ts';
 import { ProbingHttpTransport, type HttpVerdict } from './probing-http.ts';
 import type { ReadingBudget, ReadingShare } from './reading-budget.ts';
+import { RedirectFollower } from './redirect-follower.ts';
 import { Redactor } from './redactor.ts';
 import type { Sandbox } from './sandbox.ts';
 import { ServerTls } from './server-tls.ts';
@@ -30,6 +31,8 @@ export interface TransportSource {
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly reading: ReadingBudget;
   readonly diary?: Diary | undefined;
+  /** Undefined where nothing is repaired. */
+  readonly repairs?: RepairCounts | undefined;
   readonly log: Logger;
   readonly metrics: Metrics;
 }
@@ -45,8 +48,21 @@ export class TransportFactory {
   readonly #dispatcher: Pick<Dispatcher, 'dispatch'>;
   readonly #reading: ReadingShare;
   readonly #verdict: HttpVerdict;
+  readonly #repairs: RepairCounts | undefined;
 
-  constructor({ server, config, baseFolder, limits, dispatcher, reading, diary, log, metrics }: TransportSource) {
+  constructor({
+    server,
+    config,
+    baseFolder,
+    limits,
+    dispatcher,
+    reading,
+    diary,
+    repairs,
+    log,
+    metrics,
+  }: TransportSource) {
+    this.#repairs = repairs;
     this.#config = config;
     this.#server = server;
     this.#baseFolder = baseFolder;
@@ -92,14 +108,12 @@ export class TransportFactory {
     headers = withoutTemplates(this.#config.headers),
   ): Transport {
     const { url, type, connectTimeout: openTimeoutMs, problem } = this.#config;
+    const repairs = this.#repairs;
     if (problem !== undefined) return noTransport(problem);
     const limits = this.#limits;
     let session: string | undefined;
-    const observer = guarded(
-      hears,
-      Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat()),
-      this.#fault,
-    );
+    const redactor = Redactor.of(this.#config, () => [session ?? [], credentials?.secrets ?? []].flat());
+    const observer = guarded(hears, redactor, this.#fault);
     if (url === undefined) return new StdioTransport({ ...(this.#child as ChildOptions), limits }, observer);
     if (/^wss?:/.test(url))
       return new WebSocketTransport(
@@ -114,11 +128,15 @@ export class TransportFactory {
         },
         observer,
       );
+    const shown =
+      credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials);
     const options: HttpOptions = {
       url,
       headers,
       dispatcher:
-        credentials === undefined ? this.#dispatcher : new AuthorizedDispatcher(this.#dispatcher, credentials),
+        repairs === undefined
+          ? shown
+          : new RedirectFollower(shown, (led) => repairs.note('redirect', redactor.excerpt(led))),
       reading: this.#reading,
       limits,
       openTimeoutMs,

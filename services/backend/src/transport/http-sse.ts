@@ -12,7 +12,7 @@ import {
 } from '@omnibus/protocol';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
-import { connectionProblem, describeStatus, hadNoCredentials } from './problems.ts';
+import { connectionProblem, describeRedirect, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver } from './response-reader.ts';
 import type { Transport, TransportObserver } from './transport.ts';
 import { Troubled, troubleOfStatus } from './trouble.ts';
@@ -87,6 +87,10 @@ export class HttpSseTransport implements Transport {
           },
           ended: (response) => {
             if (response.errorBody !== '') this.#observer.dropped('refusal', response.errorBody);
+            if (response.location !== undefined) {
+              fail(describeRedirect(response, 'GET', this.#url.href), troubleOfStatus(response.status));
+              return;
+            }
             fail(
               response.status >= 300 || response.mediaType !== 'text/event-stream'
                 ? describeStatus(response)

@@ -1,6 +1,6 @@
 /** Problems on the wire in words that may reach clients: none of them are the server's own. */
 import { insufficientScope } from '@omnibus/credentials';
-import { printable } from '@omnibus/protocol';
+import { maxRedirects, printable, redirectOf } from '@omnibus/protocol';
 import type { EndedResponse } from './response-reader.ts';
 
 const maxMediaType = 60;
@@ -18,6 +18,14 @@ export function describeStatus({ status, mediaType, lacking }: EndedResponse): s
   if (lacking !== undefined)
     return `the server demands more rights than it was shown (HTTP ${status}, ${insufficientScope}${scopes.test(lacking.scope ?? '') ? `: "${lacking.scope as string}"` : ''})`;
   return `the server answered HTTP ${status}${mediaType === '' ? '' : ` (${printable(mediaType, maxMediaType)})`}`;
+}
+
+/** Describes a redirect that is not followed (`redirectOf`). @param method and address of the request. */
+export function describeRedirect({ status, location }: EndedResponse, method: string, address: string): string {
+  const next = redirectOf({ method, address, status, location });
+  return next !== undefined && 'problem' in next
+    ? next.problem
+    : `the server redirects (HTTP ${status}), which the gateway does not follow more than ${maxRedirects} times, nor at all with \`validation: enforce\`; configure the address it redirects to`;
 }
 
 /** Describes a response that was successful but has no answer in its body. */

@@ -42,6 +42,8 @@ export interface EndedResponse {
   readonly mediaType: string;
   /** The beginning of the body if the status was an error, for the operator's log; otherwise empty. */
   readonly errorBody: string;
+  /** Where a redirect leads to; left out otherwise. */
+  readonly location?: string;
   /** What the server says when it refuses a request for too few rights (RFC 6750, 3.1); left out otherwise. */
   readonly lacking?: Challenge;
 }
@@ -57,6 +59,10 @@ export const silentObserver: ResponseObserver = {
   ended: () => undefined,
   failed: () => undefined,
 };
+
+function locationIn({ location }: ResponseHeaders): { readonly location?: string } {
+  return typeof location === 'string' ? { location } : {};
+}
 
 const keptErrorBody = 64 * 1024;
 /** Bound on interim responses (1xx) before the real one. */
@@ -127,7 +133,7 @@ export class ResponseReader implements Dispatcher.DispatchHandler {
     this.#response =
       challenge?.error === insufficientScope
         ? { status, mediaType, errorBody: '', lacking: challenge }
-        : { status, mediaType, errorBody: '' };
+        : { status, mediaType, errorBody: '', ...(status >= 300 && status < 400 ? locationIn(headers) : {}) };
     const encoding = String(headers['content-encoding'] ?? 'identity').toLowerCase();
     this.#observer.started(status, headers);
     if (this.#isOver) return;

@@ -14,6 +14,7 @@ import {
   isJsonRpcId,
   isObject,
   isSameId,
+  printable,
   readJson,
   type JsonObject,
   type JsonRpcErrorObject,
@@ -26,7 +27,7 @@ import type { Child, ChildOptions } from './child-process.ts';
 import { Delivery, nameOf } from './delivery.ts';
 import { lowerCased, type HttpOptions } from './http-options.ts';
 import { OpenRequest } from './open-request.ts';
-import { connectionProblem, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
+import { connectionProblem, describeRedirect, describeSilence, describeStatus, hadNoCredentials } from './problems.ts';
 import { ResponseReader, silentObserver, type EndedResponse, type ResponseObserver } from './response-reader.ts';
 import { isSessionId, saysSessionGone } from './server-words.ts';
 import { StandingStream } from './standing-stream.ts';
@@ -263,7 +264,7 @@ export class StreamableHttpTransport implements Transport {
       this.#fail(open, {
         kind: 'refused',
         httpStatus: status,
-        problem: `the server redirects (HTTP ${status}); configure the address it redirects to`,
+        problem: describeRedirect(response, 'POST', this.#options.url),
       });
     else {
       const said = errorIn(errorBody, open.id, this.#options.limits);
@@ -276,6 +277,8 @@ export class StreamableHttpTransport implements Transport {
       });
       if (said.isAnswer === true) return;
     }
+    if (response.location !== undefined)
+      this.#observer.dropped('refusal', `HTTP ${status} to ${printable(response.location, 200)}`);
     if (errorBody !== '') this.#observer.dropped('refusal', `HTTP ${status}: ${errorBody}`);
   }
 

@@ -97,7 +97,9 @@ function ofRunning(
     ...repaired.map(({ repair, count, example }) => ({
       text: `repaired ${counted(count, 'time')}: the gateway reads ${repairs[repair].reads}, as at ${example}`,
       advice:
-        'Clients are served. Mend it in the server, since other clients may refuse it; with `validation: enforce` the gateway repairs nothing.',
+        repair === 'redirect'
+          ? 'Write the address that it leads to as `url` of the server: until then requests are sent twice.'
+          : 'Clients are served. Mend it in the server, since other clients may refuse it; with `validation: enforce` the gateway repairs nothing.',
     })),
     ...(held.length === 0
       ? []

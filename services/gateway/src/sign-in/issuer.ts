@@ -2,6 +2,7 @@
 import type * as oidc from 'openid-client';
 import type { Configuration, DiscoveryRequestOptions } from 'openid-client';
 import { isLoopback } from '@omnibus/config';
+import { getFollowing } from '@omnibus/protocol';
 import type { Exit } from '../exit-codes.ts';
 import { CommandProblem } from '../outcome.ts';
 
@@ -99,7 +100,10 @@ function causeOf(error: unknown): string {
 /** @throws {SignInProblem} when nobody answers. */
 export async function reach(url: string, request: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(answerSeconds * 1_000) });
+    const signal = AbortSignal.timeout(answerSeconds * 1_000);
+    return await (request.method === undefined || request.method === 'GET'
+      ? getFollowing(url, (at) => fetch(at, { ...request, redirect: 'manual', signal }))
+      : fetch(url, { ...request, redirect: 'error', signal }));
   } catch (error) {
     throw new SignInProblem(`${url} cannot be reached: ${causeOf(error)}`, 'unreachable', { cause: error });
   }

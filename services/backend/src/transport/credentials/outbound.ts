@@ -1,6 +1,6 @@
 /** How issuers are reached: an address that a server or an issuer names must not lead to this machine, to a link-local address, or to where clouds serve credentials. */
 import { CredentialProblem, isLoopback, type Fetch } from '@omnibus/credentials';
-import { printable } from '@omnibus/protocol';
+import { getFollowing, printable } from '@omnibus/protocol';
 import { fetch as fetchOver, type Dispatcher } from 'undici';
 import { addressRefused, type AddressRule } from '../address-rule.ts';
 
@@ -24,15 +24,18 @@ export function issuersOf(own: readonly (string | undefined)[], allowedHosts: re
 export function outbound(dispatcher: Dispatcher): Fetch {
   return async (address, { method = 'GET', headers = {}, body } = {}) => {
     try {
-      // Redirects are not followed, since the request is meant for this address only.
-      const answer = await fetchOver(address, {
-        method,
-        headers,
-        dispatcher,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(answerMs),
-        ...(body === undefined ? {} : { body }),
-      });
+      const signal = AbortSignal.timeout(answerMs);
+      const send = (at: string): ReturnType<typeof fetchOver> =>
+        fetchOver(at, {
+          method,
+          headers,
+          dispatcher,
+          redirect: 'manual',
+          signal,
+          ...(body === undefined ? {} : { body }),
+        });
+      // Documents may have moved within their origin. What is posted is meant for this address only.
+      const answer = await (method === 'GET' ? getFollowing(address, send) : send(address));
       const chunks: Uint8Array[] = [];
       let bytes = 0;
       for await (const chunk of answer.body ?? []) {
