@@ -62,7 +62,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['{packages,services}/**/src/**/*.test.ts'], testTimeout: 30_000 },
+        // They wait for sockets and short timers most of their time.
+        test: {
+          name: 'unit',
+          include: ['{packages,services}/**/src/**/*.test.ts'],
+          testTimeout: 30_000,
+          maxWorkers: 4,
+        },
       },
       {
         extends: true,

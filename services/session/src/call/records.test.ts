@@ -75,9 +75,9 @@ it.each(revisions)(
     const { worker, client } = await start(revision, audit);
     const call = async (name: string, outcome: ExchangeEvent): Promise<unknown> => {
       worker.outcome = outcome;
-      return client.ask('tools/call', { name, arguments: { text: 'a' } });
+      return worker.turning(client.ask('tools/call', { name, arguments: { text: 'a' } }));
     };
-    await client.ask('tools/list');
+    await worker.turning(client.ask('tools/list'));
     await call('write', { kind: 'result', result: { content: [] } });
     await call('look', { kind: 'result', result: { content: [], isError: true } });
     await call('write', { kind: 'error', error: { code: -32_000, message: 'no' } });
@@ -85,8 +85,8 @@ it.each(revisions)(
     await call('write', { kind: 'fault', fault: { reason: 'upstream.busy', message: 'later' } });
     await call('nothing', { kind: 'result', result: {} });
     worker.outcome = { kind: 'result', result: { contents: [] } };
-    await client.ask('resources/read', { uri: 'notes://one' });
-    await client.ask('no/such');
+    await worker.turning(client.ask('resources/read', { uri: 'notes://one' }));
+    await worker.turning(client.ask('no/such'));
     expect(audit.said).toEqual([
       ['mcp.list', 'tools/list', '-', 'ok', '-'],
       ['mcp.call', 'tools/call', 'write', 'ok', '-'],

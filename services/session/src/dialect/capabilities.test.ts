@@ -139,7 +139,7 @@ it('a session is told of changes of what it was offered, and of tools, but not o
   const client = await test.open('2025-11-25');
   const prompts = { name: 'p' };
   const resources = { uri: 'x://1', name: 'r' };
-  await client.ask('tools/list');
+  await test.turning(client.ask('tools/list'));
   await test.put('b', {
     capabilities: { tools: {}, prompts: {}, resources: {} },
     lists: {
