@@ -16,7 +16,7 @@ export { selectorsOf } from './rule.ts';
 export type { AskTerms, Rule, Target } from './rule.ts';
 export { hints } from './settings.ts';
 export type { AccessSettings, ArgumentSettings, Hint, RuleProblem, RuleSettings, TimeSettings } from './settings.ts';
-export { compileSelector } from './selector.ts';
+export { compileSelector, coversForms } from './selector.ts';
 export type { Selector, TargetKind } from './selector.ts';
 export { WantedScopes } from './wanted-scopes.ts';
 export type { ScopeSettings } from './wanted-scopes.ts';

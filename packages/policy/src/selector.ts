@@ -2,7 +2,7 @@
  * What a rule applies to, as the configuration writes it: `server/tool`, `prompt:server/name` and `resource:server/uri`, each a glob over the server's own
  * names, or the name of a server for all it has, or `*`. Public names are not used: a rename or a prefix must not change rights.
  */
-import { compileGlob, compileGlobStart, splitSelector, uriForms } from '@omnibus/protocol';
+import { compileGlob, compileGlobStart, splitSelector, uriForms, uriGlobs } from '@omnibus/protocol';
 
 /** The kind of thing that a request uses. `server`: neither tool nor prompt nor resource, such as a method that no revision knows. */
 export type TargetKind = 'tool' | 'prompt' | 'resource' | 'server';
@@ -45,8 +45,8 @@ export function compileSelector(text: string): Selector {
   if (glob === '*') return whole(kind, () => true, undefined);
   if (!glob.includes('/')) return whole(kind, (server) => server === glob, glob);
   const ofKind = kind ?? 'tool';
-  const fits = compileFast(glob);
   const servers = glob.split('/', 1)[0] as string;
+  const fits = ofKind === 'resource' ? compileUriGlob(servers, glob) : compileFast(glob);
   const isPlain = !special.test(servers);
   // A star in front of the slash may reach over it.
   const begins = isPlain ? undefined : compileGlobStart(glob);
@@ -67,6 +67,12 @@ function whole(kind: TargetKind | undefined, fits: (server: string) => boolean, 
     coversAllOf: (name) => kind === undefined && fits(name),
     mayCover: fits,
   };
+}
+
+/** A glob over URIs is compared in the normal form of URIs as well. */
+function compileUriGlob(servers: string, glob: string): (text: string) => boolean {
+  const tests = uriGlobs(glob.slice(servers.length + 1)).map((each) => compileFast(`${servers}/${each}`));
+  return (text) => tests.some((fits) => fits(text));
 }
 
 /** Like `compileGlob`, but faster for globs with one star at the end or none, which most are: a list of a thousand tools is tested against a hundred rules. */

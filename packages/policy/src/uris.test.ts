@@ -45,6 +45,13 @@ describe('a URI is compared in all forms in which a server may read it', () => {
     'file:////etc//passwd',
     'file:///./etc/passwd',
     'file:///srv\\..\\etc/passwd',
+    'file:etc/passwd',
+    'fi\tle:///etc/passwd',
+    'file:///e\ttc/passwd',
+    'file:///etc/pass\nwd',
+    ' file:///etc/passwd',
+    '\u0001file:///etc/passwd',
+    'file:///srv/.\t./etc/passwd',
   ];
   it.each(secret)('where a rule denies: %s', async (uri) => {
     const denies = await policyOf([{ id: 'no', who: 'everyone', deny: 'resource:files/file:///etc/*' }], 'allow');
@@ -96,6 +103,30 @@ describe('a URI is compared in all forms in which a server may read it', () => {
   });
 });
 
+it.each([
+  ['https://intranet/*', ['https:intranet/x', 'https:///intranet/x', 'https://intranet:443/x', 'https://u@intranet/x']],
+  [
+    'https://intranet/*',
+    ['https://in\ttranet/x', 'https://intranet./x', 'https:\\\\intranet\\x', 'https://u:p@INTRANET./x'],
+  ],
+  ['https://INTRANET.:443/*', ['https://intranet/x', 'https://intranet/x?y']],
+  ['https://*.intranet:443/*', ['https://a.intranet/x', 'https://A.intranet:443/x']],
+  ['file:///R/my%20docs/*', ['file:///R/my docs/x', 'file:///R/%6dy%20docs/x', 'file:///R/my%2520docs/x']],
+  ['file:///R/my docs/*', ['file:///R/my%20docs/x', 'file:///R/%6dy%20docs/x']],
+  ['file:///R/[ab]%2a/*', ['file:///R/a*/x', 'file:///R/b%2A/x']],
+  ['https://bücher.example/*', ['https://xn--bcher-kva.example/x', 'https://B%C3%BCcher.example/x']],
+])('a rule that asks or redacts for %s is in the same normal form as %j', async (glob, uris) => {
+  const policy = await policyOf(
+    [
+      { id: 'first', who: 'everyone', ask: `resource:a/${glob}` },
+      { id: 'out', who: 'everyone', redact: `resource:a/${glob}`, patterns: 'email' },
+    ],
+    'allow',
+  );
+  expect(uris.map((uri) => decide(policy, `resource:a/${uri}`))).toEqual(uris.map(() => 'ask first'));
+  expect(decide(policy, 'resource:a/https://else/x')).toBe('allow');
+});
+
 it('a scope that some URIs need is needed for all forms of them', () => {
   const scopes = new WantedScopes(
     [],
@@ -115,5 +146,7 @@ it('a scope that some URIs need is needed for all forms of them', () => {
   };
   const missing = (name: string): unknown =>
     scopes.missing(facts, 'x' as EndpointName, { kind: 'resource', server: 'files', name });
-  expect([missing('FILE:///srv/../etc/passwd'), missing('file:///srv/passwd')]).toEqual([['secrets'], undefined]);
+  expect(
+    ['FILE:///srv/../etc/passwd', 'file:etc/passwd', 'file:///e\ttc/x', 'file:///srv/passwd'].map(missing),
+  ).toEqual([['secrets'], ['secrets'], ['secrets'], undefined]);
 });

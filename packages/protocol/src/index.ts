@@ -83,8 +83,8 @@ export { ownLimitHeader, ownLimitKey, readOwnLimit, withOwnLimit } from './own-l
 export { labelsKey, withoutLabels } from './labels.ts';
 export { compileGlob, compileGlobStart, namesLike } from './glob.ts';
 export { selectorProblem, splitSelector } from './selectors.ts';
-export { uriForms } from './uri-forms.ts';
 export { getFollowing, maxRedirects, redirectOf } from './redirects.ts';
+export { uriForms, uriGlobs, uriProblem } from './uri-forms.ts';
 export { RepairCounts, repairs } from './repairs.ts';
 export type { Repair, RepairRow } from './repairs.ts';
 export { whoProblem } from './who-text.ts';

@@ -22,7 +22,7 @@ import { permitted } from './permission.ts';
 import { toolParams, withoutOwnMeta } from './request-params.ts';
 import { customRoute } from './routes/custom-route.ts';
 import type { LinkedResources } from './routes/linked-resources.ts';
-import { ambiguous, resourceRoute } from './routes/resource-route.ts';
+import { ambiguous, resourceRoute, uriFault } from './routes/resource-route.ts';
 import { heldBack, unknownEntry, unknownResource } from './routes/unknown-entry.ts';
 
 /** The server that a request goes to, and its parameters there. */
@@ -128,6 +128,8 @@ function planOf(
     case 'skills/get':
     case 'resources/directory/read': {
       const uri = params['uri'] as string;
+      const problem = uriFault(view, client.linkedResources, uri);
+      if (problem !== undefined) return refuse(problem);
       const servers = view.serversWithExtension(skillsExtension).filter((server) => view.mayHave(server, uri));
       const found = resourceRoute(view, client.linkedResources, uri);
       const owner =
@@ -148,6 +150,8 @@ function planOf(
 
 function resourcePlan(view: View, params: JsonObject, { linkedResources }: RoutedClient): Plan {
   const uri = params['uri'] as string;
+  const problem = uriFault(view, linkedResources, uri);
+  if (problem !== undefined) return refuse(problem);
   const found = resourceRoute(view, linkedResources, uri);
   if (found === undefined)
     return {
@@ -213,6 +217,8 @@ function completionPlan(view: View, params: JsonObject, { linkedResources }: Rou
   const ref = params['ref'] as JsonObject;
   const isPrompt = ref['type'] === 'ref/prompt';
   const named = (isPrompt ? ref['name'] : ref['uri']) as string;
+  const problem = isPrompt ? undefined : uriFault(view, linkedResources, named);
+  if (problem !== undefined) return refuse(problem);
   const found = isPrompt ? view.promptRoute(named) : resourceRoute(view, linkedResources, named);
   if (found === undefined)
     return refuse(isPrompt ? unknownEntry(view, 'prompts', named) : unknownResource(view, named));

@@ -4,7 +4,7 @@ import type { GatewayFault, JsonObject } from '@omnibus/protocol';
 import type { Access } from '../call/access.ts';
 import { withoutScopes } from '../call/permission.ts';
 import type { LinkedResources } from '../call/routes/linked-resources.ts';
-import { resourceRoute } from '../call/routes/resource-route.ts';
+import { resourceRoute, uriFault } from '../call/routes/resource-route.ts';
 
 export interface ListenedResources {
   /** As the client named them, for its acknowledgement; undefined where it named none. */
@@ -30,6 +30,7 @@ export function listenedResources(
   const routes = new Map<string, Route>();
   const scopes = new Set<string>();
   for (const uri of new Set(uris)) {
+    if (uriFault(view, linkedResources, uri) !== undefined) continue;
     const route = resourceRoute(view, linkedResources, uri);
     if (route === undefined || 'rivals' in route) continue;
     const permission = access?.decide({

@@ -1,7 +1,7 @@
 /** The rules of `limits.rules`, compiled: to which callers and things each applies, and which calls share one budget. */
 import type { Config } from '@omnibus/config';
-import { matchesWho, type WhoTest } from '@omnibus/policy';
-import { compileGlob, splitSelector, uriForms, type Caller, type Facts, type ServerName } from '@omnibus/protocol';
+import { compileSelector, coversForms, matchesWho, type WhoTest } from '@omnibus/policy';
+import type { Caller, Facts, ServerName } from '@omnibus/protocol';
 import { shareOf } from '../client-of.ts';
 import type { Quota } from './quotas.ts';
 import type { Rate } from './rates.ts';
@@ -61,18 +61,8 @@ export function compileRules(rules: readonly RuleSettings[]): readonly LimitRule
 
 /** `server/tool`, `prompt:server/name`, `resource:server/uri` as globs, the name of a server, or `*`. */
 function coveredBy(what: readonly string[]): LimitRule['covers'] {
-  const tests = what.map((text): LimitRule['covers'] => {
-    const { kind, glob } = splitSelector(text);
-    if (glob === '*') return (request) => kind === undefined || request.kind === kind;
-    if (!glob.includes('/'))
-      return (request) => request.server === glob && (kind === undefined || request.kind === kind);
-    const fits = compileGlob(glob);
-    if (kind === 'resource')
-      return (request) =>
-        request.kind === kind && uriForms(request.name).all.some((uri) => fits(`${request.server}/${uri}`));
-    return (request) => request.kind === (kind ?? 'tool') && fits(`${request.server}/${request.name}`);
-  });
-  return (request) => tests.some((test) => test(request));
+  const selectors = what.map((text) => compileSelector(text));
+  return (request) => coversForms(selectors, request, `${request.server}/${request.name}`, false);
 }
 
 function keyBy(id: string, per: RuleSettings['per']): LimitRule['keyOf'] {

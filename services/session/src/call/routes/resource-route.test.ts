@@ -112,3 +112,37 @@ describe('a URI that no server lists', () => {
     expect([test.asked.length, test.cancelled.length]).toEqual([1, 1]);
   });
 });
+
+describe('a URI that servers read otherwise than it is written', () => {
+  it.each([
+    ['mem://sec\tret', 'control character (U+0009) at position 9; write it as %09'],
+    ['mem://sec\nret', 'control character (U+000A) at position 9'],
+    [' mem://secret', 'blank (U+0020) at position 0; write it as %20'],
+    ['mem://my secret', 'blank (U+0020) at position 8'],
+    [' mem://sec\u0001ret', 'control character (U+0001) at position 10'],
+  ])('is refused, with what is wrong with it: %j', async (uri, problem) => {
+    const test = await RequestsUnderTest.start({}, [
+      { ...server(one, ['mem://{+p}', '{+any}']), capabilities: { tools: {}, resources: {}, completions: {} } },
+      server(two, []),
+    ]);
+    for (const [method, params] of [
+      ['resources/read', { uri }],
+      ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name: 'p', value: '' } }],
+    ] as const) {
+      const sent = test.send(method, params);
+      await pass();
+      expect(test.asked).toEqual([]);
+      expect(sent.answer()).toMatchObject({
+        reason: 'params.invalid',
+        message: expect.stringContaining(problem) as string,
+      });
+    }
+  });
+
+  it('is read where a server lists it or has handed it out with a blank', async () => {
+    const test = await RequestsUnderTest.start({}, [server(one, [], ['mem://my note']), server(two, [])]);
+    expect(await read(test, 'mem://my note')).toBe('one');
+    await handOut(test, two, 'mem://of two');
+    expect(await read(test, 'mem://of two')).toBe('two');
+  });
+});

@@ -4,7 +4,7 @@
  * one it means has answered.
  */
 import { aliasPrefix, type Route, type View } from '@omnibus/catalog';
-import { fault, printable, type GatewayFault, type ServerName } from '@omnibus/protocol';
+import { fault, printable, uriProblem, type GatewayFault, type ServerName } from '@omnibus/protocol';
 import type { LinkedResources } from './linked-resources.ts';
 
 /** @returns undefined when no list, link or template names such a URI; `rivals` when several match equally. */
@@ -31,6 +31,22 @@ export function resourceRoute(
   return {
     rivals: matches.filter(({ specificity }) => specificity === likeliest.specificity).map(({ server }) => server),
   };
+}
+
+/**
+ * The refusal of a URI that servers read otherwise than it is written (WHATWG URL, section 4.4). Some servers list and hand out URIs with blanks all the same:
+ * a client may use such a URI as its server writes it.
+ */
+export function uriFault(
+  view: View,
+  linkedResources: Pick<LinkedResources, 'find'>,
+  uri: string,
+): GatewayFault | undefined {
+  const found = uriProblem(uri);
+  if (found === undefined) return undefined;
+  const named = view.resourceRoute(uri)?.original ?? uri;
+  const isKnown = view.resources.matches(named)[0]?.specificity === Infinity || linkedResources.find(uri).length > 0;
+  return isKnown && !found.isControl ? undefined : fault('params.invalid', found.problem);
 }
 
 /** The refusal of an ambiguous URI, which says how the client can name the server. */
